@@ -1,0 +1,50 @@
+# Two commands are enough: `make run` and `make test`. Both build what they need first.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test lint types layers migrations bench torture lock clean
+
+run: $(VENV)/.runtime
+	@$(BIN)/python manage.py flux_start $(if $(ONCE),--once) $(ARGS)
+
+test: $(VENV)/.dev lint types layers migrations
+	$(BIN)/python -m pytest -n 2 --dist=loadgroup $(PYTEST)
+	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 2 --dist=loadgroup -m "storage and not torture" $(PYTEST)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy fluxsite fluxcore accounts memory dashboard mcp_bridge manage.py
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+migrations: $(VENV)/.dev
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+torture: $(VENV)/.dev
+	$(BIN)/python -m pytest -m torture $(PYTEST)
+
+# Newest versions that satisfy the direct pins, written down for every machine.
+lock: $(VENV)/.dev
+	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --no-header --no-annotate --quiet \
+		requirements.txt requirements-dev.txt --output-file constraints.txt
+
+clean:
+	rm -rf $(VENV) build dist reports *.egg-info
+
+# The stamp files say which packages the environment holds; touching a requirements file rebuilds it.
+$(VENV)/.runtime: requirements.txt requirements-models.txt constraints.txt scripts/install
+	@PYTHON=$(PYTHON) scripts/install $(VENV) runtime
+	@touch $@
+
+$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-models.txt constraints.txt scripts/install
+	@PYTHON=$(PYTHON) scripts/install $(VENV) dev
+	@touch $@ $(VENV)/.runtime

@@ -1,0 +1,138 @@
+"""The audit chain: who did what, in links that betray any later change.
+
+One chain per space and one for the instance. A link's hash covers its own fields and the hash before
+it, as canonical JSON, so field boundaries cannot be shifted. Content is never in the chain, only its
+digest. The booth writes the links of a batch just before its commit: no audit, no write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from accounts.models import AuditEntry
+from accounts.principals import Principal
+from fluxcore import booth, clock, rows
+from fluxcore.canonical import dumps
+
+GENESIS = "0" * 64
+_COLUMNS = ("chain", "seq", "at", "actor", "action", "object", "outcome", "reason", "details", "prev", "hash")
+# A constant that separates our advisory locks from anybody else's in the same PostgreSQL database.
+_LOCK_SPACE = 0x464C5558
+
+
+def record(
+    principal: Principal, action: str, object: str, *, outcome: str = "done", reason: str = "",
+    details: dict[str, Any] | None = None, chain: str | None = None,
+) -> None:  # fmt: skip
+    """Put a link on the running write's slip."""
+    found = dict(details or {})
+    if principal.label:
+        found["label"] = principal.label
+    booth.slip().add(
+        "audit",
+        (chain or principal.chain, clock.now(), principal.actor, action, object, outcome, reason, dumps(found)),
+    )
+
+
+def refuse(principal: Principal, action: str, object: str, *, details: dict[str, Any]) -> None:
+    """A refusal of a known principal is itself worth a link, in a write of its own."""
+    booth.write(lambda: record(principal, action, object, outcome="refused", details=details))
+
+
+def hash_of(
+    chain: str, seq: int, at: datetime, actor: str, action: str, object: str, outcome: str, reason: str,
+    details: str, prev: str,
+) -> str:  # fmt: skip
+    fields = [chain, seq, clock.rfc3339(at), actor, action, object, outcome, reason, details, prev]
+    return hashlib.sha256(dumps(fields).encode()).hexdigest()
+
+
+def write(entries: list[tuple[str, datetime, str, str, str, str, str, str]]) -> None:
+    """The booth's closer: number and chain the links of a batch."""
+    by_chain: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for entry in entries:
+        by_chain[entry[0]].append(entry)
+    new: list[tuple[Any, ...]] = []
+    for chain in sorted(by_chain):  # one order for all processes, so that two batches cannot deadlock
+        seq, prev = _head_for_writing(chain)
+        for _, at, actor, action, object, outcome, reason, details in by_chain[chain]:
+            seq += 1
+            fields = (chain, seq, at, actor, action, object, outcome, reason, details, prev)
+            prev = hash_of(*fields)
+            new.append((*fields, prev))
+    rows.insert(AuditEntry, _COLUMNS, new)
+
+
+def _head_for_writing(chain: str) -> tuple[int, str]:
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_SPACE, chain])
+        cursor.execute(
+            f"SELECT seq, hash FROM {AuditEntry._meta.db_table} WHERE chain = %s ORDER BY seq DESC LIMIT 1",  # noqa: S608
+            [chain],
+        )
+        row = cursor.fetchone()
+    return row or (0, GENESIS)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What verification found in one chain."""
+
+    chain: str
+    entries: int
+    head: str
+    broken_at: int | None = None  # the first position that does not hold
+    problem: str = ""
+
+    @property
+    def sound(self) -> bool:
+        return self.broken_at is None
+
+
+def chains() -> list[str]:
+    return sorted(AuditEntry.objects.values_list("chain", flat=True).distinct())
+
+
+def verify(chain: str, *, on_progress: Any = None) -> Verdict:
+    """Walk a chain from its first link and name the first that was edited, removed, inserted or moved."""
+    expected, prev = 1, GENESIS
+    for entry in _walk(chain):
+        if entry["seq"] != expected:
+            return Verdict(chain, expected - 1, prev, expected, f"entry {expected} is missing")
+        if entry["prev"] != prev:
+            return Verdict(chain, expected - 1, prev, expected, "does not follow the entry before it")
+        fields = [entry[name] for name in _COLUMNS[:-1]]
+        if hash_of(*fields) != entry["hash"]:
+            return Verdict(chain, expected - 1, prev, expected, "was changed after it was written")
+        prev = entry["hash"]
+        expected += 1
+        if on_progress is not None:
+            on_progress(1)
+    return Verdict(chain, expected - 1, prev)
+
+
+def _walk(chain: str) -> Iterator[dict[str, Any]]:
+    yield from AuditEntry.objects.filter(chain=chain).order_by("seq").values(*_COLUMNS).iterator(chunk_size=2000)
+
+
+def export(chain: str) -> Iterator[dict[str, Any]]:
+    """The links as they are hashed, for a stranger to check."""
+    for entry in _walk(chain):
+        yield {**entry, "at": clock.rfc3339(entry["at"])}
+
+
+def tail(*, chain: str | None = None, actor: str | None = None, limit: int = 20) -> list[dict[str, Any]]:
+    found = AuditEntry.objects.order_by("-id")
+    if chain:
+        found = found.filter(chain=chain)
+    if actor:
+        found = found.filter(actor=actor)
+    return [{**entry, "at": clock.rfc3339(entry["at"])} for entry in found.values(*_COLUMNS)[:limit]]

@@ -1,0 +1,15 @@
+"""Names of spaces and agents: 1-64 of a-z, 0-9, `_` and `-`, no punctuation at the edges."""
+
+from __future__ import annotations
+
+import re
+
+from fluxcore.errors import Invalid
+
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+
+
+def check_name(name: str, *, what: str) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise Invalid(f"A name of {what} has 1-64 of a-z, 0-9, '_' and '-', no punctuation at the edges.", field="name")
+    return name

@@ -1,0 +1,28 @@
+"""Who stands behind a statement. Bound at write from the authenticated channel and never raised later."""
+
+from __future__ import annotations
+
+from fluxcore.errors import Invalid, OriginAboveCeiling
+
+# High to low: the later a name, the less may be believed on its word.
+AUTHORITY = ("user_confirmed", "user_stated", "ai_stated", "ai_inferred", "external_source", "unknown")
+RANK = {name: position for position, name in enumerate(AUTHORITY)}
+
+# What a request body may claim. `user_confirmed` is a human act in the admin, `unknown` marks imports.
+CLAIMABLE = ("user_stated", "ai_stated", "ai_inferred", "external_source")
+CEILINGS = CLAIMABLE
+DEFAULT = "ai_stated"
+
+
+def bind(claimed: str | None, *, ceiling: str) -> str:
+    """The origin a statement gets: as claimed, never above the token's ceiling."""
+    if claimed is None:
+        return DEFAULT if RANK[DEFAULT] >= RANK[ceiling] else ceiling
+    if claimed not in CLAIMABLE:
+        raise Invalid(f"provenance must be one of {', '.join(CLAIMABLE)}.", field="provenance")
+    if RANK[claimed] < RANK[ceiling]:
+        raise OriginAboveCeiling(
+            f"This token vouches at most for {ceiling}; the statement says {claimed}. Nothing was stored.",
+            ceiling=ceiling,
+        )
+    return claimed

@@ -1,0 +1,157 @@
+"""Bearer tokens: minted once, kept as a digest, checked against the database on every request.
+
+The check is one statement by a unique key, so a revocation holds for the next request of every
+process without any cache to keep in step; only the parsed capabilities are cached, by value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import string
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from accounts import origins
+from accounts.capabilities import parsed
+from accounts.models import Agent, Space, Token
+from accounts.principals import Principal
+from accounts.verbs import Act, Change, verb
+from fluxcore import booth, clock
+from fluxcore.errors import Conflict, Invalid, NotFound, Unauthenticated
+
+_ALPHABET = string.ascii_letters + string.digits
+_SHAPE = re.compile(r"flux_([A-Za-z0-9]{8})_([A-Za-z0-9_-]{43})")
+MAX_NOTE = 200
+
+
+def generate() -> tuple[str, str]:
+    """A visible prefix and the whole token: 256 random bits behind it."""
+    prefix = "".join(secrets.choice(_ALPHABET) for _ in range(8))
+    return prefix, f"flux_{prefix}_{secrets.token_urlsafe(32)}"
+
+
+def digest(token: str) -> str:
+    """SHA-256 is right for 256 random bits; slow hashes are for passwords people choose."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+_LOOKUP = f"""
+    SELECT t.id, t.digest, t.ceiling, t.expires_at, t.revoked_at, t.last_used_at,
+           a.id, a.name, a.capabilities, a.active, s.id, s.uuid
+    FROM {Token._meta.db_table} t
+    JOIN {Agent._meta.db_table} a ON a.id = t.agent_id
+    JOIN {Space._meta.db_table} s ON s.id = a.space_id
+    WHERE t.prefix = %s
+"""  # noqa: S608
+
+
+def authenticate(token: str) -> Principal:
+    """The principal behind a token; one answer for all ways of being wrong."""
+    shape = _SHAPE.fullmatch(token)
+    if shape is None:
+        raise Unauthenticated
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOKUP, [shape.group(1)])
+        row = cursor.fetchone()
+    # Compared even when there is no such prefix, so that time does not tell.
+    known = hmac.compare_digest(row[1] if row else "0" * 64, digest(token))
+    if not known or row is None:
+        raise Unauthenticated
+    number, _, ceiling, expires_at, revoked_at, last_used_at, agent, name, capabilities, active, space, chain = row
+    now = clock.now()
+    if revoked_at is not None or not active or (expires_at is not None and _moment(expires_at) <= now):
+        raise Unauthenticated
+    _note_use(number, _moment(last_used_at) if last_used_at else None, now)
+    texts = json.loads(capabilities) if isinstance(capabilities, str) else capabilities
+    return Principal(
+        kind="agent", name=name, space=space, chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
+        capabilities=parsed(tuple(texts)), ceiling=ceiling, agent=agent, token=number,
+    )  # fmt: skip
+
+
+def _moment(value: datetime | str) -> datetime:
+    return clock.parse(clock.rfc3339(value) or "")
+
+
+def _note_use(number: int, last: datetime | None, now: datetime) -> None:
+    """Last use, at most once a minute and never in the caller's way."""
+    if last is not None and now - last < timedelta(minutes=1):
+        return
+
+    def note() -> None:
+        Token.objects.filter(pk=number).exclude(last_used_at__gt=now - timedelta(minutes=1)).update(last_used_at=now)
+
+    booth.post(note)
+
+
+@verb("tokens.mint", needs="accounts.manage")
+def mint(
+    act: Act, *, space: str, agent: str, ceiling: str = origins.DEFAULT, expires_at: str | None = None, note: str = ""
+) -> Change:
+    """A new token for an agent. The answer carries its text, the only time anybody sees it."""
+    if ceiling not in origins.CEILINGS:
+        raise Invalid(f"A ceiling is one of {', '.join(origins.CEILINGS)}.", field="ceiling")
+    if len(note) > MAX_NOTE:
+        raise Invalid(f"A note has at most {MAX_NOTE} characters.", field="note")
+    expiry = clock.parse(expires_at, name="expires_at") if expires_at else None
+    if expiry is not None and expiry <= clock.now():
+        raise Invalid("expires_at lies in the past.", field="expires_at")
+    owner = find_agent(space, agent)
+    prefix, token = generate()
+
+    def change() -> dict[str, Any]:
+        row = Token.objects.create(
+            agent=owner, prefix=prefix, digest=digest(token), ceiling=ceiling, note=note,
+            created_at=clock.now(), expires_at=expiry,
+        )  # fmt: skip
+        act.record(str(row.uuid), chain=owner.space.uuid.hex, agent=agent, ceiling=ceiling, prefix=prefix)
+        return {"token": token, **describe(row)}
+
+    return change
+
+
+@verb("tokens.revoke", needs="accounts.manage")
+def revoke(act: Act, *, prefix: str) -> Change:
+    """End a token: the next request with it is refused, on every process."""
+    row = Token.objects.select_related("agent__space").filter(prefix=prefix.removeprefix("flux_").split("_")[0]).first()
+    if row is None:
+        raise NotFound(f"There is no token with the prefix {prefix[:8]!r}.")
+
+    def change() -> dict[str, Any]:
+        changed = Token.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=clock.now())
+        if not changed:
+            raise Conflict("This token is revoked already.")
+        act.record(str(row.uuid), chain=row.agent.space.uuid.hex, agent=row.agent.name, prefix=row.prefix)
+        row.refresh_from_db()
+        return describe(row)
+
+    return change
+
+
+def describe(row: Token) -> dict[str, Any]:
+    return {
+        "id": str(row.uuid),
+        "agent": row.agent.name,
+        "space": row.agent.space.name,
+        "prefix": f"flux_{row.prefix}",
+        "ceiling": row.ceiling,
+        "note": row.note,
+        "created_at": clock.rfc3339(row.created_at),
+        "expires_at": clock.rfc3339(row.expires_at),
+        "revoked_at": clock.rfc3339(row.revoked_at),
+        "last_used_at": clock.rfc3339(row.last_used_at),
+    }
+
+
+def find_agent(space: str, agent: str) -> Agent:
+    row = Agent.objects.select_related("space").filter(space__name=space, name=agent).first()
+    if row is None:
+        raise NotFound(f"There is no agent {agent!r} in space {space!r}. `flux_agent list` shows what there is.")
+    return row

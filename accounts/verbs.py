@@ -1,0 +1,137 @@
+"""Verbs write, selectors read; both begin with the one authorisation call.
+
+A verb's body checks its arguments and computes outside any transaction, then returns the change it
+wants made. The change runs in the write booth together with its audit entries and events, under the
+caller's idempotency key if there is one. What it returns is the answer, plain enough for JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from accounts import audit
+from accounts.authorise import authorise
+from accounts.principals import Principal
+from fluxcore import booth, events, idempotency
+from fluxcore.errors import Invalid
+from fluxcore.limits import Ticket
+from fluxcore.preconditions import NONE, Precondition
+
+P = ParamSpec("P")
+R = TypeVar("R")
+MAX_REASON = 500
+
+
+@dataclass
+class Act:
+    """One call of a verb, as its body sees it."""
+
+    principal: Principal
+    verb: str
+    reason: str = ""
+    precondition: Precondition = NONE
+    tickets: list[Ticket] = field(default_factory=list)
+    recorded: bool = False
+
+    def record(self, object: str, *, chain: str | None = None, **details: Any) -> None:
+        """Add this effect to the audit chain."""
+        audit.record(self.principal, self.verb, object, reason=self.reason, details=details, chain=chain)
+        self.recorded = True
+
+    def event(self, kind: str, subject: str, data: dict[str, Any] | None = None, packed: bytes | None = None) -> None:
+        """Tell the followers of the log."""
+        events.append(
+            kind, space=self.principal.space, actor=self.principal.actor, subject=subject, data=data, packed=packed
+        )
+
+
+Change = Callable[[], Any]
+
+
+class Verb(Protocol):
+    def __call__(
+        self, principal: Principal, /, *, reason: str = "", idempotency_key: str | None = None,
+        precondition: Precondition = NONE, **arguments: Any,
+    ) -> Any: ...  # fmt: skip
+
+
+REGISTRY: dict[str, str] = {}  # verb -> the operation it needs
+
+
+def verb(
+    name: str, *, needs: str, target: Callable[[dict[str, Any]], str] | None = None
+) -> Callable[[Callable[..., Change]], Verb]:
+    """Make a function a verb: `@verb("grains.store", needs="grains.write")`."""
+
+    def decorate(body: Callable[..., Change]) -> Verb:
+        REGISTRY[name] = needs
+
+        @wraps(body)
+        def call(
+            principal: Principal, /, *, reason: str = "", idempotency_key: str | None = None,
+            precondition: Precondition = NONE, **arguments: Any,
+        ) -> Any:  # fmt: skip
+            authorise(principal, needs, target(arguments) if target else None, action=name)
+            act = Act(principal, name, _checked_reason(reason), precondition)
+            if idempotency_key is not None:
+                idempotency.check_key(idempotency_key)
+            ran = False
+
+            def write() -> Any:
+                def effect() -> Any:
+                    nonlocal ran
+                    ran = True
+                    act.recorded = False
+                    answer = change()
+                    if not act.recorded:
+                        act.record("")
+                    return answer
+
+                return idempotency.once(principal.actor_in_space, idempotency_key, [name, arguments], effect)
+
+            try:
+                change = body(act, **arguments)
+                answer = booth.write(write)
+            except BaseException:
+                _give_back(act)
+                raise
+            if not ran:
+                _give_back(act)
+            return answer
+
+        return call
+
+    return decorate
+
+
+def selector(name: str, *, needs: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function a selector: its first argument is the principal, and it never writes."""
+
+    def decorate(body: Callable[P, R]) -> Callable[P, R]:
+        REGISTRY[name] = needs
+
+        @wraps(body)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            principal = args[0]
+            if not isinstance(principal, Principal):
+                raise TypeError("a selector's first argument is the principal")
+            authorise(principal, needs, action=name)
+            return body(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def _give_back(act: Act) -> None:
+    for ticket in act.tickets:
+        ticket.give_back()
+
+
+def _checked_reason(reason: str) -> str:
+    if len(reason) > MAX_REASON or "\0" in reason:
+        raise Invalid(f"A reason has at most {MAX_REASON} characters.", field="reason")
+    return reason

@@ -1,0 +1,104 @@
+"""JSON in and out: strict when read, canonical when hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+from fluxcore.errors import BadJSON, Invalid
+
+MAX_DEPTH = 32
+MAX_INTEGER = 2**53 - 1  # what every JSON reader can hold exactly
+
+
+def dumps(value: Any) -> str:
+    """One text per value: sorted keys, no spaces, no NaN. What digests and hash chains are made of."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(dumps(value).encode()).hexdigest()
+
+
+def loads(body: bytes) -> Any:
+    """Parse a request body, refusing what readers disagree about or what could hurt storage."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadJSON("The body is not UTF-8.") from None
+    # Counting brackets is one fast pass and settles all honest bodies; only a suspicious one is walked.
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
+        _refuse_deep(text)
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_refuse_constant,
+            parse_int=_integer,
+            parse_float=_float,
+        )
+    except json.JSONDecodeError as error:
+        raise BadJSON(f"The body is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from None
+    except RecursionError:
+        raise BadJSON(f"The body is nested deeper than {MAX_DEPTH}.") from None
+    if "\\u" in text:
+        refuse_surrogates(json.dumps(value, ensure_ascii=False))
+    return value
+
+
+def refuse_surrogates(text: str, *, name: str = "text") -> None:
+    """Half of a character cannot be stored as UTF-8 by any database."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Invalid("A text holds half a character (a lone surrogate).", field=name) from None
+
+
+def _refuse_deep(text: str) -> None:
+    depth, in_string, escaped = 0, False, False
+    for character in text:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == '"':
+                in_string = False
+        elif character == '"':
+            in_string = True
+        elif character in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise BadJSON(f"The body is nested deeper than {MAX_DEPTH}.")
+        elif character in "]}":
+            depth -= 1
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise BadJSON(f"The key {name[:64]!r} appears twice in one object.")
+            seen.add(name)
+    return result
+
+
+def _refuse_constant(name: str) -> Any:
+    raise BadJSON(f"{name} is not JSON.")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 17 or abs(int(digits)) > MAX_INTEGER:
+        raise BadJSON("A whole number is larger than 2^53 - 1; send it as a text.")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise BadJSON("A number is out of range.")
+    return value

@@ -1,0 +1,244 @@
+"""config.yaml: every number that shapes behaviour, with its default, its range and one sentence.
+
+Unknown or ill-typed keys are refused with their line. Values marked hot are picked up by running
+processes within a second; the others need a restart and `flux_status` says so.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class ConfigError(ValueError):
+    """config.yaml cannot be used; the message names file and line."""
+
+
+def _key(
+    default: Any, says: str, *, low: float | None = None, high: float | None = None,
+    allowed: tuple[str, ...] | None = None, hot: bool = False,
+) -> Any:  # fmt: skip
+    return field(
+        default=default, metadata={"says": says, "low": low, "high": high, "allowed": allowed, "hot": hot}
+    )
+
+
+@dataclass(frozen=True)
+class Config:
+    """The instance's choices. Keys and defaults are the seed's where it had one."""
+
+    OPERATING_MODE: str = _key(
+        "caller_extracts", "who finds the features of a text", allowed=("caller_extracts", "flux_extracts")
+    )
+    # Doors
+    REST_HOST: str = _key("127.0.0.1", "address of the REST door")
+    REST_PORT: int = _key(7465, "port of the REST door; 0 picks a free one", low=0, high=65535)
+    MCP_HOST: str = _key("127.0.0.1", "address of the MCP door")
+    MCP_PORT: int = _key(7464, "port of the MCP door; 0 picks a free one", low=0, high=65535)
+    DASHBOARD_HOST: str = _key("127.0.0.1", "address of the people's door")
+    DASHBOARD_PORT: int = _key(7462, "port of the people's door; 0 picks a free one", low=0, high=65535)
+    # Booths and limits
+    READ_WORKERS: int = _key(3, "recalls that run at once in a process", low=1, high=64)
+    MAX_GRAINS_PER_CALL: int = _key(100, "items of one batch", low=1, high=1000, hot=True)
+    MAX_GRAINS_PER_MINUTE: int = _key(
+        500, "grains one agent may store in any 60 seconds", low=1, high=1_000_000, hot=True
+    )
+    MAX_WRITE_QUEUE_DEPTH: int = _key(
+        1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True
+    )
+    MAX_GRAIN_BYTES: int = _key(65_536, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
+    # Local model (flux_extracts)
+    LLM_BASE_URL: str = _key("http://localhost:11434", "address of the local model server")
+    LLM_MODEL: str = _key("llama3.1:8b", "model used to extract features")
+    LLM_TIMEOUT_SECONDS: float = _key(30.0, "longest wait for the model", low=0.1, high=600, hot=True)
+    # Propagation
+    ATTENUATION: float = _key(0.85, "signal kept per hop", low=0, high=1, hot=True)
+    ACTIVATION_THRESHOLD: float = _key(0.15, "weakest signal that travels on", low=0, high=1, hot=True)
+    MAX_HOPS: int = _key(5, "longest path of a signal", low=0, high=10, hot=True)
+    TOP_K: int = _key(5, "grains returned when the caller does not say", low=1, high=100, hot=True)
+    # Learning
+    LEARNING_RATE: float = _key(0.05, "step towards the ceiling for a useful path", low=0, high=1, hot=True)
+    DECAY_FACTOR: float = _key(0.85, "weight kept after a full negative vote", low=0, high=1, hot=True)
+    WEIGHT_CEILING: float = _key(0.95, "strongest conduit", low=0, high=1, hot=True)
+    WEIGHT_FLOOR: float = _key(0.05, "weakest conduit that is kept", low=0, high=1, hot=True)
+    INITIAL_ENTRY_WEIGHT: float = _key(0.5, "weight of a new entry conduit", low=0, high=1, hot=True)
+    INITIAL_SHORTCUT_WEIGHT: float = _key(0.5, "weight of a new shortcut", low=0, high=1, hot=True)
+    INITIAL_WEIGHT_SCALE: float = _key(0.5, "neighbour weight per cosine", low=0, high=1, hot=True)
+    SHORTCUT_THRESHOLD: int = _key(3, "useful co-recalls that form a shortcut", low=1, high=1000, hot=True)
+    MAX_EDGES_PER_GRAIN: int = _key(50, "conduits one grain may hold", low=1, high=10_000, hot=True)
+    # Decay, in hours since last use
+    HALF_LIFE_CORE_HOURS: float = _key(720.0, "half-life of core conduits, hours", low=1, high=1e6, hot=True)
+    HALF_LIFE_WORKING_HOURS: float = _key(168.0, "half-life of working conduits, hours", low=1, high=1e6, hot=True)
+    HALF_LIFE_EPHEMERAL_HOURS: float = _key(48.0, "half-life of ephemeral ones, hours", low=1, high=1e6, hot=True)
+    NEW_CONDUIT_GRACE_HOURS: float = _key(72.0, "a new conduit decays slower this long", low=0, high=1e5, hot=True)
+    NEW_CONDUIT_GRACE_MULTIPLIER: float = _key(2.0, "half-life factor in the grace time", low=1, high=100, hot=True)
+    NEW_CONDUIT_MIN_WEIGHT: float = _key(0.10, "weight floor in the grace time", low=0, high=1, hot=True)
+    DORMANCY_LIMIT_DAYS: float = _key(30.0, "days dormant before a grain is archived", low=1, high=1e5, hot=True)
+    # Clusters and promotion
+    PROMOTION_THRESHOLD: int = _key(3, "clusters a grain must touch to become core", low=1, high=1000, hot=True)
+    CLUSTER_TOUCH_THRESHOLD: float = _key(1.0, "touch that counts", low=0, high=1e6, hot=True)
+    CLUSTER_WINDOW_DAYS: float = _key(30.0, "days of co-occurrence used", low=1, high=3650, hot=True)
+    CLUSTER_MIN_SIZE: int = _key(3, "smaller clusters join a neighbour", low=1, high=1000, hot=True)
+    ENTRY_COOCCURRENCE_THRESHOLD: int = _key(10, "co-occurrences that link entries", low=1, high=1e6, hot=True)
+    LOUVAIN_RESOLUTION: float = _key(1.0, "cluster granularity", low=0.01, high=100, hot=True)
+    LOUVAIN_SEED: int = _key(42, "makes clusters repeatable", low=0, high=2**31, hot=True)
+    # Fallback and expansion
+    FALLBACK_CONFIDENCE_THRESHOLD: float = _key(0.25, "below it vectors step in", low=0, high=1, hot=True)
+    EXPANSION_ENABLED: bool = _key(True, "offer neighbours when confidence is low", hot=True)
+    EXPANSION_CONFIDENCE_THRESHOLD: float = _key(0.4, "below it neighbours are offered", low=0, high=1, hot=True)
+    EXPANSION_MAX_CANDIDATES: int = _key(3, "neighbours offered at most", low=0, high=100, hot=True)
+    # Retention and health
+    TRACE_RETENTION_DAYS: float = _key(30.0, "days a trace is kept", low=1, high=3650, hot=True)
+    TRACE_RETENTION_COUNT: int = _key(10_000, "traces kept at least", low=0, high=10_000_000, hot=True)
+    HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots", low=1, high=1440)
+    PURGE_UNDO_WINDOW_HOURS: float = _key(24.0, "hours a purge can be undone", low=0, high=8760, hot=True)
+    EMBEDDING_MODEL_NAME: str = _key("all-MiniLM-L6-v2", "encoder of texts and queries")
+
+
+FIELDS = {item.name: item for item in fields(Config)}
+_TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
+
+
+def parse(text: str, *, source: str = "config.yaml") -> Config:
+    """Read YAML text, refusing anything the instance would silently ignore or misread."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{source}{line}: not valid YAML ({getattr(error, 'problem', error)}).") from None
+    if node is None:
+        return Config()
+    if not isinstance(node, yaml.MappingNode):
+        raise ConfigError(f"{source}, line {node.start_mark.line + 1}: expected `KEY: value` lines.")
+    values: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        where = f"{source}, line {key_node.start_mark.line + 1}"
+        name = str(key_node.value)
+        if name not in FIELDS:
+            raise ConfigError(f"{where}: unknown key {name!r}.{_did_you_mean(name)}")
+        if name in values:
+            raise ConfigError(f"{where}: {name} is set twice.")
+        values[name] = _checked(name, yaml.SafeLoader("").construct_object(value_node, deep=True), where)
+    return Config(**values)
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    item = FIELDS[name]
+    wanted = _TYPES[str(item.type)]
+    if wanted is float and type(value) is int:
+        value = float(value)
+    if type(value) is not wanted:
+        raise ConfigError(f"{where}: {name} must be {_article(wanted)}, not {value!r}.")
+    rule = item.metadata
+    if rule["allowed"] and value not in rule["allowed"]:
+        raise ConfigError(f"{where}: {name} must be one of {', '.join(rule['allowed'])}, not {value!r}.")
+    if rule["low"] is not None and not rule["low"] <= value <= rule["high"]:
+        raise ConfigError(f"{where}: {name} must be between {rule['low']} and {rule['high']}, not {value!r}.")
+    return value
+
+
+def _article(kind: type) -> str:
+    return {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
+
+
+def _did_you_mean(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name.upper(), FIELDS, n=1)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def load(path: Path) -> Config:
+    """The configuration in that file; the defaults where there is no file yet."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Config()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}).") from None
+    return parse(text, source=str(path))
+
+
+def render(config: Config) -> str:
+    """A config.yaml that shows each key the operator is likely to change, with its meaning."""
+    lines = ["# Flux Memory. `hot` values take effect within a second, the others at the next start."]
+    for item in fields(config):
+        value = getattr(config, item.name)
+        mark = " (hot)" if item.metadata["hot"] else ""
+        shown = yaml.safe_dump({item.name: value}, default_flow_style=False).strip()
+        # Only the choice made at set-up is written out; the rest stays a comment so that a later
+        # release can improve a default nobody decided on.
+        prefix = "" if item.name == "OPERATING_MODE" else "# "
+        lines.append(f"{prefix}{shown}  # {item.metadata['says']}{mark}")
+    return "\n".join(lines) + "\n"
+
+
+class Live:
+    """The configuration as it is now: hot keys follow the file, the rest stay as they were at start."""
+
+    def __init__(self, path: Path, started_with: Config) -> None:
+        self._path = path
+        self._start = started_with
+        self._now = started_with
+        self._stamp: tuple[int, int] | None = self._read_stamp()
+        self._next_look = 0.0
+        self._lock = threading.Lock()
+        self.problem: str | None = None
+        self.waiting_for_restart: list[str] = []
+
+    def _read_stamp(self) -> tuple[int, int] | None:
+        try:
+            stat = self._path.stat()
+        except OSError:
+            return None
+        return stat.st_mtime_ns, stat.st_size
+
+    def __call__(self) -> Config:
+        # Racing threads may both look once too often; that costs a stat call and nothing else.
+        if time.monotonic() >= self._next_look:
+            with self._lock:
+                self._next_look = time.monotonic() + 1.0
+                stamp = self._read_stamp()
+                if stamp != self._stamp:
+                    self._stamp = stamp
+                    self._reload()
+        return self._now
+
+    def _reload(self) -> None:
+        try:
+            wanted = load(self._path)
+        except ConfigError as error:
+            # A running server keeps its last good values; flux_status shows the problem.
+            self.problem = str(error)
+            return
+        self.problem = None
+        merged = {
+            name: getattr(wanted if item.metadata["hot"] else self._start, name) for name, item in FIELDS.items()
+        }
+        self._now = Config(**merged)
+        self.waiting_for_restart = [
+            name for name in FIELDS if getattr(wanted, name) != merged[name]
+        ]
+
+
+_live: Live | None = None
+
+
+def current() -> Config:
+    """The configuration of this process's instance, hot keys up to date."""
+    return live()()
+
+
+def live() -> Live:
+    global _live
+    if _live is None:
+        from django.conf import settings
+
+        _live = Live(settings.HOME.config, settings.FLUX)
+    return _live

@@ -1,0 +1,154 @@
+"""The one error table: a stable code, an HTTP status, an exit status and a sentence for each refusal."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class FluxError(Exception):
+    """Base of everything a caller can be told. Subclasses are the rows of the table."""
+
+    code: ClassVar[str] = "internal"
+    status: ClassVar[int] = 500
+    exit_status: ClassVar[int] = 70  # EX_SOFTWARE
+    message: str = "Something failed inside the server. It has been logged under the request id."
+
+    def __init__(self, message: str | None = None, *, retry_after: float | None = None, **details: Any) -> None:
+        self.message = message or type(self).message
+        self.details = details
+        self.retry_after = retry_after
+        super().__init__(self.message)
+
+    def body(self) -> dict[str, Any]:
+        return {"code": self.code, "message": self.message, "details": self.details}
+
+
+class BadRequest(FluxError):
+    code, status, exit_status = "bad_request", 400, 64
+    message = "The request could not be understood."
+
+
+class BadJSON(BadRequest):
+    code = "bad_json"
+    message = "The body is not valid JSON."
+
+
+class BadHost(BadRequest):
+    code = "bad_host"
+    message = "This server does not answer to that Host name. Add it to FLUX_ALLOWED_HOSTS if it should."
+
+
+class Unauthenticated(FluxError):
+    code, status, exit_status = "unauthenticated", 401, 77
+    message = "Send a valid token: `Authorization: Bearer flux_...`."
+
+
+class Forbidden(FluxError):
+    code, status, exit_status = "forbidden", 403, 77
+    message = "Your capabilities do not allow this."
+
+
+class OriginAboveCeiling(Forbidden):
+    code = "origin_above_ceiling"
+    message = "This token may not vouch for that provenance."
+
+
+class BadOrigin(Forbidden):
+    code = "bad_origin"
+    message = "Web pages may not call this door."
+
+
+class NotFound(FluxError):
+    code, status, exit_status = "not_found", 404, 66
+    message = "There is nothing here under that name."
+
+
+class MethodNotAllowed(FluxError):
+    code, status, exit_status = "method_not_allowed", 405, 64
+    message = "This address does not take that method."
+
+
+class NotAcceptable(FluxError):
+    code, status, exit_status = "not_acceptable", 406, 64
+    message = "Answers are JSON; allow application/json in Accept."
+
+
+class Conflict(FluxError):
+    """A precondition did not hold; details carry what is there now."""
+
+    code, status, exit_status = "conflict", 409, 75
+    message = "It has changed since you looked."
+
+
+class IdempotencyKeyReused(Conflict):
+    code = "idempotency_key_reused"
+    message = "This idempotency key was used for another request. Use a new key for a new request."
+
+
+class LengthRequired(FluxError):
+    code, status, exit_status = "length_required", 411, 64
+    message = "Send a Content-Length; chunked bodies are not taken."
+
+
+class TooLarge(FluxError):
+    code, status, exit_status = "too_large", 413, 65
+    message = "The body is too large."
+
+
+class UnsupportedMediaType(FluxError):
+    code, status, exit_status = "unsupported_media_type", 415, 65
+    message = "Send application/json in UTF-8, not compressed."
+
+
+class Invalid(FluxError):
+    code, status, exit_status = "invalid", 422, 65
+    message = "A value is not acceptable."
+
+
+class HeadersTooLarge(FluxError):
+    code, status, exit_status = "headers_too_large", 431, 64
+    message = "Too many or too large headers."
+
+
+class RateLimited(FluxError):
+    code, status, exit_status = "rate_limited", 429, 75
+    message = "The limit is reached. Wait as long as Retry-After says."
+
+
+class Busy(FluxError):
+    code, status, exit_status = "busy", 503, 75
+    message = "The server has too much waiting to be written. Nothing was stored; try again."
+
+
+class StorageUnavailable(FluxError):
+    code, status, exit_status = "storage_unavailable", 503, 74
+    message = "The database did not take the write. Nothing was stored; try again."
+
+
+class OutcomeUnknown(FluxError):
+    code, status, exit_status = "outcome_unknown", 503, 74
+    message = (
+        "The database connection broke during the commit, so the write may or may not have happened. "
+        "Repeat it with the same idempotency key to be sure."
+    )
+
+
+class DiskFull(FluxError):
+    code, status, exit_status = "disk_full", 507, 74
+    message = "The disk is full. Nothing was stored; free some space and try again."
+
+
+class StopTheInstance(FluxError):
+    code, status, exit_status = "running", 409, 75
+    message = "The instance is running. Stop it first: flux_stop."
+
+
+def table() -> list[type[FluxError]]:
+    """Every error a caller can meet, for the documentation and the tests that keep it true."""
+    rows: list[type[FluxError]] = []
+    waiting = [FluxError]
+    while waiting:
+        row = waiting.pop(0)
+        rows.append(row)
+        waiting.extend(row.__subclasses__())
+    return sorted(rows, key=lambda row: (row.status, row.code))

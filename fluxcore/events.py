@@ -1,0 +1,114 @@
+"""The one event log: appended inside the write, followed by everybody through one function."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from fluxcore import booth, clock
+from fluxcore.canonical import dumps
+from fluxcore.errors import Invalid
+from fluxcore.models import Event
+
+
+class Position(NamedTuple):
+    """A place in the log. Opaque to callers; on SQLite the transaction part is always 0."""
+
+    xid: int = 0
+    id: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.xid}.{self.id}"
+
+    @classmethod
+    def parse(cls, text: str) -> Position:
+        first, dot, second = text.partition(".")
+        if not (dot and first.isdecimal() and second.isdecimal() and len(text) <= 40):
+            raise Invalid("That is not a position of the event log.", field="since")
+        position = cls(int(first), int(second))
+        if max(position) >= 2**63:
+            raise Invalid("That is not a position of the event log.", field="since")
+        return position
+
+
+@dataclass(frozen=True)
+class Change:
+    position: Position
+    space: int | None
+    kind: str
+    at: datetime
+    actor: str
+    subject: str
+    data: dict[str, Any]
+    packed: bytes | None
+
+
+def append(
+    kind: str, *, space: int | None, actor: str, subject: str, data: dict[str, Any] | None = None,
+    packed: bytes | None = None,
+) -> None:  # fmt: skip
+    """Note a change on the running write's slip. `data` is a public summary: never memory text."""
+    booth.slip().add("event", (space, kind, clock.now(), actor, subject, data or {}, packed))
+
+
+def write(rows: Iterable[tuple[Any, ...]]) -> None:
+    """The booth's closer: one statement for all events of a batch."""
+    xid = "pg_current_xact_id()::text::bigint" if connection.vendor == "postgresql" else "0"
+    adapt = connection.ops.adapt_datetimefield_value
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {Event._meta.db_table} (xid, space, kind, at, actor, subject, data, packed) "  # noqa: S608
+            f"VALUES ({xid}, %s, %s, %s, %s, %s, %s, %s)",
+            [
+                (space, kind, adapt(at), actor, subject, dumps(data), packed)
+                for space, kind, at, actor, subject, data, packed in rows
+            ],
+        )
+
+
+# On PostgreSQL a sequence number is taken before the commit, so a reader of `id > last` would skip a
+# row that commits late with a low number. Every transaction below the oldest one still running is
+# finished: ordered by (transaction, id) and cut there, the log can only grow at its end.
+_BELOW_WATERMARK = " AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+
+
+def follow(after: Position, *, space: int | None = None, limit: int = 500) -> tuple[list[Change], Position]:
+    """The events after a position, in an order all followers share, and the position to go on from."""
+    where, values = "(xid, id) > (%s, %s)", [after.xid, after.id]
+    if space is not None:
+        where, values = f"space = %s AND {where}", [space, *values]
+    if connection.vendor == "postgresql":
+        where += _BELOW_WATERMARK
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT xid, id, space, kind, at, actor, subject, data, packed "  # noqa: S608
+            f"FROM {Event._meta.db_table} WHERE {where} ORDER BY xid, id LIMIT %s",
+            [*values, limit],
+        )
+        rows = cursor.fetchall()
+    changes = [_change(row) for row in rows]
+    return changes, changes[-1].position if changes else after
+
+
+def head() -> Position:
+    """The newest position a follower could reach now."""
+    where = "WHERE TRUE" + _BELOW_WATERMARK if connection.vendor == "postgresql" else ""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT xid, id FROM {Event._meta.db_table} {where} ORDER BY xid DESC, id DESC LIMIT 1")  # noqa: S608
+        row = cursor.fetchone()
+    return Position(*row) if row else Position()
+
+
+def _change(row: tuple[Any, ...]) -> Change:
+    xid, number, space, kind, at, actor, subject, data, packed = row
+    moment = clock.parse(clock.rfc3339(at) or "")
+    return Change(
+        Position(xid, number), space, kind, moment, actor, subject,
+        json.loads(data) if isinstance(data, str) else data,
+        bytes(packed) if packed is not None else None,
+    )  # fmt: skip

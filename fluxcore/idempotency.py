@@ -1,0 +1,67 @@
+"""A retried write counts once: same key, same answer; same key with another body, 409."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from fluxcore import clock
+from fluxcore.canonical import digest
+from fluxcore.errors import IdempotencyKeyReused, Invalid
+from fluxcore.models import IdempotencyKey
+
+KEPT = timedelta(hours=24)
+MAX_KEY = 128
+
+
+def check_key(key: str) -> str:
+    if not (1 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
+        raise Invalid(f"An idempotency key has 1 to {MAX_KEY} printable ASCII characters.", field="idempotency_key")
+    return key
+
+
+def once(owner: str, key: str | None, request: Any, work: Callable[[], Any]) -> Any:
+    """Run `work` unless this owner's key already has an answer. Call inside the write's transaction."""
+    if key is None:
+        return work()
+    wanted = digest(request)
+    found = _find(owner, key, wanted)
+    if found is not None:
+        return found[0]
+    try:
+        # The row goes in first: a rival with the same key waits on it (PostgreSQL) or cannot be here (SQLite).
+        with transaction.atomic():
+            row = IdempotencyKey.objects.create(
+                owner=owner, key=key, request=wanted, answer={}, created_at=clock.now()
+            )
+    except IntegrityError:
+        found = _find(owner, key, wanted)
+        if found is None:
+            raise
+        return found[0]
+    answer = work()
+    IdempotencyKey.objects.filter(pk=row.pk).update(answer=answer)
+    return answer
+
+
+def _find(owner: str, key: str, wanted: str) -> tuple[Any] | None:
+    row = (
+        IdempotencyKey.objects.filter(owner=owner, key=key).values_list("pk", "request", "answer", "created_at").first()
+    )
+    if row is None:
+        return None
+    pk, request, answer, created_at = row
+    if clock.now() - created_at > KEPT:
+        IdempotencyKey.objects.filter(pk=pk).delete()
+        return None
+    if request != wanted:
+        raise IdempotencyKeyReused(key=key)
+    return (answer,)
+
+
+def forget_old() -> int:
+    deleted, _ = IdempotencyKey.objects.filter(created_at__lt=clock.now() - KEPT).delete()
+    return deleted

@@ -1,0 +1,328 @@
+"""Background work as rows: written with the change that needs it, claimed under a lease, done once.
+
+The row is the queue; Celery only rings the bell. A handler reads and computes outside any transaction
+and returns the change it wants made. That change, the mark `done` and the check that the lease is
+still ours are one commit: a worker killed at any moment leaves either all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+import traceback
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db.models import F, Q
+
+from fluxcore import booth, clock
+from fluxcore.errors import Conflict, Invalid, NotFound
+from fluxcore.models import Job, JobLine
+
+log = logging.getLogger(__name__)
+
+MAX_TRIES = 5
+LEASE = timedelta(seconds=30)
+BACK_OFF_SECONDS = (2, 10, 30, 120)
+KEEP_DONE = timedelta(days=7)
+
+Apply = Callable[[], None]
+Handler = Callable[["Run"], Apply | None]
+_handlers: dict[str, Handler] = {}
+# Who holds a lease: this process, once.
+_ME = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+_bell: Callable[[], None] | None = None
+
+
+class LeaseLost(Exception):
+    """Somebody else has taken the job over; whatever we did is rolled back."""
+
+
+@dataclass
+class Run:
+    """One try at a job, as its handler sees it."""
+
+    job: int
+    uuid: uuid.UUID
+    kind: str
+    space: int | None
+    args: dict[str, Any]
+    attempt: int
+
+    def say(self, text: str) -> None:
+        """Add a line to the job's log, kept even if this try fails."""
+        self.lines.append((clock.now(), text[:2000]))
+
+    def __post_init__(self) -> None:
+        self.lines: list[tuple[datetime, str]] = []
+
+
+def handler(kind: str) -> Callable[[Handler], Handler]:
+    """Register what runs for jobs of a kind."""
+
+    def register(function: Handler) -> Handler:
+        if kind in _handlers and _handlers[kind].__module__ != function.__module__:
+            raise RuntimeError(f"two handlers for jobs of kind {kind}")
+        _handlers[kind] = function
+        return function
+
+    return register
+
+
+def kinds() -> list[str]:
+    return sorted(_handlers)
+
+
+def on_ring(bell: Callable[[], None]) -> None:
+    """Tell the core how to wake a worker (fluxsite/celery.py does)."""
+    global _bell
+    _bell = bell
+
+
+def enqueue(
+    kind: str, args: dict[str, Any] | None = None, *, space: int | None = None,
+    due_at: datetime | None = None, once_key: str = "",
+) -> uuid.UUID | None:  # fmt: skip
+    """Add a job to the running write. With `once_key`, None if such a job already waits or runs."""
+    slip = booth.slip()
+    moment = clock.now()
+    row = Job(
+        uuid=uuid.uuid4(), kind=kind, args=args or {}, space=space, due_at=due_at or moment,
+        once_key=once_key, created_at=moment,
+    )  # fmt: skip
+    if once_key:
+        try:
+            with transaction.atomic():
+                row.save(force_insert=True)
+        except IntegrityError:
+            return None
+    else:
+        row.save(force_insert=True)
+    slip.after_commit(ring)
+    return row.uuid
+
+
+_rung_at = 0.0
+
+
+def ring() -> None:
+    """Wake a worker, at most ten times a second: the row is safe, a lost ring costs a minute at most."""
+    global _rung_at
+    now = time.monotonic()
+    if _bell is None or now - _rung_at < 0.1:
+        _ring_later()
+        return
+    _rung_at = now
+    try:
+        _bell()
+    except Exception as error:
+        log.warning("the bell did not ring (%s); the minute sweep will find the work", type(error).__name__)
+
+
+_later: threading.Timer | None = None
+
+
+def _ring_later() -> None:
+    """A ring that was swallowed is made up for once, so the last job of a burst is not left waiting."""
+    global _later
+    if _bell is None or (_later is not None and _later.is_alive()):
+        return
+    _later = threading.Timer(0.15, ring)
+    _later.daemon = True
+    _later.start()
+
+
+def ready(moment: datetime) -> Q:
+    return Q(state=Job.State.QUEUED, due_at__lte=moment) | Q(state=Job.State.RUNNING, lease_until__lt=moment)
+
+
+def claim() -> Run | None:
+    """Take the oldest job that is due or whose worker has died."""
+    while True:
+        moment = clock.now()
+        row = Job.objects.filter(ready(moment)).order_by("due_at", "id").first()
+        if row is None:
+            return None
+        if row.attempts >= MAX_TRIES:
+            _park(row.pk, row.lease_owner, row.error or "The worker died five times while running this job.")
+            continue
+        taken = (
+            Job.objects.filter(ready(moment), pk=row.pk, attempts=row.attempts)
+            .update(
+                state=Job.State.RUNNING, attempts=F("attempts") + 1, lease_owner=_ME, lease_until=moment + LEASE
+            )
+        )  # fmt: skip
+        if taken:
+            return Run(row.pk, row.uuid, row.kind, row.space, row.args, row.attempts + 1)
+
+
+def run_one() -> bool:
+    """Claim and run one job; False when nothing is ready."""
+    run = claim()
+    if run is None:
+        return False
+    try:
+        function = _handlers.get(run.kind)
+        if function is None:
+            raise NotFound(f"No handler for jobs of kind {run.kind}.")
+        with _renewing(run.job):
+            apply = function(run)
+        booth.write(lambda: _finish(run, apply))
+    except LeaseLost:
+        log.warning("job %s was taken over by another worker", run.uuid)
+    except Exception as error:
+        _failed(run, error)
+    return True
+
+
+def drain(*, seconds: float = 30.0) -> int:
+    """Run jobs until none is ready or the time is up; the number run."""
+    until = time.monotonic() + seconds
+    count = 0
+    while time.monotonic() < until and run_one():
+        count += 1
+    return count
+
+
+def next_due() -> datetime | None:
+    """When the earliest unfinished job wants attention, for a bell set ahead."""
+    queued = Job.objects.filter(state=Job.State.QUEUED).order_by("due_at").values_list("due_at", flat=True).first()
+    leased = (
+        Job.objects.filter(state=Job.State.RUNNING).order_by("lease_until").values_list("lease_until", flat=True).first()
+    )
+    moments = [moment for moment in (queued, leased) if moment is not None]
+    return min(moments) if moments else None
+
+
+def _finish(run: Run, apply: Apply | None) -> None:
+    if apply is not None:
+        apply()
+    moment = clock.now()
+    done = Job.objects.filter(pk=run.job, lease_owner=_ME, state=Job.State.RUNNING, attempts=run.attempt).update(
+        state=Job.State.DONE, finished_at=moment, lease_until=None, error=""
+    )
+    if not done:
+        raise LeaseLost
+    _write_lines(run)
+
+
+def _failed(run: Run, error: Exception) -> None:
+    # The class and the place, not the values: an exception's text may quote a memory.
+    where = traceback.extract_tb(error.__traceback__)
+    text = f"{type(error).__name__} in {where[-1].name}" if where else type(error).__name__
+    log.warning("job %s (%s) failed, try %d: %s", run.uuid, run.kind, run.attempt, text)
+    run.say(f"Try {run.attempt} failed: {text}")
+    if run.attempt >= MAX_TRIES:
+        _park(run.job, _ME, text, run)
+        return
+
+    def again() -> None:
+        pause = BACK_OFF_SECONDS[min(run.attempt, len(BACK_OFF_SECONDS)) - 1]
+        Job.objects.filter(pk=run.job, lease_owner=_ME, attempts=run.attempt).update(
+            state=Job.State.QUEUED, due_at=clock.now() + timedelta(seconds=pause), lease_until=None, error=text
+        )
+        _write_lines(run)
+
+    booth.write(again)
+
+
+def _park(job: int, owner: str, text: str, run: Run | None = None) -> None:
+    def park() -> None:
+        parked = Job.objects.filter(pk=job, lease_owner=owner).exclude(state=Job.State.DONE).update(
+            state=Job.State.PARKED, finished_at=clock.now(), lease_until=None, error=text
+        )
+        if run is not None:
+            run.say(f"Parked after {MAX_TRIES} tries.")
+            _write_lines(run)
+        elif parked:
+            JobLine.objects.create(job_id=job, at=clock.now(), text=f"Parked: {text}")
+
+    booth.write(park)
+
+
+def _write_lines(run: Run) -> None:
+    JobLine.objects.bulk_create([JobLine(job_id=run.job, at=at, text=text) for at, text in run.lines])
+
+
+@contextmanager
+def _renewing(job: int) -> Iterator[None]:
+    """Keep the lease alive while a handler computes."""
+    stop = threading.Event()
+
+    def renew() -> None:
+        while not stop.wait(LEASE.total_seconds() / 3):
+            try:
+                Job.objects.filter(pk=job, lease_owner=_ME, state=Job.State.RUNNING).update(
+                    lease_until=clock.now() + LEASE
+                )
+            except DatabaseError as error:
+                # A missed renewal is caught at the end: the finishing write checks the lease.
+                log.warning("a job lease could not be renewed: %s", type(error).__name__)
+        connection.close()
+
+    thread = threading.Thread(target=renew, name="job-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def requeue(job: uuid.UUID) -> None:
+    """Give a parked job five new tries. Call inside a write."""
+    changed = Job.objects.filter(uuid=job, state=Job.State.PARKED).update(
+        state=Job.State.QUEUED, attempts=0, due_at=clock.now(), finished_at=None, error=""
+    )
+    if not changed:
+        raise Conflict("Only a parked job can be run again.", job=str(job))
+    booth.slip().after_commit(ring)
+
+
+def park(job: uuid.UUID, *, reason: str) -> None:
+    """Take a waiting job out of the queue by hand. Call inside a write."""
+    changed = Job.objects.filter(uuid=job, state=Job.State.QUEUED).update(
+        state=Job.State.PARKED, finished_at=clock.now(), error=f"Parked by hand: {reason}"[:2000]
+    )
+    if not changed:
+        raise Conflict("Only a waiting job can be parked.", job=str(job))
+
+
+def counts() -> dict[str, int]:
+    from django.db.models import Count
+
+    found = dict(Job.objects.values_list("state").annotate(Count("id")))
+    return {state: found.get(state, 0) for state in Job.State.values}
+
+
+def oldest_wait_seconds() -> float:
+    """Age of the oldest job that is due and still waits."""
+    moment = clock.now()
+    due = Job.objects.filter(state=Job.State.QUEUED, due_at__lte=moment).order_by("due_at").values_list(
+        "due_at", flat=True
+    ).first()
+    return (moment - due).total_seconds() if due else 0.0
+
+
+def forget_old() -> int:
+    """Finished jobs are kept a week for their logs."""
+    old = list(
+        Job.objects.filter(state=Job.State.DONE, finished_at__lt=clock.now() - KEEP_DONE).values_list("pk", flat=True)[:500]
+    )
+    deleted, _ = Job.objects.filter(pk__in=old).delete()
+    return deleted
+
+
+def parse_uuid(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        raise Invalid(f"{text!r} is not a job id.", field="job") from None

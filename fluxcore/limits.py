@@ -1,0 +1,192 @@
+"""Limits that are exact over threads and processes: counts per second over a sliding minute.
+
+A limit is taken in two steps. `ask` runs before the write: it refuses a caller who is plainly over,
+cheaply and without a lock. `Ticket.take` runs inside the write's transaction and is the count that
+holds, rolled back with the write if that fails. With Redis the count is taken by `ask` in one script
+and given back if the write fails; when Redis does not answer, the database counts instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from fluxcore.errors import Invalid, RateLimited
+from fluxcore.models import LimitWindow
+
+log = logging.getLogger(__name__)
+
+WINDOW = 60  # seconds
+_REDIS_PAUSE = 5.0  # seconds the database counts after Redis failed to answer
+
+
+def wait_for(counts: dict[str, int], now: float, cost: int, limit: int) -> float:
+    """Seconds until `cost` more fit under `limit`; 0 = now.
+
+    A second counts until all of it has left the window, so the limit is never exceeded and the
+    answer is late by less than a second. Seconds from a clock that has since been set back are
+    dropped once they are more than a window ahead.
+    """
+    alive = sorted((int(second), count) for second, count in counts.items() if _alive(int(second), now))
+    total = sum(count for _, count in alive)
+    wait = 0.0
+    for second, count in alive:
+        if total + cost <= limit:
+            break
+        total -= count
+        wait = second + 1 + WINDOW - now
+    return wait
+
+
+def _alive(second: int, now: float) -> bool:
+    return now - WINDOW < second + 1 <= now + 1 + WINDOW
+
+
+def added(counts: dict[str, int], now: float, cost: int) -> dict[str, int]:
+    kept = {second: count for second, count in counts.items() if _alive(int(second), now)}
+    here = str(int(now))
+    kept[here] = kept.get(here, 0) + cost
+    return kept
+
+
+@dataclass
+class Ticket:
+    """Permission to count `cost` under a limit, to be taken inside the write."""
+
+    key: str
+    cost: int
+    limit: int
+    in_redis: bool
+
+    def take(self) -> None:
+        if not self.in_redis:
+            _take_in_database(self.key, self.cost, self.limit)
+
+    def give_back(self) -> None:
+        """The write failed: a count made in Redis must not be charged to the caller."""
+        if self.in_redis:
+            _redis().give_back(self.key, self.cost)
+
+
+def ask(key: str, *, cost: int, limit: int) -> Ticket:
+    if cost > limit:
+        raise Invalid(f"One call may not take more than the limit of {limit} a minute.", limit=limit)
+    if settings.REDIS_URL and _redis().answering():
+        wait = _redis().take(key, cost, limit)
+        if wait is not None:
+            _refuse_if(wait, limit)
+            return Ticket(key, cost, limit, in_redis=True)
+    counts = LimitWindow.objects.filter(pk=key).values_list("counts", flat=True).first()
+    if counts:
+        _refuse_if(wait_for(counts, time.time(), cost, limit), limit)
+    return Ticket(key, cost, limit, in_redis=False)
+
+
+def _refuse_if(wait: float, limit: int) -> None:
+    if wait > 0:
+        raise RateLimited(retry_after=wait, limit=limit, per_seconds=WINDOW)
+
+
+def _take_in_database(key: str, cost: int, limit: int) -> None:
+    # SQLite's write transaction is exclusive already; PostgreSQL needs the row lock.
+    rows = LimitWindow.objects.filter(pk=key)
+    if connection.vendor == "postgresql":
+        rows = rows.select_for_update()
+    counts = rows.values_list("counts", flat=True).first()
+    if counts is None:
+        LimitWindow.objects.bulk_create([LimitWindow(key=key)], ignore_conflicts=True)
+        counts = rows.values_list("counts", flat=True).get()
+    now = time.time()
+    _refuse_if(wait_for(counts, now, cost, limit), limit)
+    LimitWindow.objects.filter(pk=key).update(counts=added(counts, now, cost))
+
+
+# The same rule as `wait_for` and `added`, run inside Redis so that check and count are one step.
+_SCRIPT = """
+local now, cost, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local flat, alive, total = redis.call('HGETALL', KEYS[1]), {}, 0
+for i = 1, #flat, 2 do
+  local second, count = tonumber(flat[i]), tonumber(flat[i + 1])
+  if second + 1 > now - window and second + 1 <= now + 1 + window then
+    alive[#alive + 1] = {second, count}
+    total = total + count
+  else
+    redis.call('HDEL', KEYS[1], flat[i])
+  end
+end
+if total + cost <= limit then
+  redis.call('HINCRBY', KEYS[1], math.floor(now), cost)
+  redis.call('EXPIRE', KEYS[1], window * 2)
+  return '0'
+end
+table.sort(alive, function(a, b) return a[1] < b[1] end)
+local wait = 0
+for _, pair in ipairs(alive) do
+  if total + cost <= limit then break end
+  total = total - pair[2]
+  wait = pair[1] + 1 + window - now
+end
+return tostring(wait)
+"""
+
+
+class _Redis:
+    def __init__(self, url: str) -> None:
+        import redis
+
+        self._errors = (redis.RedisError, OSError)
+        self._client = redis.Redis.from_url(
+            url, socket_timeout=0.5, socket_connect_timeout=0.5, retry=None, health_check_interval=0
+        )
+        self._script = self._client.register_script(_SCRIPT)
+        self._prefix = f"flux:{settings.HOME.name}:limit:"
+        self._quiet_until = 0.0
+
+    def answering(self) -> bool:
+        return time.monotonic() >= self._quiet_until
+
+    def take(self, key: str, cost: int, limit: int) -> float | None:
+        """Seconds to wait, 0 when taken, None when Redis does not answer."""
+        try:
+            answer: Any = self._script(keys=[self._prefix + key], args=[time.time(), cost, limit, WINDOW])
+        except self._errors as error:
+            log.warning("Redis does not answer (%s); the database counts limits meanwhile", type(error).__name__)
+            self._quiet_until = time.monotonic() + _REDIS_PAUSE
+            return None
+        return float(answer)
+
+    def give_back(self, key: str, cost: int) -> None:
+        try:
+            self._client.hincrby(self._prefix + key, str(int(time.time())), -cost)
+        except self._errors:
+            self._quiet_until = time.monotonic() + _REDIS_PAUSE
+
+
+_made: dict[str, _Redis] = {}
+_making = threading.Lock()
+
+
+def _redis() -> _Redis:
+    url = settings.REDIS_URL
+    with _making:
+        if url not in _made:
+            _made[url] = _Redis(url)
+        return _made[url]
+
+
+def forget_old() -> int:
+    """Drop windows in which nothing counts any more."""
+    now = time.time()
+    old = [
+        key
+        for key, counts in LimitWindow.objects.values_list("key", "counts").iterator()
+        if not any(_alive(int(second), now) for second in counts)
+    ]
+    deleted, _ = LimitWindow.objects.filter(pk__in=old[:500]).delete()
+    return deleted

@@ -1,0 +1,48 @@
+"""Numbers for /metrics that add up over processes (prometheus_client's multiprocess files)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import multiprocess as shared
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+REQUESTS = Counter("flux_requests_total", "REST requests", ["method", "route", "status"])
+SECONDS = Histogram(
+    "flux_request_seconds", "Time in the server per REST request", ["route"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)  # fmt: skip
+BOOTH = Histogram("flux_booth_batch_size", "Writers that shared a commit", buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256))
+
+
+def request(method: str, route: str, status: int, seconds: float) -> None:
+    REQUESTS.labels(method if method in ("GET", "POST", "PUT", "PATCH", "DELETE") else "other", route, status).inc()
+    SECONDS.labels(route).observe(seconds)
+
+
+class _Now(Collector):
+    """Gauges read from the database at this moment, not kept per process."""
+
+    def __init__(self, gauges: dict[str, tuple[str, float]]) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for name, (says, value) in self._gauges.items():
+            yield GaugeMetricFamily(name, says, value=value)
+
+
+def render(gauges: dict[str, tuple[str, float]]) -> bytes:
+    """All processes' numbers plus gauges read now (name -> help, value)."""
+    if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+        everybody = CollectorRegistry()
+        shared.MultiProcessCollector(everybody)  # type: ignore[no-untyped-call]
+    else:
+        everybody = REGISTRY
+    now = CollectorRegistry()
+    now.register(_Now(gauges))
+    return generate_latest(everybody) + generate_latest(now)

@@ -1,0 +1,112 @@
+"""Tables everything stands on. `space` is a plain number here: the core lies below accounts."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+
+
+class Event(models.Model):
+    """A row of the one log. Arenas, watches, dashboard and webhooks follow it (`events.follow`)."""
+
+    id = models.BigAutoField(primary_key=True)
+    # PostgreSQL: the writing transaction, because sequence order is not commit order. SQLite: always 0.
+    xid = models.BigIntegerField(default=0)
+    space = models.BigIntegerField(null=True)
+    kind = models.CharField(max_length=64)
+    at = models.DateTimeField()
+    actor = models.CharField(max_length=160)
+    subject = models.CharField(max_length=200)
+    data = models.JSONField(default=dict)
+    packed = models.BinaryField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["xid", "id"], name="event_position"),
+            models.Index(fields=["space", "xid", "id"], name="event_space_position"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+
+class Job(models.Model):
+    """A piece of background work. The row is the queue; the broker only rings the bell."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        PARKED = "parked"
+
+    id = models.BigAutoField(primary_key=True)
+    uuid = models.UUIDField(unique=True, default=uuid.uuid4)
+    space = models.BigIntegerField(null=True)
+    kind = models.CharField(max_length=64)
+    args = models.JSONField(default=dict)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField()
+    lease_owner = models.CharField(max_length=80, default="")
+    lease_until = models.DateTimeField(null=True)
+    # At most one unfinished job per key; "" = no such wish.
+    once_key = models.CharField(max_length=200, default="")
+    error = models.TextField(default="")
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["state", "due_at", "id"], name="job_ready"),
+            models.Index(fields=["space", "kind", "id"], name="job_space_kind"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "once_key"],
+                condition=models.Q(state__in=["queued", "running"]) & ~models.Q(once_key=""),
+                name="job_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.uuid}"
+
+
+class JobLine(models.Model):
+    """A line of a job's log."""
+
+    id = models.BigAutoField(primary_key=True)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="lines")
+    at = models.DateTimeField()
+    text = models.TextField()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class IdempotencyKey(models.Model):
+    """The answer given under a caller's key, kept 24 hours so that a retry gets the same one."""
+
+    id = models.BigAutoField(primary_key=True)
+    owner = models.CharField(max_length=160)
+    key = models.CharField(max_length=128)
+    request = models.CharField(max_length=64)  # digest of verb and arguments
+    answer = models.JSONField()
+    created_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["owner", "key"], name="idempotency_owner_key")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class LimitWindow(models.Model):
+    """Counts per second of the last minute for one limit: `fluxcore/limits.py` says how it is read."""
+
+    key = models.CharField(max_length=200, primary_key=True)
+    counts = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return self.key

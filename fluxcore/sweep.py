@@ -1,0 +1,21 @@
+"""What happens once a minute whatever the bell did: due work is run, short-lived rows are let go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fluxcore import booth, idempotency, jobs, limits
+
+# Rooms add their own minute chores in their `apps.ready`.
+_chores: list[Callable[[], object]] = [idempotency.forget_old, limits.forget_old, jobs.forget_old]
+
+
+def every_minute(chore: Callable[[], object]) -> None:
+    if chore not in _chores:
+        _chores.append(chore)
+
+
+def sweep() -> int:
+    for chore in _chores:
+        booth.write(chore)
+    return jobs.drain()

@@ -1,0 +1,41 @@
+"""The people's door and the MCP door: one process, two sockets, told apart by the port that took the call."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
+os.environ["FLUX_DOOR"] = "people"
+
+from django.core.asgi import get_asgi_application  # noqa: E402
+
+django_application = get_asgi_application()
+
+from fluxcore import jobs  # noqa: E402
+from fluxsite import celery  # noqa: E402
+from mcp_bridge.door import mcp_door  # noqa: E402
+
+celery.configure()
+jobs.on_ring(celery.ring)
+
+
+def _mcp_port() -> int:
+    return int(os.environ.get("FLUX_MCP_PORT") or 0)
+
+
+async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    if scope["type"] == "lifespan":
+        await _lifespan(receive, send)
+    elif _mcp_port() and (scope.get("server") or ("", 0))[1] == _mcp_port():
+        await mcp_door(scope, receive, send)
+    else:
+        await django_application(scope, receive, send)
+
+
+async def _lifespan(receive: Any, send: Any) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -1,0 +1,215 @@
+"""A whole instance in one file: database, keys and configuration, each with its SHA-256.
+
+The file holds the instance's secrets and memories in clear; it is readable by its owner alone.
+Nothing is ever unpacked by the names inside: members are read by names we know and written to names
+we choose. A restore is checked completely before it changes anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any
+
+from django.apps import apps
+from django.core.management.color import no_style
+from django.db import connection, transaction
+
+from fluxcore import clock
+from fluxcore.errors import Conflict, Invalid, StopTheInstance
+from fluxcore.version import VERSION
+from fluxsite.home import Home
+
+FORMAT = 1
+_CHUNK = 1 << 20
+
+
+def create(home: Home, *, label: str = "backup", to: Path | None = None) -> Path:
+    """Write a backup of the instance as it is at this moment, also while it runs."""
+    moment = clock.now().strftime("%Y%m%d-%H%M%S-%f")
+    target = to or home.backups / f"{home.name}-{label}-{moment}.zip"
+    if target.exists():
+        raise Conflict(f"{target} exists already.")
+    temporary = target.with_name(f".{target.name}.part")
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
+                digests: dict[str, str] = {}
+                for name, source in _small_files(home):
+                    digests[name] = _add(bundle, name, source)
+                _dump_database(home, bundle, digests)
+                manifest = {
+                    "format": FORMAT,
+                    "version": VERSION,
+                    "instance": home.name,
+                    "database": connection.vendor,
+                    "created_at": clock.rfc3339(clock.now()),
+                    "members": digests,
+                }
+                bundle.writestr("manifest.json", json.dumps(manifest, indent=1))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)  # half a backup never has the final name
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def _small_files(home: Home) -> Iterator[tuple[str, Path]]:
+    if home.config.exists():
+        yield "config.yaml", home.config
+    for key in sorted(home.keys.glob("*")) if home.keys.is_dir() else ():
+        if key.is_file():
+            yield f"keys/{key.name}", key
+
+
+def _add(bundle: zipfile.ZipFile, name: str, source: Path) -> str:
+    with source.open("rb") as file:
+        return _copy(file, bundle, name)
+
+
+def _copy(file: Any, bundle: zipfile.ZipFile, name: str) -> str:
+    seen = hashlib.sha256()
+    with bundle.open(name, "w", force_zip64=True) as member:
+        while chunk := file.read(_CHUNK):
+            seen.update(chunk)
+            member.write(chunk)
+    return seen.hexdigest()
+
+
+def _tables() -> list[str]:
+    names = [model._meta.db_table for model in apps.get_models(include_auto_created=True) if model._meta.managed]
+    return sorted({*names, "django_migrations"})
+
+
+def _dump_database(home: Home, bundle: zipfile.ZipFile, digests: dict[str, str]) -> None:
+    if connection.vendor == "sqlite":
+        import sqlite3
+
+        copy = home.run / f"backup-{os.getpid()}.db"
+        home.run.mkdir(parents=True, exist_ok=True)
+        try:
+            connection.ensure_connection()
+            with closing(sqlite3.connect(copy)) as target:
+                connection.connection.backup(target)
+                target.execute("PRAGMA journal_mode=DELETE")
+            digests["database.db"] = _add(bundle, "database.db", copy)
+        finally:
+            copy.unlink(missing_ok=True)
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        for table in _existing(cursor):
+            seen = hashlib.sha256()
+            with (
+                cursor.cursor.copy(f"COPY {connection.ops.quote_name(table)} TO STDOUT") as rows,
+                bundle.open(f"tables/{table}", "w", force_zip64=True) as member,
+            ):
+                for chunk in rows:
+                    seen.update(chunk)
+                    member.write(chunk)
+            digests[f"tables/{table}"] = seen.hexdigest()
+
+
+def _existing(cursor: Any) -> list[str]:
+    present = set(connection.introspection.table_names(cursor))
+    return [table for table in _tables() if table in present]
+
+
+def verify(path: Path) -> dict[str, Any]:
+    """The manifest of a sound backup; a clear refusal of anything else."""
+    try:
+        with zipfile.ZipFile(path) as bundle:
+            manifest: dict[str, Any] = json.loads(bundle.read("manifest.json"))
+            if manifest.get("format") != FORMAT:
+                raise Invalid(f"{path.name}: unknown backup format {manifest.get('format')!r}.")
+            found = [info.filename for info in bundle.infolist() if info.filename != "manifest.json"]
+            if sorted(found) != sorted(manifest["members"]):
+                raise Invalid(f"{path.name}: its members are not those of its manifest.")
+            for name, expected in manifest["members"].items():
+                with bundle.open(name) as member:
+                    if _digest(member) != expected:
+                        raise Invalid(f"{path.name}: {name} is damaged.")
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError) as error:
+        raise Invalid(f"{path} is not a readable backup ({type(error).__name__}).") from None
+    return manifest
+
+
+def _digest(file: IO[bytes]) -> str:
+    seen = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        seen.update(chunk)
+    return seen.hexdigest()
+
+
+def restore(home: Home, path: Path) -> Path | None:
+    """Put the instance back to a backup. What was there is set aside, not deleted; its place is returned."""
+    from fluxsite.running import is_running
+
+    if is_running(home):
+        raise StopTheInstance
+    manifest = verify(path)
+    if manifest["database"] != connection.vendor:
+        raise Invalid(f"This backup holds a {manifest['database']} database; the instance uses {connection.vendor}.")
+    fresh = home.path.with_name(f".{home.name}.restoring")
+    shutil.rmtree(fresh, ignore_errors=True)
+    new = Home(home.name, fresh)
+    new.make()
+    with zipfile.ZipFile(path) as bundle:
+        for name in manifest["members"]:
+            if name == "config.yaml":
+                _take(bundle, name, new.config)
+            elif name.startswith("keys/"):
+                _take(bundle, name, new.keys / Path(name).name)
+            elif name == "database.db":
+                _take(bundle, name, new.database)
+        if connection.vendor != "sqlite":
+            _load_tables(bundle, [name for name in manifest["members"] if name.startswith("tables/")])
+    connection.close()
+    aside = None
+    if home.path.exists():
+        for kept in ("backups", "integrations"):
+            if (home.path / kept).is_dir():
+                shutil.copytree(home.path / kept, fresh / kept, dirs_exist_ok=True)
+        aside = home.path.with_name(f"{home.name}.before-restore-{clock.now():%Y%m%d-%H%M%S}")
+        home.path.rename(aside)
+    fresh.rename(home.path)
+    return aside
+
+
+def _take(bundle: zipfile.ZipFile, name: str, target: Path) -> None:
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with bundle.open(name) as member, os.fdopen(descriptor, "wb") as file:
+        shutil.copyfileobj(member, file, _CHUNK)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _load_tables(bundle: zipfile.ZipFile, members: list[str]) -> None:
+    """All tables in one transaction: the database is the old one or the restored one, never between."""
+    known = set(_tables())
+    tables = [name.removeprefix("tables/") for name in members]
+    if not set(tables) <= known:
+        raise Invalid("The backup names tables this release does not know.")
+    with transaction.atomic(), connection.cursor() as cursor:
+        quoted = ", ".join(connection.ops.quote_name(table) for table in tables)
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+        cursor.execute(f"TRUNCATE {quoted} RESTART IDENTITY CASCADE")
+        # Django makes its foreign keys deferrable, so the order of the tables does not matter.
+        for table in sorted(tables):
+            with (
+                bundle.open(f"tables/{table}") as member,
+                cursor.cursor.copy(f"COPY {connection.ops.quote_name(table)} FROM STDIN") as rows,
+            ):
+                while chunk := member.read(_CHUNK):
+                    rows.write(chunk)
+        for statement in connection.ops.sequence_reset_sql(no_style(), list(apps.get_models())):
+            cursor.execute(statement)
+

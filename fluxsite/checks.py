@@ -1,0 +1,65 @@
+"""System checks: what must hold before a door opens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import connection
+from django_otp.admin import OTPAdminSite
+
+from fluxsite.databases import wal_is_safe
+
+
+@register(Tags.security)
+def admin_demands_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    if isinstance(admin.site._wrapped if hasattr(admin.site, "_wrapped") else admin.site, OTPAdminSite):
+        return []
+    return [
+        Error(
+            "The admin site does not demand a second factor.",
+            hint="A theme or app has replaced admin.site. Keep fluxsite.apps.FluxAdminConfig first in INSTALLED_APPS.",
+            id="flux.E001",
+        )
+    ]
+
+
+@register(Tags.security)
+def doors_keep_their_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    if settings.SECRET_KEY_IS_KEPT or settings.DOOR == "shell":
+        return []
+    return [
+        Error("There is no secret key.", hint="Run `manage.py flux_init`, or set FLUX_SECRET_KEY_FILE.", id="flux.E002")
+    ]
+
+
+@register(Tags.database)
+def sqlite_is_sound(app_configs: Any, databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    if connection.vendor != "sqlite" or not databases:
+        return []
+    import sqlite3
+
+    found: list[CheckMessage] = []
+    if not wal_is_safe(sqlite3.sqlite_version_info[:3]):
+        found.append(
+            Warning(
+                f"SQLite {sqlite3.sqlite_version} has the WAL-reset bug; the slower DELETE journal is used instead.",
+                hint="Install pysqlite3 (it is in requirements.txt) or use PostgreSQL through DATABASE_URL.",
+                id="flux.W003",
+            )
+        )
+    if ":memory:" in str(connection.settings_dict["NAME"]) or "mode=memory" in str(connection.settings_dict["NAME"]):
+        return found
+    with connection.cursor() as cursor:
+        journal = cursor.execute("PRAGMA journal_mode").fetchone()[0]
+        synchronous = cursor.execute("PRAGMA synchronous").fetchone()[0]
+    wanted = "wal" if wal_is_safe(sqlite3.sqlite_version_info[:3]) else "delete"
+    if journal != wanted:
+        found.append(Error(f"SQLite's journal is {journal}, not {wanted}.", id="flux.E004"))
+    if settings.DURABILITY == "full" and synchronous != 2:
+        found.append(Error("SQLite does not wait for the disk (synchronous is not FULL).", id="flux.E005"))
+    if connection.settings_dict["OPTIONS"].get("transaction_mode") != "IMMEDIATE":
+        found.append(Error("SQLite transactions are not IMMEDIATE.", id="flux.E006"))
+    return found

@@ -1,0 +1,92 @@
+"""From DATABASE_URL to Django's DATABASES, with the reason beside each option."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from fluxsite.env import EnvError
+
+# How long a writer waits for SQLite's lock before the caller is told 503 with Retry-After.
+BUSY_SECONDS = 8
+
+
+def use_safe_sqlite() -> None:
+    """Put pysqlite3 in the place of the interpreter's sqlite3, before Django's back end imports it.
+
+    The system library may carry the WAL-reset bug (3.7.0 to 3.51.2) that can corrupt a database
+    written by several processes. Where no pysqlite3 wheel exists, `checks.py` says so.
+    """
+    try:
+        import pysqlite3
+    except ImportError:
+        return
+    sys.modules["sqlite3"] = pysqlite3
+    sys.modules["sqlite3.dbapi2"] = pysqlite3.dbapi2
+
+
+def wal_is_safe(version: tuple[int, int, int]) -> bool:
+    """True for SQLite lines without the WAL-reset bug: 3.51.3 and up, and two back-ports."""
+    if version >= (3, 51, 3):
+        return True
+    return (3, 50, 7) <= version < (3, 51, 0) or (3, 44, 6) <= version < (3, 45, 0)
+
+
+def sqlite(path: Path, *, durability: str) -> dict[str, Any]:
+    import sqlite3
+
+    journal = "WAL" if wal_is_safe(sqlite3.sqlite_version_info[:3]) else "DELETE"
+    # FULL survives power loss; NORMAL only the death of a process. In DELETE mode always FULL.
+    synchronous = "NORMAL" if durability == "normal" and journal == "WAL" else "FULL"
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            # A transaction that reads first and writes later must upgrade its lock and may be told
+            # "locked" at once; taking the write lock at BEGIN makes it wait its turn instead.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": BUSY_SECONDS,
+            "init_command": (
+                f"PRAGMA journal_mode={journal};"
+                f"PRAGMA synchronous={synchronous};"
+                f"PRAGMA busy_timeout={BUSY_SECONDS * 1000};"
+                "PRAGMA secure_delete=ON;"  # forgotten text must not linger in free pages
+                "PRAGMA temp_store=MEMORY"
+            ),
+        },
+    }
+
+
+def postgresql(url: str, *, durability: str) -> dict[str, Any]:
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    options: dict[str, Any] = {
+        "pool": {"min_size": 1, "max_size": int(query.pop("pool", "40")), "timeout": BUSY_SECONDS},
+        "connect_timeout": BUSY_SECONDS,
+    }
+    if durability == "normal":
+        options["options"] = "-c synchronous_commit=off"
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")) or "flux",
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": query.pop("host", None) or parts.hostname or "",
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 0,  # the pool keeps the connections
+        "OPTIONS": {**query, **options},
+    }
+
+
+def database(url: str | None, *, default: Path, durability: str) -> dict[str, Any]:
+    if not url:
+        return sqlite(default, durability=durability)
+    scheme = url.split(":", 1)[0]
+    if scheme in ("postgres", "postgresql"):
+        return postgresql(url, durability=durability)
+    if scheme == "sqlite" and url.startswith("sqlite:///"):
+        return sqlite(Path("/" + url[len("sqlite:///") :].lstrip("/")), durability=durability)
+    raise EnvError("DATABASE_URL must start with postgresql:// or sqlite:/// followed by an absolute path.")

@@ -1,0 +1,58 @@
+"""Typed readers for the environment: a value, or a file named by `NAME_FILE` (container secrets)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+class EnvError(ValueError):
+    """An environment variable has a value we cannot use; the message names it."""
+
+
+def text(name: str, default: str | None = None) -> str | None:
+    """The value of NAME, or the stripped content of the file in NAME_FILE."""
+    value, path = os.environ.get(name), os.environ.get(f"{name}_FILE")
+    if value is not None and path is not None:
+        raise EnvError(f"Set {name} or {name}_FILE, not both.")
+    if path is not None:
+        try:
+            return Path(path).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise EnvError(f"{name}_FILE points to {path}, which cannot be read: {error.strerror}.") from error
+    return default if value is None else value
+
+
+def switch(name: str, default: bool) -> bool:
+    """`on` or `off` and nothing else: a typo must not silently open or close a door."""
+    value = text(name)
+    if value is None or value == "":
+        return default
+    if value not in ("on", "off"):
+        raise EnvError(f"{name} must be 'on' or 'off', not {value!r}.")
+    return value == "on"
+
+
+def number(name: str, default: int, *, low: int, high: int) -> int:
+    value = text(name)
+    if value is None or value == "":
+        return default
+    try:
+        parsed = int(value)
+    except ValueError:
+        raise EnvError(f"{name} must be a whole number, not {value!r}.") from None
+    if not low <= parsed <= high:
+        raise EnvError(f"{name} must be between {low} and {high}, not {parsed}.")
+    return parsed
+
+
+def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    value = text(name) or default
+    if value not in allowed:
+        raise EnvError(f"{name} must be one of {', '.join(allowed)}, not {value!r}.")
+    return value
+
+
+def names(name: str) -> list[str]:
+    """A comma-separated list."""
+    return [part.strip() for part in (text(name) or "").split(",") if part.strip()]

@@ -1,0 +1,112 @@
+"""The data home of an instance: where it is, who may read it, which secrets live in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+
+
+class HomeError(ValueError):
+    """The data home cannot be used; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths of one instance. Nothing is created by naming them."""
+
+    name: str
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def database(self) -> Path:
+        return self.path / "flux.db"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "flux.log"
+
+    @property
+    def keys(self) -> Path:
+        return self.path / "keys"
+
+    @property
+    def queue(self) -> Path:
+        return self.path / "queue"
+
+    @property
+    def run(self) -> Path:
+        """Files that mean something only while the instance runs."""
+        return self.path / "run"
+
+    @property
+    def backups(self) -> Path:
+        return self.path / "backups"
+
+    @property
+    def integrations(self) -> Path:
+        return self.path / "integrations"
+
+    @property
+    def initialised(self) -> bool:
+        return self.config.exists()
+
+    def make(self) -> None:
+        """Create the folders, readable by the owner alone."""
+        for folder in (self.path, self.keys, self.queue, self.run, self.backups, self.integrations):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.chmod(0o700)
+
+    def secret(self, name: str) -> str | None:
+        """A key made on first start, or None while there is none."""
+        try:
+            return (self.keys / name).read_text(encoding="ascii").strip() or None
+        except FileNotFoundError:
+            return None
+
+    def make_secret(self, name: str) -> str:
+        """The key of that name, made now if it does not exist. Safe against two makers at once."""
+        path = self.keys / name
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            existing = self.secret(name)
+            if existing is None:
+                raise HomeError(
+                    f"The key file {path} is empty. Restore it from a backup or delete it to make a new one."
+                ) from None
+            return existing
+        value = secrets.token_urlsafe(48)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(value)
+            file.flush()
+            os.fsync(file.fileno())
+        return value
+
+
+def private_file(path: Path, text: str) -> None:
+    """Write a file only its owner can read, whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def current_home() -> Home:
+    """The instance named by FLUX_NAME below FLUX_HOME (default `default` below ~/.flux)."""
+    name = os.environ.get("FLUX_NAME") or "default"
+    if not NAME_PATTERN.fullmatch(name):
+        raise HomeError(f"Instance name {name!r}: use 1-64 of a-z, 0-9, '_' and '-', no punctuation at the edges.")
+    root = Path(os.environ.get("FLUX_HOME") or Path.home() / ".flux").expanduser()
+    return Home(name=name, path=root.absolute() / name)

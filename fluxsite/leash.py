@@ -1,0 +1,26 @@
+"""A server process must not outlive the supervisor that started it: it would keep the port and serve stale code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+LOOK_EVERY = 0.5
+
+
+def follow_parent() -> None:
+    """End this process soon after its parent is gone. Only under `flux_start`; elsewhere a no-op."""
+    if os.environ.get("FLUX_LEASH") != "on":
+        return
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK_EVERY)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="leash", daemon=True).start()

@@ -1,0 +1,126 @@
+"""The server processes that `flux_start` runs: `python -m fluxsite.serve rest|people|worker`."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+
+def rest(host: str, port: int, processes: int) -> None:
+    """REST on granian: WSGI, 32 blocking threads, persistent connections."""
+    from granian import Granian
+    from granian.constants import Interfaces
+    from granian.http import HTTP1Settings
+
+    from fluxsite import leash
+    from fluxsite.logs import configuration
+
+    leash.follow_parent()
+    _drop_header_lookalikes()
+    Granian(
+        "fluxsite.wsgi:application",
+        address=host,
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=processes,
+        blocking_threads=32,
+        blocking_threads_idle_timeout=600,
+        backlog=1024,
+        workers_kill_timeout=3,
+        log_dictconfig=_granian_logging(configuration),
+        http1_settings=HTTP1Settings(header_read_timeout=10_000, max_buffer_size=64 * 1024),
+    ).serve()
+
+
+def _granian_logging(configuration: object) -> dict[str, object]:
+    """Granian's own lines go where ours go, in our format."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"flux": {"()": "fluxsite.logs.LineFormatter"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "flux"}},
+        "loggers": {"_granian": {"handlers": ["stderr"], "level": "WARNING", "propagate": False}},
+    }
+
+
+def _drop_header_lookalikes() -> None:
+    """Granian puts the environment into every WSGI request, where HTTP_* means a header a caller sent."""
+    for name in list(os.environ):
+        if name.startswith("HTTP_"):
+            del os.environ[name]
+
+
+def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
+    """The people's and the MCP door on uvicorn: one process, two sockets."""
+    import uvicorn
+
+    from fluxsite import leash
+
+    leash.follow_parent()
+    os.environ["FLUX_MCP_PORT"] = str(mcp_port)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            "fluxsite.asgi:application",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="on",
+            ws_max_size=1 << 20,
+            timeout_graceful_shutdown=3,
+            timeout_keep_alive=75,
+        )
+    )
+    server.run(sockets=[listening(host, port), listening(mcp_host, mcp_port)])
+
+
+def listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    door = socket.socket(family, socket.SOCK_STREAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "SO_REUSEPORT"):
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # the supervisor holds the port for us
+    door.bind((host, port))
+    return door
+
+
+def worker() -> None:
+    """One Celery worker with its beat: runs the jobs the bell announces."""
+    import django
+
+    from fluxsite import celery, leash
+
+    django.setup()
+    celery.configure()
+    leash.follow_parent()
+    from django.conf import settings
+
+    from fluxcore import jobs
+
+    jobs.on_ring(celery.ring)
+    for folder in ("messages", "control"):
+        (settings.HOME.queue / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+    jobs.ring()  # whatever was waiting while nobody worked
+    celery.app.worker_main(
+        ["worker", "--beat", "--pool=threads", "--concurrency=2", "--without-gossip", "--without-mingle",
+         "--without-heartbeat", "--queues=flux", "--loglevel=WARNING"]
+    )  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    os.umask(0o077)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
+    kind, rest_of = arguments[0], arguments[1:]
+    if kind == "rest":
+        rest(rest_of[0], int(rest_of[1]), int(rest_of[2]))
+    elif kind == "people":
+        people(rest_of[0], int(rest_of[1]), rest_of[2], int(rest_of[3]))
+    elif kind == "worker":
+        worker()
+    else:
+        raise SystemExit(f"unknown server {kind!r}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

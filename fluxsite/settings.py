@@ -1,0 +1,188 @@
+"""Settings of every process of an instance. One file; what differs by door is decided by FLUX_DOOR."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from fluxcore import config as flux_config
+from fluxcore.version import VERSION
+from fluxsite import databases, env, logs
+from fluxsite.home import current_home
+
+databases.use_safe_sqlite()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+HOME = current_home()
+FLUX = flux_config.load(HOME.config)
+
+# Which door this process serves: `rest` (agents), `people` (admin, dashboard, MCP), `shell` (commands, worker).
+DOOR = env.choice("FLUX_DOOR", "shell", ("rest", "people", "shell"))
+
+# Secrets -------------------------------------------------------------------------------------------
+# The key file is made by flux_init or flux_start. Before that a process gets a random key that dies
+# with it: enough for checks and migrations, refused by the doors (fluxsite/checks.py).
+_secret = env.text("FLUX_SECRET_KEY") or HOME.secret("secret_key")
+SECRET_KEY = _secret or secrets.token_urlsafe(48)
+SECRET_KEY_IS_KEPT = _secret is not None
+
+# Profile -------------------------------------------------------------------------------------------
+DEBUG = False
+HTTPS = env.switch("FLUX_HTTPS", False)
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env.names("FLUX_ALLOWED_HOSTS")]
+CSRF_TRUSTED_ORIGINS = [f"https://{name}" for name in env.names("FLUX_ALLOWED_HOSTS")] if HTTPS else []
+
+if HTTPS:
+    SECURE_SSL_REDIRECT = True
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = 31536000
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    SECURE_HSTS_PRELOAD = True
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+    SILENCED_SYSTEM_CHECKS: list[str] = []
+else:
+    SILENCED_SYSTEM_CHECKS = [
+        "security.W004",  # HSTS: there is no TLS on loopback to be strict about
+        "security.W008",  # SSL redirect: nothing to redirect to
+        "security.W012",  # secure session cookie: would never be sent over plain loopback HTTP
+        "security.W016",  # secure CSRF cookie: the same
+    ]
+SESSION_COOKIE_NAME = f"flux_{HOME.name}_session"
+CSRF_COOKIE_NAME = f"flux_{HOME.name}_csrf"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+
+# The house -----------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "fluxsite.apps.FluxAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "channels",
+    "fluxsite.apps.FluxSiteConfig",
+    "fluxcore",
+    "accounts",
+    "memory",
+    "memory.grains",
+    "memory.api",
+    "dashboard",
+    "mcp_bridge",
+]
+
+# Agents carry a token, no cookie: sessions, CSRF and messages have no business on their door.
+_REST_MIDDLEWARE = ["memory.api.middleware.RestDoor"]
+_PEOPLE_MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "dashboard.middleware.ContentSecurityPolicy",
+    "servestatic.middleware.ServeStaticMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+MIDDLEWARE = _REST_MIDDLEWARE if DOOR == "rest" else _PEOPLE_MIDDLEWARE
+ROOT_URLCONF = "memory.api.urls" if DOOR == "rest" else "dashboard.urls"
+WSGI_APPLICATION = "fluxsite.wsgi.application"
+ASGI_APPLICATION = "fluxsite.asgi.application"
+APPEND_SLASH = DOOR != "rest"
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# Storage -------------------------------------------------------------------------------------------
+DURABILITY = env.choice("FLUX_DURABILITY", "full", ("full", "normal"))
+DATABASES = {"default": databases.database(env.text("DATABASE_URL"), default=HOME.database, durability=DURABILITY)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# `thread` gathers concurrent writers into one commit; `inline` runs a write in the caller's own thread,
+# for tests, commands and workers, which have nobody to share a commit with.
+BOOTH = env.choice("FLUX_BOOTH", "inline" if DOOR == "shell" else "thread", ("thread", "inline"))
+
+# Accounts ------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "admin:login"
+OTP_TOTP_ISSUER = f"Flux Memory ({HOME.name})"
+
+# REST ----------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["memory.api.authentication.BearerToken"],
+    "DEFAULT_PERMISSION_CLASSES": ["memory.api.authentication.HasPrincipal"],
+    "DEFAULT_PARSER_CLASSES": ["memory.api.parsers.StrictJSON"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "memory.api.parsers.JSONOnly",
+    "EXCEPTION_HANDLER": "memory.api.errors.answer_exception",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Flux Memory",
+    "VERSION": VERSION,
+    "DESCRIPTION": "Memory for AI agents. Every call but /health and /readyz carries a bearer token.",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": [],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "PREPROCESSING_HOOKS": ["memory.api.schema.only_versioned_paths"],
+    "POSTPROCESSING_HOOKS": ["memory.api.schema.add_common_answers"],
+}
+# Bodies are read and bounded by memory/api/parsers.py; Django's own limit stays as the outer wall.
+MAX_BODY_BYTES = env.number("FLUX_MAX_BODY_BYTES", 8 * 1024 * 1024, low=1024, high=256 * 1024 * 1024)
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+
+# Work and live feed --------------------------------------------------------------------------------
+REDIS_URL = env.text("REDIS_URL") or None
+CHANNEL_LAYERS = {
+    "default": (
+        {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+        if REDIS_URL
+        else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+    )
+}
+
+# Static files, time, logs --------------------------------------------------------------------------
+STATIC_URL = "/static/"
+STATIC_ROOT = HOME.run / "static"
+SERVESTATIC_USE_FINDERS = True
+LANGUAGE_CODE = "en"
+USE_TZ = True
+TIME_ZONE = "UTC"
+LOGGING = logs.configuration(
+    file=HOME.log if HOME.path.is_dir() and env.switch("FLUX_LOG_FILE", True) else None,
+    as_json=env.switch("FLUX_LOG_JSON", False),
+    level=env.choice("FLUX_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR")),
+)

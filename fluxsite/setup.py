@@ -1,0 +1,80 @@
+"""First initialisation and upgrades: from an empty folder, or an older database, to one the doors can serve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from accounts import agents, tokens
+from accounts.models import Agent, Space, User
+from accounts.principals import shell
+from fluxcore import config
+from fluxcore.errors import Conflict
+from fluxsite import backup
+from fluxsite.home import Home, private_file
+
+FIRST_SPACE = "main"
+FIRST_AGENT = "assistant"
+
+
+def make_home(home: Home, *, mode: str = "caller_extracts") -> bool:
+    """Folders, keys and config.yaml. True if the instance is new."""
+    home.make()
+    home.make_secret("secret_key")
+    if home.initialised:
+        return False
+    private_file(home.config, config.render(replace(config.Config(), OPERATING_MODE=mode)))
+    return True
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What `bring_up_to_date` did."""
+
+    applied: list[str]
+    backup: Path | None
+
+
+def bring_up_to_date(home: Home) -> Upgrade:
+    """Apply missing migrations, after a backup if there is anything to lose; refuse a newer database by name."""
+    executor = MigrationExecutor(connection)
+    applied = set(executor.loader.applied_migrations)
+    unknown = sorted(f"{app}.{name}" for app, name in applied - set(executor.loader.disk_migrations))
+    if unknown:
+        raise Conflict(
+            f"This database was written by a newer release: it has {', '.join(unknown)}, which this code does not "
+            "know. Start that release, or restore a backup made by this one: flux_backup restore."
+        )
+    plan = [f"{step.app_label}.{step.name}" for step, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
+    if not plan:
+        return Upgrade([], None)
+    saved = None
+    if applied:
+        saved = backup.create(home, label="before-upgrade")
+    call_command("migrate", verbosity=0, interactive=False)
+    return Upgrade(plan, saved)
+
+
+def first_token() -> str | None:
+    """The agent of a new instance and its token; None if the instance already has agents."""
+    operator = shell()
+    if Agent.objects.exists():
+        return None
+    if not Space.objects.filter(name=FIRST_SPACE).exists():
+        agents.create_space(operator, name=FIRST_SPACE, reason="first start")
+    agents.create_agent(
+        operator, space=FIRST_SPACE, name=FIRST_AGENT, capabilities=list(agents.EVERYDAY), reason="first start"
+    )
+    minted = tokens.mint(
+        operator, space=FIRST_SPACE, agent=FIRST_AGENT, ceiling="user_stated", note="made at first start",
+        reason="first start",
+    )  # fmt: skip
+    return str(minted["token"])
+
+
+def has_administrator() -> bool:
+    return User.objects.filter(is_superuser=True, is_active=True).exists()

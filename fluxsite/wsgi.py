@@ -1,0 +1,19 @@
+"""The REST door's application."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
+os.environ["FLUX_DOOR"] = "rest"
+
+from django.core.wsgi import get_wsgi_application  # noqa: E402
+
+application = get_wsgi_application()
+
+from fluxcore import jobs  # noqa: E402
+from fluxsite import celery, leash  # noqa: E402
+
+celery.configure()
+jobs.on_ring(celery.ring)
+leash.follow_parent()

@@ -1,0 +1,46 @@
+"""A bearer token makes a principal; nothing else in a request does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from accounts import refusals, tokens
+from accounts.principals import Principal
+from fluxcore.errors import Unauthenticated
+
+
+class BearerToken(BaseAuthentication):
+    def authenticate(self, request: Request) -> tuple[Principal, None] | None:
+        header = request.META.get("HTTP_AUTHORIZATION")
+        if header is None:
+            return None
+        scheme, _, token = header.partition(" ")
+        try:
+            if scheme.lower() != "bearer":
+                raise Unauthenticated
+            return tokens.authenticate(token.strip()), None
+        except Unauthenticated:
+            refusals.note(source(request))
+            raise
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+class HasPrincipal(BasePermission):
+    """No principal, no answer."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if isinstance(request.user, Principal):
+            return True
+        refusals.note(source(request))
+        raise Unauthenticated
+
+
+def source(request: Request) -> str:
+    """The peer of the connection. Forwarded-for headers are the caller's own words and do not count."""
+    return str(request.META.get("REMOTE_ADDR") or "unknown")

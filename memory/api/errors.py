@@ -1,0 +1,75 @@
+"""One error shape for everything that leaves this door: {code, message, details, request_id}."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any
+
+import orjson
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+from rest_framework import exceptions
+
+from fluxcore import errors
+from fluxcore.booth import translate
+from fluxsite.logs import request_id
+
+log = logging.getLogger(__name__)
+
+
+def answer(error: errors.FluxError) -> HttpResponse:
+    body = {**error.body(), "request_id": request_id.get()}
+    response = HttpResponse(orjson.dumps(body), status=error.status, content_type="application/json")
+    if error.retry_after is not None:
+        response["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    if error.status == 401:
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+_FRAMEWORK: list[tuple[type[Exception], type[errors.FluxError]]] = [
+    (exceptions.NotAuthenticated, errors.Unauthenticated),
+    (exceptions.AuthenticationFailed, errors.Unauthenticated),
+    (exceptions.MethodNotAllowed, errors.MethodNotAllowed),
+    (exceptions.NotAcceptable, errors.NotAcceptable),
+    (exceptions.UnsupportedMediaType, errors.UnsupportedMediaType),
+    (exceptions.ParseError, errors.BadRequest),
+    (exceptions.PermissionDenied, errors.Forbidden),
+    (exceptions.NotFound, errors.NotFound),
+    (RequestDataTooBig, errors.TooLarge),
+]
+
+
+def as_flux_error(error: BaseException) -> errors.FluxError:
+    """Ours as they are, the framework's by the table, a database's by its words, the rest logged as internal."""
+    translated = translate(error)
+    if isinstance(translated, errors.FluxError):
+        return translated
+    for theirs, ours in _FRAMEWORK:
+        if isinstance(error, theirs):
+            return ours()
+    # The class and the place only: the text of an exception may quote a memory.
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"
+    log.error("unexpected %s at %s", type(error).__name__, where)
+    return errors.FluxError()
+
+
+def answer_exception(error: Exception, context: dict[str, Any]) -> HttpResponse:
+    """DRF's exception handler."""
+    return answer(as_flux_error(error))
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return answer(errors.NotFound("This door has no such address."))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    return answer(errors.FluxError())
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return answer(errors.BadRequest())

@@ -1,0 +1,33 @@
+"""Addresses of the REST door: `/api/v1/...`, the seed's bare paths as aliases of the same views."""
+
+from __future__ import annotations
+
+from django.contrib.staticfiles.views import serve
+from django.urls import URLPattern, path, re_path
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+
+from memory.api import views
+
+CALLS = [
+    ("", views.Root.as_view()),
+    ("store", views.Store.as_view()),
+    ("store/batch", views.StoreBatch.as_view()),
+    ("grains", views.Grains.as_view()),
+    ("grains/<str:grain>", views.Grain.as_view()),
+    ("health", views.Health.as_view()),
+    ("readyz", views.Ready.as_view()),
+    ("metrics", views.Metrics.as_view()),
+]
+
+urlpatterns: list[URLPattern] = [
+    *(path(f"api/v1/{route}", view) for route, view in CALLS),
+    *(path(route, view) for route, view in CALLS),
+    path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="schema"),
+    path("api/v1/docs", SpectacularSwaggerSplitView.as_view(url_name="schema")),
+    # The documentation page's own files and nothing else; the finder refuses paths outside its folders.
+    re_path(r"^static/(?P<path>drf_spectacular_sidecar/.*)$", serve, {"insecure": True}),
+]
+
+handler404 = "memory.api.errors.not_found"
+handler500 = "memory.api.errors.server_error"
+handler400 = "memory.api.errors.bad_request"

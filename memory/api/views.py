@@ -1,0 +1,135 @@
+"""The REST door's views: parse, call a verb or selector, answer bytes."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import orjson
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from accounts.principals import Principal
+from fluxcore import metrics
+from fluxcore.errors import Invalid, NotFound
+from memory.api import parsers, shapes, vitals
+from memory.grains import select, store
+
+
+def json_answer(value: Any, status: int = 200) -> HttpResponse:
+    return HttpResponse(orjson.dumps(value), status=status, content_type="application/json")
+
+
+def principal(request: Request, value: dict[str, Any] | None = None) -> Principal:
+    """Who calls, under the label it gives itself."""
+    found = request.user
+    if not isinstance(found, Principal):
+        raise TypeError("this view must not be open")
+    return found.labelled(parsers.label(request, value or {}))
+
+
+def write_options(request: Request, value: dict[str, Any]) -> dict[str, Any]:
+    """What every write takes besides its own fields."""
+    key = request.META.get("HTTP_IDEMPOTENCY_KEY")
+    if key is not None and "idempotency_key" in value:
+        raise Invalid("Send the idempotency key as a header or in the body, not both.", field="idempotency_key")
+    return {
+        "reason": parsers.text(value, "reason") or "",
+        "idempotency_key": key if key is not None else parsers.text(value, "idempotency_key"),
+    }
+
+
+class Root(APIView):
+    authentication_classes = ()
+    permission_classes = ()
+
+    @extend_schema(operation_id="root", auth=[], responses=shapes.Root)
+    def get(self, request: Request) -> HttpResponse:
+        """What this server is and where to read on."""
+        return json_answer({"name": "Flux Memory", "api": "/api/v1/", "docs": "/api/v1/docs"})
+
+
+class Store(APIView):
+    @extend_schema(operation_id="store", request=shapes.Store, responses=shapes.Stored, parameters=shapes.WRITE_HEADERS)
+    def post(self, request: Request) -> HttpResponse:
+        """Remember one text. The answer comes after the commit is on disk."""
+        value = parsers.body(request, ("content", "provenance", "reason", "idempotency_key"))
+        return json_answer(
+            store.store(
+                principal(request, value),
+                content=value.get("content"),
+                provenance=value.get("provenance"),
+                **write_options(request, value),
+            )
+        )
+
+
+class StoreBatch(APIView):
+    @extend_schema(
+        operation_id="store_batch",
+        request=shapes.StoreBatch,
+        responses=shapes.StoredBatch,
+        parameters=shapes.WRITE_HEADERS,
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Remember up to 100 texts, each stored or refused on its own."""
+        value = parsers.body(request, ("items", "reason", "idempotency_key"))
+        return json_answer(
+            store.store_batch(principal(request, value), items=value.get("items"), **write_options(request, value))
+        )
+
+
+class Grains(APIView):
+    @extend_schema(operation_id="list_grains", responses=shapes.GrainPage, parameters=shapes.LIST_PARAMETERS)
+    def get(self, request: Request) -> HttpResponse:
+        """The newest grains of a status, page by page."""
+        value = parsers.query(request, ("status", "limit", "cursor"))
+        return json_answer(
+            select.page(
+                principal(request),
+                status=value.get("status", "active"),
+                limit=parsers.whole_number(value["limit"], name="limit") if "limit" in value else 50,
+                cursor=value.get("cursor"),
+            )
+        )
+
+
+class Grain(APIView):
+    @extend_schema(operation_id="get_grain", responses=shapes.Grain, parameters=[shapes.GRAIN_ID])
+    def get(self, request: Request, grain: str) -> HttpResponse:
+        """One grain by its id."""
+        parsers.query(request, ())
+        try:
+            found = uuid.UUID(grain)
+        except ValueError:
+            raise NotFound("There is no such grain.") from None
+        return json_answer(select.get(principal(request), found))
+
+
+class Health(APIView):
+    permission_classes = ()
+
+    @extend_schema(operation_id="health", auth=[], responses=shapes.Health)
+    def get(self, request: Request) -> HttpResponse:
+        """Open and minimal; a token with health.read sees more."""
+        return json_answer(vitals.health(request.user if isinstance(request.user, Principal) else None))
+
+
+class Ready(APIView):
+    authentication_classes = ()
+    permission_classes = ()
+
+    @extend_schema(operation_id="ready", auth=[], responses={200: shapes.Ready, 503: shapes.Ready})
+    def get(self, request: Request) -> HttpResponse:
+        """Whether this process can serve writes now; for balancers and supervisors."""
+        ready = vitals.ready()
+        return json_answer({"ready": ready}, 200 if ready else 503)
+
+
+class Metrics(APIView):
+    @extend_schema(operation_id="metrics", responses={(200, "text/plain"): str})
+    def get(self, request: Request) -> HttpResponse:
+        """Prometheus text, summed over all processes. Needs metrics.read."""
+        return HttpResponse(vitals.metrics(principal(request)), content_type=metrics.CONTENT_TYPE)

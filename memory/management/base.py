@@ -1,0 +1,101 @@
+"""What all flux_* commands share: --name, --json, tables for people, exit statuses for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import DatabaseError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from fluxcore.booth import translate
+from fluxcore.errors import FluxError, Invalid
+from fluxsite import home
+
+EX_CONFIG = 78
+
+
+class FluxCommand(BaseCommand):
+    """Subclasses implement `run(options)`; a refusal becomes one line and the exit status of the error table."""
+
+    # Set where the command reads or writes memory, so that an instance nobody made is named and not invented.
+    needs_instance: ClassVar[bool] = True
+    requires_system_checks: Sequence[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--name", help="the instance (default: FLUX_NAME or 'default')")
+        parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+        self.arguments(parser)
+
+    def arguments(self, parser: CommandParser) -> None:
+        """The command's own arguments."""
+
+    def run(self, options: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.as_json: bool = options["json"]
+        self.console = Console(file=self.stdout._out, highlight=False, soft_wrap=True)
+        self.notes = Console(stderr=True, highlight=False, soft_wrap=True)
+        try:
+            if self.needs_instance and not home.current_home().initialised:
+                here = home.current_home()
+                raise Invalid(f"There is no instance {here.name!r} in {here.path.parent}. Make it: flux_init.")
+            self.run(options)
+        except (FluxError, DatabaseError) as error:
+            self._refuse(translate(error))
+        except BrokenPipeError:
+            sys.exit(0)
+
+    def _refuse(self, error: BaseException) -> None:
+        if not isinstance(error, FluxError):
+            raise error
+        if self.as_json:
+            self.stdout.write(json.dumps({"error": error.body()}))
+        else:
+            self.notes.print(f"[bold red]{error.code}[/]: {error.message}")
+        sys.exit(error.exit_status)
+
+    def answer(self, value: Any, *, says: str = "") -> None:
+        """The result: JSON for scripts, a sentence for people."""
+        if self.as_json:
+            self.stdout.write(json.dumps(value, ensure_ascii=False))
+        elif says:
+            self.console.print(says)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
+        """A list for people; call `answer` instead when --json was asked for."""
+        found = [["" if cell is None else str(cell) for cell in row] for row in rows]
+        if not found:
+            self.console.print(f"[dim]{empty}[/]")
+            return
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in found:
+            table.add_row(*row)
+        self.console.print(table)
+
+    @contextmanager
+    def progress(self, says: str, total: int | None) -> Iterator[Any]:
+        """A bar on the terminal; yields a function to advance it. Silent when nobody watches."""
+        bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+            console=self.notes, transient=True, disable=not self.notes.is_terminal,
+        )  # fmt: skip
+        with bar:
+            task = bar.add_task(says, total=total)
+            yield lambda step=1: bar.advance(task, step)
+
+    def confirm(self, given: str | None, wanted: str, *, what: str) -> None:
+        """A destructive step is confirmed by repeating the name of what it destroys."""
+        if given is None and sys.stdin.isatty():
+            given = input(f"{what} Type {wanted} to go on: ")
+        if given != wanted:
+            raise Invalid(f"{what} Repeat it with --confirm {wanted}.", confirm=wanted)

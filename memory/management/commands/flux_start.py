@@ -1,0 +1,148 @@
+"""Start an instance: set it up if it is new, upgrade it if it is old, open the doors."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from accounts import people
+from accounts.principals import shell
+from fluxcore.errors import Conflict, FluxError, StorageUnavailable
+from fluxsite import running, setup
+from fluxsite.supervisor import Door, Supervisor, reserve
+from memory.management.base import FluxCommand
+from memory.management.welcome import lan_addresses, welcome
+
+
+class Command(FluxCommand):
+    help = "Start an instance and keep it running."
+    needs_instance = False
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--broadcast", action="store_true", help="open the people's door to the local network")
+        parser.add_argument("--processes", type=int, default=1, help="REST processes (default 1)")
+        parser.add_argument("--detach", action="store_true", help="return once the doors are open")
+        parser.add_argument("--ready-file", type=Path, help="write ports and pids here as JSON when ready")
+        parser.add_argument("--rest-port", type=int, help="instead of REST_PORT; 0 picks a free one")
+        parser.add_argument("--people-port", type=int, help="instead of DASHBOARD_PORT; 0 picks a free one")
+        parser.add_argument("--mcp-port", type=int, help="instead of MCP_PORT; 0 picks a free one")
+        parser.add_argument("--once", action="store_true", help="prove a throw-away instance end to end, then exit")
+
+    def run(self, options: dict[str, Any]) -> None:
+        os.umask(0o077)
+        if options["once"]:
+            from memory.management.once import prove
+
+            prove(self)
+            return
+        found = running.state(settings.HOME)
+        if found is not None:
+            raise Conflict(f"The instance {settings.HOME.name!r} runs already (pid {found['pid']}): flux_status.")
+        if options["detach"]:
+            self._detach(options)
+            return
+        if not settings.SECRET_KEY_IS_KEPT or not settings.HOME.initialised:
+            setup.make_home(settings.HOME)
+            self._again()
+        self._serve(options)
+
+    def _again(self) -> None:
+        """The home is new: start over, so that settings read its key and configuration."""
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606
+
+    def _serve(self, options: dict[str, Any]) -> None:
+        supervisor = self._supervisor(options)
+        upgrade = setup.bring_up_to_date(settings.HOME)
+        if upgrade.backup is not None:
+            self.notes.print(f"Upgraded the database ({len(upgrade.applied)} steps). Backup: {upgrade.backup}")
+        token = setup.first_token()
+        link = None if setup.has_administrator() else people.issue_enrolment(shell())["secret"]
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: supervisor.stopping.set())
+        if options["broadcast"]:
+            names = [*settings.ALLOWED_HOSTS, *lan_addresses()]
+            os.environ["FLUX_ALLOWED_HOSTS"] = ",".join(dict.fromkeys(names))
+        try:
+            supervisor.start()
+            supervisor.wait_until_ready()
+            state = supervisor.state()
+            running.note(settings.HOME, state)
+            if options["ready_file"]:
+                _write_whole(options["ready_file"], json.dumps({**state, "token": token}))
+            if self.as_json:
+                self.stdout.write(json.dumps({"ready": True, **state, "token": token}))
+                self.stdout.flush()
+            else:
+                welcome(self.console, state, token=token, link=link, broadcast=options["broadcast"])
+            dead = supervisor.watch()
+        finally:
+            supervisor.stop()
+            running.forget(settings.HOME)
+        if dead is not None:
+            raise StorageUnavailable(f"The {dead} process died; everything was stopped. See {settings.HOME.log}.")
+        if not self.as_json:
+            self.console.print("Stopped.")
+
+    def _supervisor(self, options: dict[str, Any]) -> Supervisor:
+        wanted = settings.FLUX
+        everywhere = "0.0.0.0"  # noqa: S104  --broadcast asks for exactly this, for the people's door alone
+
+        def port(option: str, default: int) -> int:
+            return default if options[option] is None else int(options[option])
+
+        people_host = everywhere if options["broadcast"] else wanted.DASHBOARD_HOST
+        return Supervisor(
+            home=settings.HOME,
+            people=reserve(
+                Door("people's door", people_host, port("people_port", wanted.DASHBOARD_PORT), "DASHBOARD_PORT")
+            ),
+            mcp=reserve(Door("MCP door", wanted.MCP_HOST, port("mcp_port", wanted.MCP_PORT), "MCP_PORT")),
+            rest=reserve(Door("REST door", wanted.REST_HOST, port("rest_port", wanted.REST_PORT), "REST_PORT")),
+            processes=max(1, options["processes"]),
+        )
+
+    def _detach(self, options: dict[str, Any]) -> None:
+        """Start the same command as a process of its own and wait for its ready file."""
+        setup.make_home(settings.HOME)
+        with tempfile.TemporaryDirectory() as folder:
+            ready = Path(folder) / "ready.json"
+            arguments = [argument for argument in sys.argv if argument not in ("--detach", "--json")]
+            with (settings.HOME.path / "start.log").open("wb") as output:
+                child = subprocess.Popen(
+                    [sys.executable, *arguments, "--ready-file", str(ready)],
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                )  # fmt: skip
+            while not ready.exists():
+                if child.poll() is not None:
+                    said = (settings.HOME.path / "start.log").read_text(errors="replace").strip()
+                    raise FluxErrorFromChild(said.splitlines()[-1] if said else "The instance did not start.")
+                time.sleep(0.05)
+            state = json.loads(ready.read_text())
+        if options["ready_file"]:
+            _write_whole(options["ready_file"], json.dumps(state))
+        if self.as_json:
+            self.stdout.write(json.dumps({"ready": True, **state}))
+        else:
+            welcome(self.console, state, token=state.get("token"), link=None, broadcast=options["broadcast"])
+
+
+class FluxErrorFromChild(FluxError):
+    code, status, exit_status = "not_started", 500, 70
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """A reader that waits for the file never sees half of it."""
+    temporary = path.with_name(f".{path.name}.part")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
