@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from fluxcore import config
 
 NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 
@@ -110,3 +112,13 @@ def current_home() -> Home:
         raise HomeError(f"Instance name {name!r}: use 1-64 of a-z, 0-9, '_' and '-', no punctuation at the edges.")
     root = Path(os.environ.get("FLUX_HOME") or Path.home() / ".flux").expanduser()
     return Home(name=name, path=root.absolute() / name)
+
+
+def make_home(home: Home, *, mode: str = "caller_extracts") -> bool:
+    """Folders, keys and config.yaml. True if the instance is new."""
+    home.make()
+    home.make_secret("secret_key")
+    if home.initialised:
+        return False
+    private_file(home.config, config.render(replace(config.Config(), OPERATING_MODE=mode)))
+    return True

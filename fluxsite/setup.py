@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.core.management import call_command
@@ -12,23 +12,12 @@ from django.db.migrations.executor import MigrationExecutor
 from accounts import agents, tokens
 from accounts.models import Agent, Space, User
 from accounts.principals import shell
-from fluxcore import config
 from fluxcore.errors import Conflict
 from fluxsite import backup
-from fluxsite.home import Home, private_file
+from fluxsite.home import Home
 
 FIRST_SPACE = "main"
 FIRST_AGENT = "assistant"
-
-
-def make_home(home: Home, *, mode: str = "caller_extracts") -> bool:
-    """Folders, keys and config.yaml. True if the instance is new."""
-    home.make()
-    home.make_secret("secret_key")
-    if home.initialised:
-        return False
-    private_file(home.config, config.render(replace(config.Config(), OPERATING_MODE=mode)))
-    return True
 
 
 @dataclass(frozen=True)

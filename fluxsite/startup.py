@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def execute(arguments: list[str]) -> None:
     from fluxcore.config import ConfigError
     from fluxsite.env import EnvError
-    from fluxsite.home import HomeError
+    from fluxsite.home import HomeError, current_home, make_home
 
     try:
+        if arguments[1:2] == ["flux_start"] and not {"--help", "-h", "--once"} & set(arguments):
+            # Before settings are read: they belong to the key and configuration of this home.
+            os.umask(0o077)
+            make_home(current_home())
         from django.core.management import execute_from_command_line
 
         execute_from_command_line(arguments)

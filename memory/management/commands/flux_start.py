@@ -51,15 +51,7 @@ class Command(FluxCommand):
         if options["detach"]:
             self._detach(options)
             return
-        if not settings.SECRET_KEY_IS_KEPT or not settings.HOME.initialised:
-            setup.make_home(settings.HOME)
-            self._again()
         self._serve(options)
-
-    def _again(self) -> None:
-        """The home is new: start over, so that settings read its key and configuration."""
-        sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606
 
     def _serve(self, options: dict[str, Any]) -> None:
         supervisor = self._supervisor(options)
@@ -114,7 +106,6 @@ class Command(FluxCommand):
 
     def _detach(self, options: dict[str, Any]) -> None:
         """Start the same command as a process of its own and wait for its ready file."""
-        setup.make_home(settings.HOME)
         with tempfile.TemporaryDirectory() as folder:
             ready = Path(folder) / "ready.json"
             arguments = [argument for argument in sys.argv if argument not in ("--detach", "--json")]

@@ -1,0 +1,131 @@
+"""Fixtures: a space with an agent and its token, a client that carries it, real servers, whole instances."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.instances import Instance
+from tests.servers import Redis, missing, start_postgres
+
+DATABASE_FIXTURES = {"db", "transactional_db", "space", "agent", "token", "api", "principal"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything that touches storage is marked so: the PostgreSQL pass runs exactly these tests."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        touches = item.get_closest_marker("django_db") or fixtures & DATABASE_FIXTURES
+        if touches and not item.get_closest_marker("sqlite_only"):
+            item.add_marker("storage")
+
+
+class Api:
+    """A REST client of one agent: JSON in, JSON out."""
+
+    def __init__(self, token: str | None) -> None:
+        self.client = Client(raise_request_exception=False)
+        self.token = token
+
+    def _headers(self, headers: dict[str, str] | None) -> dict[str, str]:
+        auth = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        return {"Host": "localhost", **auth, **(headers or {})}
+
+    def get(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> Any:
+        return self.client.get(path, query, headers=self._headers(headers))
+
+    def post(self, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None) -> Any:
+        data = raw if raw is not None else json.dumps(body).encode()
+        return self.client.generic("POST", path, data, "application/json", headers=self._headers(headers))
+
+
+@pytest.fixture
+def space(db: None) -> Any:
+    from accounts import agents
+    from accounts.models import Space
+    from accounts.principals import shell
+
+    agents.create_space(shell(), name="home")
+    return Space.objects.get(name="home")
+
+
+@pytest.fixture
+def make_token(db: None) -> Callable[..., str]:
+    """Make an agent with capabilities and return its token."""
+    from accounts import agents, tokens
+    from accounts.models import Space
+    from accounts.principals import shell
+
+    def make(
+        name: str = "alice", *, space: str = "home", capabilities: tuple[str, ...] = ("grains.read", "grains.write"),
+        ceiling: str = "user_stated", expires_at: str | None = None,
+    ) -> str:  # fmt: skip
+        if not Space.objects.filter(name=space).exists():
+            agents.create_space(shell(), name=space)
+        agents.apply_agent(shell(), space=space, name=name, capabilities=list(capabilities))
+        minted = tokens.mint(shell(), space=space, agent=name, ceiling=ceiling, expires_at=expires_at)
+        return str(minted["token"])
+
+    return make
+
+
+@pytest.fixture
+def token(make_token: Callable[..., str]) -> str:
+    return make_token()
+
+
+@pytest.fixture
+def api(token: str) -> Api:
+    return Api(token)
+
+
+@pytest.fixture
+def principal(token: str) -> Any:
+    from accounts import tokens
+
+    return tokens.authenticate(token)
+
+
+@pytest.fixture
+def as_agent() -> Callable[[str | None], Api]:
+    return Api
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Redis]:
+    try:
+        server = Redis()
+    except (ImportError, OSError) as error:
+        pytest.skip(missing("redis", str(error)))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> str:
+    """The maintenance database of a PostgreSQL for instances; make databases of your own in it."""
+    try:
+        return os.environ.get("FLUX_TESTS_POSTGRES") or start_postgres()
+    except (ImportError, OSError) as error:
+        pytest.skip(missing("postgres", str(error)))
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[Callable[..., Instance]]:
+    """Make instances; every process of them is ended with the test."""
+    made: list[Instance] = []
+
+    def make(name: str = "test", **environment: str) -> Instance:
+        made.append(Instance(tmp_path / "flux", name, **environment))
+        return made[-1]
+
+    yield make
+    for one in made:
+        if one.process is not None and one.process.poll() is None:
+            one.kill()

@@ -1,0 +1,134 @@
+"""Whole instances for tests: real processes on free ports, started as an operator would."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Answer:
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Instance:
+    """An instance named `name` below `home`, driven through its doors and commands."""
+
+    def __init__(self, home: Path, name: str = "test", **environment: str) -> None:
+        self.home, self.name = home, name
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("FLUX_", "DJANGO_"))},
+            "FLUX_HOME": str(home),
+            "FLUX_NAME": name,
+            **environment,
+        }
+        for key in ("DATABASE_URL", "REDIS_URL"):
+            if key not in environment:
+                self.environment.pop(key, None)
+        self.token = ""
+        self.state: dict[str, Any] = {}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self.home / self.name
+
+    def command(self, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run `manage.py ...` for this instance."""
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "manage.py"), *arguments],
+            env=self.environment, capture_output=True, text=True, timeout=120, cwd=ROOT, **options,
+        )  # fmt: skip
+        if check and done.returncode != 0:
+            raise AssertionError(f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def start(self, *arguments: str) -> Instance:
+        self.home.mkdir(parents=True, exist_ok=True)
+        ready = self.home / f"{self.name}.ready.json"
+        ready.unlink(missing_ok=True)
+        self.output = self.home / f"{self.name}.out"
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, str(ROOT / "manage.py"), "flux_start", "--ready-file", str(ready),
+                 "--rest-port", "0", "--people-port", "0", "--mcp-port", "0", *arguments],
+                env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT,
+            )  # fmt: skip
+        until = time.monotonic() + 90
+        while not ready.exists():
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise AssertionError(f"the instance did not start:\n{self.output.read_text()}")
+            time.sleep(0.05)
+        self.state = json.loads(ready.read_text())
+        self.token = self.state.get("token") or self.token
+        return self
+
+    def pids(self) -> list[int]:
+        """Every process of the instance: the supervisor, its children and theirs."""
+        assert self.process is not None
+        found, waiting = [], [self.process.pid]
+        while waiting:
+            pid = waiting.pop()
+            found.append(pid)
+            try:
+                for task in Path(f"/proc/{pid}/task").iterdir():
+                    waiting.extend(int(child) for child in (task / "children").read_text().split())
+            except OSError:
+                continue
+        return found
+
+    def kill(self) -> None:
+        """SIGKILL to everything at once, as a crash of the machine's user session would."""
+        for pid in self.pids():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        assert self.process is not None
+        self.process.wait()
+
+    def stop(self, seconds: float = 15) -> int:
+        """Ctrl-C; the exit status."""
+        if self.process is None:
+            return 0
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+        return self.process.returncode
+
+    def connection(self, door: str = "rest", timeout: float = 30) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.state["ports"][door], timeout=timeout)
+
+    def call(
+        self, method: str, path: str, body: Any = None, *, token: str | None = None, door: str = "rest",
+        line: http.client.HTTPConnection | None = None, headers: dict[str, str] | None = None,
+    ) -> Answer:  # fmt: skip
+        """One request; pass `line` to reuse a persistent connection."""
+        own = line or self.connection(door)
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None
+        send = {"Authorization": f"Bearer {token or self.token}", **(headers or {})}
+        if raw is not None:
+            send.setdefault("Content-Type", "application/json")
+        try:
+            own.request(method, path, body=raw, headers=send)
+            response = own.getresponse()
+            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        finally:
+            if line is None:
+                own.close()

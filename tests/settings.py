@@ -1,0 +1,43 @@
+"""Settings of the test run: the real ones, in a throw-away home, with the write booth inline."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+_home = os.environ.get("FLUX_TESTS_HOME")
+if _home is None:
+    _home = tempfile.mkdtemp(prefix="flux-tests-")
+    os.environ["FLUX_TESTS_HOME"] = _home
+    atexit.register(shutil.rmtree, _home, ignore_errors=True)
+os.environ.update({
+    "FLUX_HOME": _home,
+    "FLUX_NAME": "tests",
+    "FLUX_DOOR": "rest",
+    "FLUX_BOOTH": "inline",
+    "FLUX_LOG_FILE": "off",
+    "FLUX_SECRET_KEY": "only-for-tests-" + "x" * 40,
+})  # fmt: skip
+os.environ.pop("REDIS_URL", None)
+if os.environ.get("FLUX_TEST_DATABASE") != "postgres":
+    os.environ.pop("DATABASE_URL", None)
+elif "FLUX_TESTS_POSTGRES" not in os.environ:
+    # Started once by the process that begins the run; the xdist workers inherit its address.
+    from tests.servers import start_postgres
+
+    os.environ["FLUX_TESTS_POSTGRES"] = os.environ["DATABASE_URL"] = start_postgres()
+
+from fluxsite.settings import *  # noqa: F403, E402
+
+for _folder in ("keys", "queue", "run", "backups"):
+    (Path(_home) / "tests" / _folder).mkdir(parents=True, exist_ok=True)
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
+    # A file, not memory: threads and processes must see one database as they do in production.
+    DATABASES["default"]["TEST"] = {"NAME": str(Path(_home) / "tests.db")}  # noqa: F405
+else:
+    DATABASES["default"]["OPTIONS"].pop("pool")  # noqa: F405  each test database has its own connections
+# Argon2 at production cost would be most of the suite's time.
+PASSWORD_HASHERS = ["tests.hashers.CheapArgon2"]
