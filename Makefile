@@ -1,10 +1,10 @@
 # Two commands are enough: `make run` and `make test`. Both build what they need first.
 
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint types layers migrations bench torture lock clean
+.PHONY: run test lint types layers migrations bench torture lock docs clean
 
 run: $(VENV)/.runtime
 	@$(BIN)/python manage.py flux_start $(if $(ONCE),--once) $(ARGS)
@@ -36,6 +36,10 @@ torture: $(VENV)/.dev
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --no-header --no-annotate --quiet \
 		requirements.txt requirements-dev.txt --output-file constraints.txt
+
+# The tables of docs/ that are written from the code: configuration keys and errors.
+docs: $(VENV)/.dev
+	$(BIN)/python -m tests.docs.tables
 
 clean:
 	rm -rf $(VENV) build dist reports *.egg-info

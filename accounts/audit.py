@@ -8,6 +8,7 @@ digest. The booth writes the links of a batch just before its commit: no audit, 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,8 +38,19 @@ def record(
         found["label"] = principal.label
     booth.slip().add(
         "audit",
-        (chain or principal.chain, clock.now(), principal.actor, action, object, outcome, reason, dumps(found)),
-    )
+        (
+            chain or principal.chain, clock.now(), principal.actor, action, readable(object, 200), outcome,
+            readable(reason, 500), readable(dumps(found)),
+        ),
+    )  # fmt: skip
+
+
+_UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def readable(text: str, length: int | None = None) -> str:
+    """Callers' words as one plain line: a control character could forge a line of a report or drive a terminal."""
+    return _UNREADABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)[:length]
 
 
 def refuse(principal: Principal, action: str, object: str, *, details: dict[str, Any]) -> None:
@@ -101,9 +113,14 @@ def chains() -> list[str]:
     return sorted(AuditEntry.objects.values_list("chain", flat=True).distinct())
 
 
-def verify(chain: str, *, on_progress: Any = None) -> Verdict:
-    """Walk a chain from its first link and name the first that was edited, removed, inserted or moved."""
+def verify(chain: str, *, on_progress: Any = None, checkpoint: tuple[int, str] | None = None) -> Verdict:
+    """Walk a chain from its first link and name the first that was edited, removed, inserted or moved.
+
+    A chain cannot see its own end cut off, nor a whole end written anew: for that, pass the number of
+    entries and the head of an earlier verdict that was kept elsewhere.
+    """
     expected, prev = 1, GENESIS
+    known, head = checkpoint or (0, GENESIS)
     for entry in _walk(chain):
         if entry["seq"] != expected:
             return Verdict(chain, expected - 1, prev, expected, f"entry {expected} is missing")
@@ -112,10 +129,14 @@ def verify(chain: str, *, on_progress: Any = None) -> Verdict:
         fields = [entry[name] for name in _COLUMNS[:-1]]
         if hash_of(*fields) != entry["hash"]:
             return Verdict(chain, expected - 1, prev, expected, "was changed after it was written")
+        if expected == known and entry["hash"] != head:
+            return Verdict(chain, expected - 1, prev, expected, "is not the one the checkpoint knew")
         prev = entry["hash"]
         expected += 1
         if on_progress is not None:
             on_progress(1)
+    if expected <= known:
+        return Verdict(chain, expected - 1, prev, expected, f"entry {expected} is missing")
     return Verdict(chain, expected - 1, prev)
 
 

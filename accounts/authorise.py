@@ -12,6 +12,8 @@ def may(principal: Principal, operation: str, target: str | None = None) -> bool
         return True
     if principal.kind == "agent":
         return principal.capabilities.allow(operation, target)
+    if principal.kind == "enrolment":
+        return operation == "people.enrol"
     return False  # people act through roles, which come with their sign-in
 
 

@@ -26,7 +26,20 @@ OPERATIONS = frozenset(
     f"{domain}.{action}" for table in (SCOPED, UNSCOPED) for domain, actions in table.items() for action in actions
 )
 # For people with a fresh code and for the shell; no token ever carries them.
-NEVER_FOR_AGENTS = frozenset({"accounts.manage", "jobs.manage", "audit.read", "purge", "restore", "import", "grant", "policy"})
+NEVER_FOR_AGENTS = frozenset(
+    {
+        "instance.manage",
+        "accounts.manage",
+        "people.enrol",
+        "jobs.manage",
+        "audit.read",
+        "purge",
+        "restore",
+        "import",
+        "grant",
+        "policy",
+    }
+)
 MAX_CAPABILITIES = 256
 
 
@@ -62,7 +75,9 @@ def split(text: str) -> tuple[str, str | None]:
     if operation in NEVER_FOR_AGENTS:
         raise Invalid(f"{operation} is for people and the shell, never for agents.", field="capabilities")
     if operation not in OPERATIONS:
-        raise Invalid(f"Unknown capability {operation[:80]!r}. Known: {', '.join(sorted(OPERATIONS))}.", field="capabilities")
+        raise Invalid(
+            f"Unknown capability {operation[:80]!r}. Known: {', '.join(sorted(OPERATIONS))}.", field="capabilities"
+        )
     if not colon:
         return operation, None
     if operation.split(".")[0] not in SCOPED and scope != "*":
@@ -78,6 +93,8 @@ def parsed(texts: tuple[str, ...]) -> Capabilities:
 
 def check(texts: Iterable[str]) -> list[str]:
     """The capabilities as they are stored: valid, sorted, without repeats."""
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise Invalid("Capabilities are a list of texts like grains.read.", field="capabilities")
     found = sorted(set(texts))
     if len(found) > MAX_CAPABILITIES:
         raise Invalid(f"An agent holds at most {MAX_CAPABILITIES} capabilities.", field="capabilities")

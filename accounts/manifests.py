@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from accounts.capabilities import split
 from fluxcore.errors import Invalid, NotFound
 
 
@@ -25,10 +26,12 @@ def read(path: Path) -> list[Manifest]:
     except (OSError, UnicodeDecodeError) as error:
         raise NotFound(f"{path} cannot be read: {error}.") from None
     try:
-        nodes = [node for node in yaml.compose_all(text, Loader=yaml.SafeLoader) if node is not None]
+        composed = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise Invalid(f"{path}{f', line {mark.line + 1}' if mark else ''}: not valid YAML.") from None
+    # A `---` at the end of the file begins a document with nothing in it.
+    nodes = [node for node in composed if node is not None and node.tag != "tag:yaml.org,2002:null"]
     if not nodes:
         raise Invalid(f"{path}: holds no manifest.")
     return [_manifest(_mapping(node, str(path)), str(path)) for node in nodes]
@@ -43,6 +46,8 @@ def _mapping(node: Any, source: str) -> Mapping:
     found: Mapping = {}
     for key, value in node.value:
         line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise Invalid(f"{source}, line {line}: a key must be a text.")
         if key.value in found:
             raise Invalid(f"{source}, line {line}: {key.value} is set twice.")
         found[str(key.value)] = (line, value)
@@ -78,5 +83,10 @@ def _manifest(top: Mapping, source: str) -> Manifest:
     line, node = spec.get("capabilities", (0, None))
     if not isinstance(node, yaml.SequenceNode) or not all(isinstance(item, yaml.ScalarNode) for item in node.value):
         raise Invalid(f"{source}, line {line or top['spec'][0]}: spec.capabilities must be a list of texts.")
+    for item in node.value:
+        try:
+            split(str(item.value))
+        except Invalid as error:
+            raise Invalid(f"{source}, line {item.start_mark.line + 1}: {error.message}", **error.details) from None
     space = _text(top.get("space") or metadata.get("space"), "space", source)
     return Manifest(name=name, space=space, capabilities=[str(item.value) for item in node.value])

@@ -96,6 +96,7 @@ class Enrolment(models.Model):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
+    wrong_codes = models.PositiveSmallIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"enrolment of {self.created_at:%Y-%m-%d %H:%M}"

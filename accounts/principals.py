@@ -15,7 +15,7 @@ INSTANCE_CHAIN = "instance"
 
 @dataclass(frozen=True)
 class Principal:
-    kind: Literal["agent", "user", "shell"]
+    kind: Literal["agent", "user", "shell", "enrolment"]
     name: str
     space: int | None
     chain: str  # the audit chain of its space
@@ -23,6 +23,7 @@ class Principal:
     ceiling: str
     agent: int | None = None
     token: int | None = None
+    enrolment: int | None = None  # the one-time link of somebody who is not a person of this instance yet
     label: str = ""  # what the caller calls itself inside its agent; shown, never trusted
 
     @property

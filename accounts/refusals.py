@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import F
 
 from accounts import audit
@@ -32,15 +33,48 @@ def note(source: str) -> None:
             key = ("others", minute)
         first = key not in _counts
         _counts[key] = _counts.get(key, 0) + 1
-        past = {old: _counts.pop(old) for old in list(_counts) if old[1] < minute} if first else {}
     if first:
-        booth.post(lambda: _write(key, past))
+        booth.post(lambda: _write(key))
+        flush(before=minute)
+        _flush_later()
 
 
-def _write(key: tuple[str, datetime], past: dict[tuple[str, datetime], int]) -> None:
+def flush(*, before: datetime | None = None) -> None:
+    """Write the sums of past minutes (all of them without `before`)."""
+    with _lock:
+        past = {old: _counts.pop(old) for old in list(_counts) if before is None or old[1] < before}
+    if past:
+        booth.post(lambda: _add(past))
+
+
+_timer: threading.Timer | None = None
+
+
+def _flush_later() -> None:
+    """The sum of a minute is written soon after it, also when nobody is refused any more."""
+    global _timer
+    if settings.BOOTH == "inline" or (_timer is not None and _timer.is_alive()):
+        return  # a command's or a test's process does not live that long
+    _timer = threading.Timer(75, _flush_and_go_on)
+    _timer.daemon = True
+    _timer.start()
+
+
+def _flush_and_go_on() -> None:
+    global _timer
+    flush(before=clock.now().replace(second=0, microsecond=0))
+    _timer = None
+    if _counts:
+        _flush_later()
+
+
+def _add(past: dict[tuple[str, datetime], int]) -> None:
     for (source, minute), count in past.items():
         # The first one was counted when the row was made.
         RefusalMinute.objects.filter(source=source, minute=minute).update(count=F("count") + count - 1)
+
+
+def _write(key: tuple[str, datetime]) -> None:
     source, minute = key
     _, created = RefusalMinute.objects.get_or_create(source=source, minute=minute, defaults={"count": 1})
     if created:

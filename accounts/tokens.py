@@ -91,15 +91,15 @@ def _note_use(number: int, last: datetime | None, now: datetime) -> None:
     booth.post(note)
 
 
-@verb("tokens.mint", needs="accounts.manage")
+@verb("tokens.mint", needs="accounts.manage", secret=True)
 def mint(
     act: Act, *, space: str, agent: str, ceiling: str = origins.DEFAULT, expires_at: str | None = None, note: str = ""
 ) -> Change:
     """A new token for an agent. The answer carries its text, the only time anybody sees it."""
     if ceiling not in origins.CEILINGS:
         raise Invalid(f"A ceiling is one of {', '.join(origins.CEILINGS)}.", field="ceiling")
-    if len(note) > MAX_NOTE:
-        raise Invalid(f"A note has at most {MAX_NOTE} characters.", field="note")
+    if len(note) > MAX_NOTE or not note.isprintable():
+        raise Invalid(f"A note is one line of at most {MAX_NOTE} characters.", field="note")
     expiry = clock.parse(expires_at, name="expires_at") if expires_at else None
     if expiry is not None and expiry <= clock.now():
         raise Invalid("expires_at lies in the past.", field="expires_at")

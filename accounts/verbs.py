@@ -16,9 +16,9 @@ from accounts import audit
 from accounts.authorise import authorise
 from accounts.principals import Principal
 from fluxcore import booth, events, idempotency
-from fluxcore.errors import Invalid
+from fluxcore.errors import Forbidden, Invalid
 from fluxcore.limits import Ticket
-from fluxcore.preconditions import NONE, Precondition
+from fluxcore.preconditions import NONE, UNSET, Precondition
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,9 +62,13 @@ REGISTRY: dict[str, str] = {}  # verb -> the operation it needs
 
 
 def verb(
-    name: str, *, needs: str, target: Callable[[dict[str, Any]], str] | None = None
+    name: str, *, needs: str, target: Callable[[dict[str, Any]], str] | None = None, secret: bool = False
 ) -> Callable[[Callable[..., Change]], Verb]:
-    """Make a function a verb: `@verb("grains.store", needs="grains.write")`."""
+    """Make a function a verb: `@verb("grains.store", needs="grains.write")`.
+
+    A `secret` verb takes or answers something that must not be kept in clear, so it takes no
+    idempotency key: the key's row would keep its answer and a digest of its arguments.
+    """
 
     def decorate(body: Callable[..., Change]) -> Verb:
         REGISTRY[name] = needs
@@ -76,8 +80,13 @@ def verb(
         ) -> Any:  # fmt: skip
             authorise(principal, needs, target(arguments) if target else None, action=name)
             act = Act(principal, name, _checked_reason(reason), precondition)
+            request = [name, arguments, *_expectation(precondition)]
             if idempotency_key is not None:
-                idempotency.check_key(idempotency_key)
+                if secret:
+                    raise Invalid(f"{name} takes no idempotency key.", field="idempotency_key")
+                found = idempotency.answered(principal.actor_in_space, idempotency.check_key(idempotency_key), request)
+                if found is not None:
+                    return found[0]
             ran = False
 
             def write() -> Any:
@@ -90,13 +99,15 @@ def verb(
                         act.record("")
                     return answer
 
-                return idempotency.once(principal.actor_in_space, idempotency_key, [name, arguments], effect)
+                return idempotency.once(principal.actor_in_space, idempotency_key, request, effect)
 
             try:
                 change = body(act, **arguments)
                 answer = booth.write(write)
-            except BaseException:
+            except BaseException as error:
                 _give_back(act)
+                if isinstance(error, Forbidden):
+                    audit.refuse(principal, name, "", details={"code": error.code, **error.details})
                 raise
             if not ran:
                 _give_back(act)
@@ -131,7 +142,15 @@ def _give_back(act: Act) -> None:
         ticket.give_back()
 
 
+def _expectation(precondition: Precondition) -> list[Any]:
+    """What the caller expected belongs to the request: the same key with another expectation is another one."""
+    if not precondition.given:
+        return []
+    value = [] if precondition.expected_value is UNSET else [precondition.expected_value]
+    return [precondition.expected_sha, precondition.expected_version, value]
+
+
 def _checked_reason(reason: str) -> str:
-    if len(reason) > MAX_REASON or "\0" in reason:
+    if not isinstance(reason, str) or len(reason) > MAX_REASON:
         raise Invalid(f"A reason has at most {MAX_REASON} characters.", field="reason")
     return reason

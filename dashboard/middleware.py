@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest
-from typing import Any
 
 POLICY = "; ".join([
     "default-src 'self'",

@@ -12,6 +12,7 @@ import logging
 import os
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -30,6 +31,12 @@ T = TypeVar("T")
 MAX_BATCH = 256
 # Longer than the database's own lock wait, so that its answer is the one the caller sees.
 WAIT_SECONDS = 30.0
+# When the database refuses a whole batch, whoever has waited this long behind it is told so at once:
+# with the lock's own wait nobody then hears nothing for more than ten seconds.
+PATIENCE_SECONDS = 2.0
+# PostgreSQL: how long a batch waits for its turn, as long as SQLite waits for its lock.
+TURN_SECONDS = 8
+_TURN = 0x464C5558_5455524E  # our own number among the database's advisory locks
 
 _closers: dict[str, Callable[[list[Any]], None]] = {}
 _here = threading.local()
@@ -48,12 +55,23 @@ class Slip:
     def after_commit(self, call: Callable[[], None]) -> None:
         self.after.append(call)
 
+    def mark(self) -> tuple[dict[str, int], int]:
+        return {kind: len(rows) for kind, rows in self.rows.items()}, len(self.after)
+
+    def back_to(self, mark: tuple[dict[str, int], int]) -> None:
+        """Forget what a part of the work left that was rolled back."""
+        lengths, calls = mark
+        for kind, rows in self.rows.items():
+            del rows[lengths.get(kind, 0) :]
+        del self.after[calls:]
+
 
 class _Caller:
-    __slots__ = ("future", "slip", "work")
+    __slots__ = ("came", "future", "slip", "work")
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
+        self.came = time.monotonic()
         self.slip = Slip()
         self.future: Future[Any] = Future()
 
@@ -75,22 +93,37 @@ def write(work: Callable[[], T]) -> T:
     """Run `work` in a durable transaction and return its result after the commit."""
     if getattr(_here, "slip", None) is not None:
         # A verb that calls another verb shares its transaction and its slip.
-        with transaction.atomic():
-            return work()
+        return _within(slip(), work)
     if settings.BOOTH == "inline":
         caller = _Caller(work)
         _commit([caller])
         return cast(T, caller.future.result())
+    future = _booth().put(work)
     try:
-        return cast(T, _booth().put(work).result(timeout=WAIT_SECONDS))
+        return cast(T, future.result(timeout=WAIT_SECONDS))
     except FutureTimeout:
+        if future.cancel():
+            raise Busy(retry_after=5) from None  # it had not begun and never will
         raise OutcomeUnknown(retry_after=5) from None
+
+
+def _within(shared: Slip, work: Callable[[], T]) -> T:
+    mark = shared.mark()
+    try:
+        with transaction.atomic():
+            return work()
+    except BaseException:
+        shared.back_to(mark)
+        raise
 
 
 def post(work: Callable[[], Any]) -> None:
     """Run `work` soon and do not wait: for notes whose loss on a kill is acceptable and documented."""
     if settings.BOOTH == "inline" or getattr(_here, "slip", None) is not None:
-        write(work)
+        try:
+            write(work)
+        except Exception as error:
+            log.warning("a write-behind note failed: %s", type(error).__name__)
         return
     try:
         _booth().put(work).add_done_callback(_log_failure)
@@ -131,16 +164,32 @@ class Booth:
             with self.bell:
                 while not self.waiting:
                     self.bell.wait()
-                batch = [self.waiting.popleft() for _ in range(min(len(self.waiting), MAX_BATCH))]
+                taken = [self.waiting.popleft() for _ in range(min(len(self.waiting), MAX_BATCH))]
+            # A caller who gave up waiting has cancelled; from here on nobody can.
+            batch = [caller for caller in taken if caller.future.set_running_or_notify_cancel()]
+            if not batch:
+                continue
             metrics.BOOTH.observe(len(batch))
             started = time.monotonic()
             try:
-                _commit(batch)
-            except BaseException:
-                log.exception("the write booth failed on a batch of %d", len(batch))
+                refused = _commit(batch)
+            except BaseException as error:
+                log.critical("the write booth failed on a batch of %d: %s", len(batch), place(error))
                 _answer(batch, StorageUnavailable(retry_after=1))
+            else:
+                if refused:
+                    self._refuse_the_patient()
             spent = (time.monotonic() - started) / len(batch)
             self.seconds_per_caller += 0.1 * (spent - self.seconds_per_caller)
+
+    def _refuse_the_patient(self) -> None:
+        """The database took nothing for seconds: do not let those who queued behind that wait as long again."""
+        since = time.monotonic() - PATIENCE_SECONDS
+        with self.bell:
+            late = [caller for caller in self.waiting if caller.came < since]
+            self.waiting = deque(caller for caller in self.waiting if caller.came >= since)
+        late = [caller for caller in late if caller.future.set_running_or_notify_cancel()]
+        _answer(late, StorageUnavailable(retry_after=2))
 
 
 _current: Booth | None = None
@@ -156,45 +205,74 @@ def _booth() -> Booth:
     return _current
 
 
-def _commit(batch: list[_Caller]) -> None:
-    """Run a batch and answer its callers. If what is shared fails, each caller gets a transaction of its own."""
+def _commit(batch: list[_Caller]) -> bool:
+    """Run a batch and answer its callers; True if the database did not even let it begin.
+
+    If what is shared fails, each caller gets a transaction of its own, so that one who poisons the
+    closers or the commit harms nobody else.
+    """
     for attempt in (1, 2):
         outcomes: list[tuple[_Caller, Any, BaseException | None]] = []
-        committing = False
+        began = committing = False
+        line: Any = None
         try:
             with transaction.atomic():
+                line = connection.connection
+                _take_turn()
+                began = True
                 for caller in batch:
                     outcomes.append(_run(caller, alone=len(batch) == 1))
                 _close([caller for caller, _, error in outcomes if error is None])
                 committing = True
         except Exception as error:
-            lost = isinstance(error, InterfaceError | OperationalError) and not _usable()
+            # Asked of the connection the batch had: leaving the block may already have made a new one.
+            lost = isinstance(error, InterfaceError | OperationalError) and _gone(line or connection.connection)
             if lost:
                 connection.close()
             if committing and lost:
                 _answer(batch, OutcomeUnknown(retry_after=1))
-                return
-            if lost and attempt == 1 and not connection.in_atomic_block:
+                return False
+            if lost and line is not None and attempt == 1 and not connection.in_atomic_block:
                 continue  # nothing was committed: a fresh connection may try again
-            if len(batch) > 1 and not committing:
-                for caller in batch:
-                    _commit([caller])
-                return
+            if len(batch) > 1 and began:
+                return _commit_each(batch)
             _answer(batch, translate(error))
-            return
+            return not began
         break
-    for caller, result, error in outcomes:
-        if error is not None:
-            caller.future.set_exception(error)
+    for caller, result, failure in outcomes:
+        if failure is not None:
+            caller.future.set_exception(failure)
         else:
             caller.future.set_result(result)
-    for caller, _, error in outcomes:
-        if error is None:
+    for caller, _, failure in outcomes:
+        if failure is None:
             for call in caller.slip.after:
                 try:
                     call()
-                except Exception:
-                    log.exception("a call after the commit failed")
+                except Exception as error:
+                    log.warning("a call after the commit failed: %s", place(error))
+    return False
+
+
+def _take_turn() -> None:
+    """One batch at a time over all processes, as SQLite's IMMEDIATE has it.
+
+    PostgreSQL would let batches run side by side, but each holds its callers' locks until the commit, in
+    whatever order they came: two batches then wait for each other in a circle, or collide on an equal row.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{TURN_SECONDS}s"])
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_TURN])
+
+
+def _commit_each(batch: list[_Caller]) -> bool:
+    for position, caller in enumerate(batch):
+        if _commit([caller]):
+            # The database has stopped taking writes meanwhile; asking once per caller would take for ever.
+            _answer(batch[position:], StorageUnavailable(retry_after=2))
+            return True
+    return False
 
 
 def _run(caller: _Caller, *, alone: bool) -> tuple[_Caller, Any, BaseException | None]:
@@ -207,11 +285,11 @@ def _run(caller: _Caller, *, alone: bool) -> tuple[_Caller, Any, BaseException |
         with transaction.atomic():
             return caller, caller.work(), None
     except (FluxError, DatabaseError) as error:
-        if alone or not _usable():
+        if alone or _gone(connection.connection) or connection.needs_rollback:
             raise
         return caller, None, translate(error)
     except Exception as error:
-        if alone:
+        if alone or connection.needs_rollback:
             raise
         return caller, None, error
     finally:
@@ -221,8 +299,15 @@ def _run(caller: _Caller, *, alone: bool) -> tuple[_Caller, Any, BaseException |
 def _close(callers: list[_Caller]) -> None:
     for kind, write_rows in _closers.items():
         rows = [row for caller in callers for row in caller.slip.rows.get(kind, ())]
-        if rows:
+        if not rows:
+            continue
+        try:
             write_rows(rows)
+        except (OperationalError, InterfaceError):
+            raise  # the whole database's trouble: `_commit` knows what to do
+        except DatabaseError as error:
+            log.critical("the %s of a write could not be kept: %s", kind, type(error).__name__)
+            raise StorageUnavailable(f"The {kind} of this write could not be kept, so nothing was stored.") from None
 
 
 def _answer(batch: list[_Caller], error: BaseException) -> None:
@@ -231,8 +316,15 @@ def _answer(batch: list[_Caller], error: BaseException) -> None:
             caller.future.set_exception(error)
 
 
-def _usable() -> bool:
-    return connection.connection is not None and (connection.vendor == "sqlite" or connection.is_usable())
+def _gone(line: Any) -> bool:
+    """Whether a database connection is lost. A file cannot be; psycopg knows when the server hung up."""
+    return bool(getattr(line, "closed", False))
+
+
+def place(error: BaseException) -> str:
+    """The class of an error and where it arose; never its text, which may quote a memory."""
+    where = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__} in {where[-1].name}" if where else type(error).__name__
 
 
 def translate(error: BaseException) -> BaseException:

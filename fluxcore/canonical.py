@@ -10,6 +10,7 @@ from typing import Any
 from fluxcore.errors import BadJSON, Invalid
 
 MAX_DEPTH = 32
+MAX_VALUES = 100_000  # of one body: a few bytes each on the wire, a hundred times that in memory
 MAX_INTEGER = 2**53 - 1  # what every JSON reader can hold exactly
 
 
@@ -28,9 +29,9 @@ def loads(body: bytes) -> Any:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         raise BadJSON("The body is not UTF-8.") from None
-    # Counting brackets is one fast pass and settles all honest bodies; only a suspicious one is walked.
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
-        _refuse_deep(text)
+    # Counting is a few fast passes and settles most bodies; only a suspicious one is looked at closely.
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH or body.count(b",") > MAX_VALUES:
+        _refuse_deep_or_many(body)
     try:
         value = json.loads(
             text,
@@ -40,7 +41,9 @@ def loads(body: bytes) -> Any:
             parse_float=_float,
         )
     except json.JSONDecodeError as error:
-        raise BadJSON(f"The body is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from None
+        raise BadJSON(
+            f"The body is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        ) from None
     except RecursionError:
         raise BadJSON(f"The body is nested deeper than {MAX_DEPTH}.") from None
     if "\\u" in text:
@@ -56,24 +59,29 @@ def refuse_surrogates(text: str, *, name: str = "text") -> None:
         raise Invalid("A text holds half a character (a lone surrogate).", field=name) from None
 
 
-def _refuse_deep(text: str) -> None:
-    depth, in_string, escaped = 0, False, False
-    for character in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"':
-                in_string = False
-        elif character == '"':
-            in_string = True
-        elif character in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise BadJSON(f"The body is nested deeper than {MAX_DEPTH}.")
-        elif character in "]}":
-            depth -= 1
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def _refuse_deep_or_many(body: bytes) -> None:
+    """Bound depth and number of values before the parser spends memory on them.
+
+    What lies between quotes is dropped first, with whole-buffer operations only: walking a batch of
+    long texts character by character costs a second. Broken JSON may be misjudged behind its first
+    mistake, but the parser stops there.
+    """
+    bare = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if bare.count(b'"') > 4 * MAX_VALUES:
+        raise BadJSON(f"The body holds more than {MAX_VALUES} values.")
+    structure = b"".join(bare.split(b'"')[::2])
+    brackets = structure.translate(None, _NOT_BRACKETS)
+    if structure.count(b",") + brackets.count(b"[") + brackets.count(b"{") > MAX_VALUES:
+        raise BadJSON(f"The body holds more than {MAX_VALUES} values.")
+    depth = 0
+    for bracket in brackets:
+        depth += _STEP[bracket]
+        if depth > MAX_DEPTH:
+            raise BadJSON(f"The body is nested deeper than {MAX_DEPTH}.")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from fluxcore.errors import Invalid
+
+_RFC3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})?"
+)
 
 
 def now() -> datetime:
@@ -22,10 +27,13 @@ def rfc3339(moment: datetime | str | None) -> str | None:
 
 
 def parse(text: str, *, name: str = "time") -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise Invalid(f"{name}: not an RFC 3339 time.", field=name) from None
-    if moment.tzinfo is None:
+    """A moment from outside. A time without an offset is refused: nobody can know which one was meant."""
+    shape = _RFC3339.fullmatch(text) if isinstance(text, str) else None
+    if shape is None:
+        raise Invalid(f"{name}: not an RFC 3339 time, for example 2026-11-16T04:30:00Z.", field=name)
+    if shape.group(1) is None:
         raise Invalid(f"{name}: the time needs an offset, for example {text}Z.", field=name)
-    return moment.astimezone(UTC)
+    try:
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Invalid(f"{name}: there is no such time.", field=name) from None

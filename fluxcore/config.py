@@ -23,9 +23,7 @@ def _key(
     default: Any, says: str, *, low: float | None = None, high: float | None = None,
     allowed: tuple[str, ...] | None = None, hot: bool = False,
 ) -> Any:  # fmt: skip
-    return field(
-        default=default, metadata={"says": says, "low": low, "high": high, "allowed": allowed, "hot": hot}
-    )
+    return field(default=default, metadata={"says": says, "low": low, "high": high, "allowed": allowed, "hot": hot})
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,7 @@ class Config:
     MAX_GRAINS_PER_MINUTE: int = _key(
         500, "grains one agent may store in any 60 seconds", low=1, high=1_000_000, hot=True
     )
-    MAX_WRITE_QUEUE_DEPTH: int = _key(
-        1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True
-    )
+    MAX_WRITE_QUEUE_DEPTH: int = _key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
     MAX_GRAIN_BYTES: int = _key(65_536, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
     # Local model (flux_extracts)
     LLM_BASE_URL: str = _key("http://localhost:11434", "address of the local model server")
@@ -84,14 +80,45 @@ class Config:
     CLUSTER_TOUCH_THRESHOLD: float = _key(1.0, "touch that counts", low=0, high=1e6, hot=True)
     CLUSTER_WINDOW_DAYS: float = _key(30.0, "days of co-occurrence used", low=1, high=3650, hot=True)
     CLUSTER_MIN_SIZE: int = _key(3, "smaller clusters join a neighbour", low=1, high=1000, hot=True)
+    CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS: float = _key(7.0, "days between two clusterings", low=0, high=3650, hot=True)
+    CLUSTER_INHERIT_OVERLAP_MIN: float = _key(0.30, "shared grains that keep a cluster's name", low=0, high=1, hot=True)
+    CLUSTER_DISSOLVE_DECAY: float = _key(0.5, "touch kept when a cluster dissolves", low=0, high=1, hot=True)
     ENTRY_COOCCURRENCE_THRESHOLD: int = _key(10, "co-occurrences that link entries", low=1, high=1e6, hot=True)
     LOUVAIN_RESOLUTION: float = _key(1.0, "cluster granularity", low=0.01, high=100, hot=True)
     LOUVAIN_SEED: int = _key(42, "makes clusters repeatable", low=0, high=2**31, hot=True)
     # Fallback and expansion
     FALLBACK_CONFIDENCE_THRESHOLD: float = _key(0.25, "below it vectors step in", low=0, high=1, hot=True)
+    VECTOR_FALLBACK_K: int = _key(10, "grains the vectors propose", low=1, high=1000, hot=True)
+    VECTOR_FALLBACK_SCALE: float = _key(0.5, "signal of a proposed grain per cosine", low=0, high=1, hot=True)
     EXPANSION_ENABLED: bool = _key(True, "offer neighbours when confidence is low", hot=True)
     EXPANSION_CONFIDENCE_THRESHOLD: float = _key(0.4, "below it neighbours are offered", low=0, high=1, hot=True)
+    EXPANSION_CANDIDATES_PER_CLUSTER: int = _key(2, "neighbours taken from one cluster", low=0, high=100, hot=True)
     EXPANSION_MAX_CANDIDATES: int = _key(3, "neighbours offered at most", low=0, high=100, hot=True)
+    # Context shift: the agent has moved to another subject
+    CONTEXT_SHIFT_ENABLED: bool = _key(True, "watch for a sudden drop of usefulness", hot=True)
+    CONTEXT_SHIFT_WINDOW: int = _key(30, "recalls that are compared", low=2, high=10_000, hot=True)
+    CONTEXT_SHIFT_DROP_THRESHOLD: float = _key(0.25, "drop that counts as a shift", low=0, high=1, hot=True)
+    CONTEXT_SHIFT_RECOVERY_RETRIEVALS: int = _key(50, "recalls it lasts", low=1, high=100_000, hot=True)
+    EXPLORATION_BOOST: float = _key(1.5, "learning rate factor while it lasts", low=1, high=10, hot=True)
+    # Feedback, quarantine and truth
+    FEEDBACK_ENFORCEMENT_ENABLED: bool = _key(True, "remind agents that leave recalls unrated", hot=True)
+    FEEDBACK_ENFORCEMENT_GRACE_SECONDS: float = _key(60.0, "seconds before a reminder", low=0, high=1e6, hot=True)
+    FEEDBACK_ENFORCEMENT_MAX_BLOCK_SECONDS: float = _key(
+        86_400.0, "seconds after which an unrated recall is forgiven", low=0, high=1e7, hot=True
+    )
+    USEFULNESS_WINDOW_DAYS: float = _key(7.0, "days of votes that count as recent", low=1, high=3650, hot=True)
+    QUARANTINE_USEFULNESS_THRESHOLD: float = _key(0.2, "usefulness below which a grain is", low=0, high=1, hot=True)
+    QUARANTINE_MIN_RETRIEVALS: int = _key(10, "recalls before it can be", low=1, high=100_000, hot=True)
+    QUARANTINE_CORRECTION_COUNT: int = _key(3, "corrections that quarantine at once", low=1, high=1000, hot=True)
+    QUARANTINE_PERIOD_DAYS: float = _key(30.0, "days in quarantine before a decision", low=0, high=3650, hot=True)
+    CORRECTION_DETECTION_TURNS: int = _key(3, "turns in which a new statement corrects", low=1, high=100, hot=True)
+    DEDUP_SIMILARITY_THRESHOLD: float = _key(0.90, "cosine of near-equal texts", low=0, high=1, hot=True)
+    EPISTEMIC_CHECK_SIMILARITY: float = _key(0.82, "cosine above which truth is compared", low=0, high=1, hot=True)
+    TOMBSTONE_MIN_DEGREE: int = _key(2, "links that make a forgotten grain leave a mark", low=0, high=1000, hot=True)
+    # Cleaning up
+    CLEANUP_INTERVAL_HOURS: float = _key(6.0, "hours between clean-ups", low=0.1, high=8760, hot=True)
+    CLEANUP_STALE_HOURS: float = _key(72.0, "hours unused before a weak conduit may go", low=1, high=1e5, hot=True)
+    CLEANUP_BATCH_SIZE: int = _key(1000, "conduits looked at in one step", low=1, high=100_000, hot=True)
     # Retention and health
     TRACE_RETENTION_DAYS: float = _key(30.0, "days a trace is kept", low=1, high=3650, hot=True)
     TRACE_RETENTION_COUNT: int = _key(10_000, "traces kept at least", low=0, high=10_000_000, hot=True)
@@ -109,9 +136,7 @@ def parse(text: str, *, source: str = "config.yaml") -> Config:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{source}{line}: not valid YAML ({getattr(error, 'problem', error)}).") from None
+        raise ConfigError(f"{source}, line {_line(error, text)}: not valid YAML ({_problem(error)}).") from None
     if node is None:
         return Config()
     if not isinstance(node, yaml.MappingNode):
@@ -119,13 +144,32 @@ def parse(text: str, *, source: str = "config.yaml") -> Config:
     values: dict[str, Any] = {}
     for key_node, value_node in node.value:
         where = f"{source}, line {key_node.start_mark.line + 1}"
-        name = str(key_node.value)
+        name = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else "a list or mapping"
         if name not in FIELDS:
             raise ConfigError(f"{where}: unknown key {name!r}.{_did_you_mean(name)}")
         if name in values:
             raise ConfigError(f"{where}: {name} is set twice.")
-        values[name] = _checked(name, yaml.SafeLoader("").construct_object(value_node, deep=True), where)
+        values[name] = _checked(name, _plain(name, value_node, where), where)
     return Config(**values)
+
+
+def _line(error: yaml.YAMLError, text: str) -> int:
+    mark = getattr(error, "problem_mark", None)
+    return mark.line + 1 if mark else text.count("\n", 0, getattr(error, "position", 0)) + 1
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    return str(getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__)
+
+
+def _plain(name: str, node: yaml.Node, where: str) -> Any:
+    """The value of one key. No key holds a list or a mapping, so none is ever built."""
+    if not isinstance(node, yaml.ScalarNode):
+        raise ConfigError(f"{where}: {name} must be a single value.")
+    try:
+        return yaml.SafeLoader("").construct_object(node)
+    except (yaml.YAMLError, ValueError):
+        raise ConfigError(f"{where}: {name} cannot be read as a value.") from None
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
@@ -166,15 +210,15 @@ def load(path: Path) -> Config:
 
 
 def render(config: Config) -> str:
-    """A config.yaml that shows each key the operator is likely to change, with its meaning."""
+    """A config.yaml that shows every key with its meaning and, read back, gives this configuration."""
     lines = ["# Flux Memory. `hot` values take effect within a second, the others at the next start."]
     for item in fields(config):
         value = getattr(config, item.name)
         mark = " (hot)" if item.metadata["hot"] else ""
         shown = yaml.safe_dump({item.name: value}, default_flow_style=False).strip()
-        # Only the choice made at set-up is written out; the rest stays a comment so that a later
-        # release can improve a default nobody decided on.
-        prefix = "" if item.name == "OPERATING_MODE" else "# "
+        # Only choices are written out; the rest stays a comment so that a later release can improve a
+        # default nobody decided on.
+        prefix = "" if item.name == "OPERATING_MODE" or value != item.default else "# "
         lines.append(f"{prefix}{shown}  # {item.metadata['says']}{mark}")
     return "\n".join(lines) + "\n"
 
@@ -212,19 +256,17 @@ class Live:
 
     def _reload(self) -> None:
         try:
+            if self._stamp is None:
+                raise ConfigError(f"{self._path}: the file is gone; the values it had are kept.")
             wanted = load(self._path)
         except ConfigError as error:
             # A running server keeps its last good values; flux_status shows the problem.
             self.problem = str(error)
             return
         self.problem = None
-        merged = {
-            name: getattr(wanted if item.metadata["hot"] else self._start, name) for name, item in FIELDS.items()
-        }
+        merged = {name: getattr(wanted if item.metadata["hot"] else self._start, name) for name, item in FIELDS.items()}
         self._now = Config(**merged)
-        self.waiting_for_restart = [
-            name for name in FIELDS if getattr(wanted, name) != merged[name]
-        ]
+        self.waiting_for_restart = [name for name in FIELDS if getattr(wanted, name) != merged[name]]
 
 
 _live: Live | None = None

@@ -28,7 +28,7 @@ class Position(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Position:
         first, dot, second = text.partition(".")
-        if not (dot and first.isdecimal() and second.isdecimal() and len(text) <= 40):
+        if not (dot and text.isascii() and first.isdecimal() and second.isdecimal() and len(text) <= 40):
             raise Invalid("That is not a position of the event log.", field="since")
         position = cls(int(first), int(second))
         if max(position) >= 2**63:

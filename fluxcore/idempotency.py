@@ -28,26 +28,30 @@ def once(owner: str, key: str | None, request: Any, work: Callable[[], Any]) -> 
     if key is None:
         return work()
     wanted = digest(request)
-    found = _find(owner, key, wanted)
+    found = _find(owner, key, wanted, forget=True)
     if found is not None:
         return found[0]
     try:
         # The row goes in first: a rival with the same key waits on it (PostgreSQL) or cannot be here (SQLite).
         with transaction.atomic():
-            row = IdempotencyKey.objects.create(
-                owner=owner, key=key, request=wanted, answer={}, created_at=clock.now()
-            )
+            row = IdempotencyKey.objects.create(owner=owner, key=key, request=wanted, answer=[], created_at=clock.now())
     except IntegrityError:
-        found = _find(owner, key, wanted)
+        found = _find(owner, key, wanted, forget=False)
         if found is None:
             raise
         return found[0]
     answer = work()
-    IdempotencyKey.objects.filter(pk=row.pk).update(answer=answer)
+    # In a list, because a bare None would be stored as no value at all.
+    IdempotencyKey.objects.filter(pk=row.pk).update(answer=[answer])
     return answer
 
 
-def _find(owner: str, key: str, wanted: str) -> tuple[Any] | None:
+def answered(owner: str, key: str, request: Any) -> tuple[Any] | None:
+    """The answer a retry gets, without a write and before any limit is asked: it was paid for the first time."""
+    return _find(owner, key, digest(request), forget=False)
+
+
+def _find(owner: str, key: str, wanted: str, *, forget: bool) -> tuple[Any] | None:
     row = (
         IdempotencyKey.objects.filter(owner=owner, key=key).values_list("pk", "request", "answer", "created_at").first()
     )
@@ -55,11 +59,12 @@ def _find(owner: str, key: str, wanted: str) -> tuple[Any] | None:
         return None
     pk, request, answer, created_at = row
     if clock.now() - created_at > KEPT:
-        IdempotencyKey.objects.filter(pk=pk).delete()
+        if forget:
+            IdempotencyKey.objects.filter(pk=pk).delete()
         return None
     if request != wanted:
         raise IdempotencyKeyReused(key=key)
-    return (answer,)
+    return (answer[0],)
 
 
 def forget_old() -> int:

@@ -12,7 +12,6 @@ import os
 import socket
 import threading
 import time
-import traceback
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,10 +58,15 @@ class Run:
 
     def say(self, text: str) -> None:
         """Add a line to the job's log, kept even if this try fails."""
-        self.lines.append((clock.now(), text[:2000]))
+        self.lines.append((clock.now(), _storable(text)))
 
     def __post_init__(self) -> None:
         self.lines: list[tuple[datetime, str]] = []
+
+
+def _storable(text: str) -> str:
+    """A line every database takes: what cannot be stored must not be what parks a job."""
+    return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()[:2000]
 
 
 def handler(kind: str) -> Callable[[Handler], Handler]:
@@ -110,34 +114,33 @@ def enqueue(
     return row.uuid
 
 
-_rung_at = 0.0
+_wanted = threading.Event()
+_ringer: threading.Thread | None = None
+_ringing = threading.Lock()
 
 
 def ring() -> None:
-    """Wake a worker, at most ten times a second: the row is safe, a lost ring costs a minute at most."""
-    global _rung_at
-    now = time.monotonic()
-    if _bell is None or now - _rung_at < 0.1:
-        _ring_later()
+    """Wake a worker soon. The row is safe: a ring that is lost costs a minute at most."""
+    global _ringer
+    if _bell is None:
         return
-    _rung_at = now
-    try:
-        _bell()
-    except Exception as error:
-        log.warning("the bell did not ring (%s); the minute sweep will find the work", type(error).__name__)
+    _wanted.set()
+    with _ringing:
+        if _ringer is None or not _ringer.is_alive():  # not yet, or this process is a fork of one that had it
+            _ringer = threading.Thread(target=_ring_when_wanted, name="job-bell", daemon=True)
+            _ringer.start()
 
 
-_later: threading.Timer | None = None
-
-
-def _ring_later() -> None:
-    """A ring that was swallowed is made up for once, so the last job of a burst is not left waiting."""
-    global _later
-    if _bell is None or (_later is not None and _later.is_alive()):
-        return
-    _later = threading.Timer(0.15, ring)
-    _later.daemon = True
-    _later.start()
+def _ring_when_wanted() -> None:
+    """In a thread of its own, so that a broker that hangs holds up no write; at most ten times a second."""
+    while _wanted.wait():
+        _wanted.clear()  # before the bell: whoever rings from here on gets another one
+        try:
+            if _bell is not None:
+                _bell()
+        except Exception as error:
+            log.warning("the bell did not ring (%s); the minute sweep will find the work", type(error).__name__)
+        time.sleep(0.1)
 
 
 def ready(moment: datetime) -> Q:
@@ -196,7 +199,10 @@ def next_due() -> datetime | None:
     """When the earliest unfinished job wants attention, for a bell set ahead."""
     queued = Job.objects.filter(state=Job.State.QUEUED).order_by("due_at").values_list("due_at", flat=True).first()
     leased = (
-        Job.objects.filter(state=Job.State.RUNNING).order_by("lease_until").values_list("lease_until", flat=True).first()
+        Job.objects.filter(state=Job.State.RUNNING)
+        .order_by("lease_until")
+        .values_list("lease_until", flat=True)
+        .first()
     )
     moments = [moment for moment in (queued, leased) if moment is not None]
     return min(moments) if moments else None
@@ -215,9 +221,7 @@ def _finish(run: Run, apply: Apply | None) -> None:
 
 
 def _failed(run: Run, error: Exception) -> None:
-    # The class and the place, not the values: an exception's text may quote a memory.
-    where = traceback.extract_tb(error.__traceback__)
-    text = f"{type(error).__name__} in {where[-1].name}" if where else type(error).__name__
+    text = booth.place(error)
     log.warning("job %s (%s) failed, try %d: %s", run.uuid, run.kind, run.attempt, text)
     run.say(f"Try {run.attempt} failed: {text}")
     if run.attempt >= MAX_TRIES:
@@ -226,7 +230,8 @@ def _failed(run: Run, error: Exception) -> None:
 
     def again() -> None:
         pause = BACK_OFF_SECONDS[min(run.attempt, len(BACK_OFF_SECONDS)) - 1]
-        Job.objects.filter(pk=run.job, lease_owner=_ME, attempts=run.attempt).update(
+        # Only while it is still running: after a broken connection the finishing commit may have happened.
+        Job.objects.filter(pk=run.job, lease_owner=_ME, state=Job.State.RUNNING, attempts=run.attempt).update(
             state=Job.State.QUEUED, due_at=clock.now() + timedelta(seconds=pause), lease_until=None, error=text
         )
         _write_lines(run)
@@ -236,8 +241,10 @@ def _failed(run: Run, error: Exception) -> None:
 
 def _park(job: int, owner: str, text: str, run: Run | None = None) -> None:
     def park() -> None:
-        parked = Job.objects.filter(pk=job, lease_owner=owner).exclude(state=Job.State.DONE).update(
-            state=Job.State.PARKED, finished_at=clock.now(), lease_until=None, error=text
+        parked = (
+            Job.objects.filter(pk=job, lease_owner=owner)
+            .exclude(state=Job.State.DONE)
+            .update(state=Job.State.PARKED, finished_at=clock.now(), lease_until=None, error=text)
         )
         if run is not None:
             run.say(f"Parked after {MAX_TRIES} tries.")
@@ -279,9 +286,13 @@ def _renewing(job: int) -> Iterator[None]:
 
 def requeue(job: uuid.UUID) -> None:
     """Give a parked job five new tries. Call inside a write."""
-    changed = Job.objects.filter(uuid=job, state=Job.State.PARKED).update(
-        state=Job.State.QUEUED, attempts=0, due_at=clock.now(), finished_at=None, error=""
-    )
+    try:
+        with transaction.atomic():
+            changed = Job.objects.filter(uuid=job, state=Job.State.PARKED).update(
+                state=Job.State.QUEUED, attempts=0, due_at=clock.now(), finished_at=None, error=""
+            )
+    except IntegrityError:
+        raise Conflict("The same work is already waiting under another job.", job=str(job)) from None
     if not changed:
         raise Conflict("Only a parked job can be run again.", job=str(job))
     booth.slip().after_commit(ring)
@@ -306,16 +317,21 @@ def counts() -> dict[str, int]:
 def oldest_wait_seconds() -> float:
     """Age of the oldest job that is due and still waits."""
     moment = clock.now()
-    due = Job.objects.filter(state=Job.State.QUEUED, due_at__lte=moment).order_by("due_at").values_list(
-        "due_at", flat=True
-    ).first()
+    due = (
+        Job.objects.filter(state=Job.State.QUEUED, due_at__lte=moment)
+        .order_by("due_at")
+        .values_list("due_at", flat=True)
+        .first()
+    )
     return (moment - due).total_seconds() if due else 0.0
 
 
 def forget_old() -> int:
     """Finished jobs are kept a week for their logs."""
     old = list(
-        Job.objects.filter(state=Job.State.DONE, finished_at__lt=clock.now() - KEEP_DONE).values_list("pk", flat=True)[:500]
+        Job.objects.filter(state=Job.State.DONE, finished_at__lt=clock.now() - KEEP_DONE).values_list("pk", flat=True)[
+            :500
+        ]
     )
     deleted, _ = Job.objects.filter(pk__in=old).delete()
     return deleted

@@ -3,7 +3,9 @@
 A limit is taken in two steps. `ask` runs before the write: it refuses a caller who is plainly over,
 cheaply and without a lock. `Ticket.take` runs inside the write's transaction and is the count that
 holds, rolled back with the write if that fails. With Redis the count is taken by `ask` in one script
-and given back if the write fails; when Redis does not answer, the database counts instead.
+and given back if the write fails. When Redis does not answer, the database counts instead, and goes on
+counting beside it for a whole window after it came back: a Redis that fails again and again, or lost
+its memory while away, never opens the limit.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from fluxcore.models import LimitWindow
 log = logging.getLogger(__name__)
 
 WINDOW = 60  # seconds
-_REDIS_PAUSE = 5.0  # seconds the database counts after Redis failed to answer
+_REDIS_PAUSE = 5.0  # seconds the database counts alone after Redis failed to answer
 
 
 def wait_for(counts: dict[str, int], now: float, cost: int, limit: int) -> float:
@@ -62,30 +64,38 @@ class Ticket:
     key: str
     cost: int
     limit: int
-    in_redis: bool
+    second: int | None = None  # where Redis counted it; None = it did not
+    in_database: bool = True
 
     def take(self) -> None:
-        if not self.in_redis:
+        if self.in_database:
             _take_in_database(self.key, self.cost, self.limit)
 
     def give_back(self) -> None:
         """The write failed: a count made in Redis must not be charged to the caller."""
-        if self.in_redis:
-            _redis().give_back(self.key, self.cost)
+        if self.second is not None:
+            _redis().give_back(self.key, self.cost, self.second)
+            self.second = None
 
 
 def ask(key: str, *, cost: int, limit: int) -> Ticket:
     if cost > limit:
         raise Invalid(f"One call may not take more than the limit of {limit} a minute.", limit=limit)
+    ticket = Ticket(key, cost, limit)
     if settings.REDIS_URL and _redis().answering():
-        wait = _redis().take(key, cost, limit)
-        if wait is not None:
+        taken = _redis().take(key, cost, limit)
+        if taken is not None:
+            wait, ticket.second = taken
             _refuse_if(wait, limit)
-            return Ticket(key, cost, limit, in_redis=True)
-    counts = LimitWindow.objects.filter(pk=key).values_list("counts", flat=True).first()
-    if counts:
-        _refuse_if(wait_for(counts, time.time(), cost, limit), limit)
-    return Ticket(key, cost, limit, in_redis=False)
+            ticket.in_database = _redis().doubtful()
+    if ticket.in_database:
+        counts = LimitWindow.objects.filter(pk=key).values_list("counts", flat=True).first()
+        try:
+            _refuse_if(wait_for(counts or {}, time.time(), cost, limit), limit)
+        except RateLimited:
+            ticket.give_back()
+            raise
+    return ticket
 
 
 def _refuse_if(wait: float, limit: int) -> None:
@@ -122,8 +132,8 @@ for i = 1, #flat, 2 do
 end
 if total + cost <= limit then
   redis.call('HINCRBY', KEYS[1], math.floor(now), cost)
-  redis.call('EXPIRE', KEYS[1], window * 2)
-  return '0'
+  redis.call('EXPIRE', KEYS[1], window * 2 + 2)
+  return {'0', math.floor(now)}
 end
 table.sort(alive, function(a, b) return a[1] < b[1] end)
 local wait = 0
@@ -132,7 +142,15 @@ for _, pair in ipairs(alive) do
   total = total - pair[2]
   wait = pair[1] + 1 + window - now
 end
-return tostring(wait)
+return {tostring(wait), -1}
+"""
+
+# Taken from the second it was counted in, and only if that is still there: a negative count left
+# behind in another second would let somebody over the limit later.
+_GIVE_BACK = """
+local count = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
+if count >= tonumber(ARGV[2]) then redis.call('HINCRBY', KEYS[1], ARGV[1], -tonumber(ARGV[2])) end
+return 0
 """
 
 
@@ -145,27 +163,38 @@ class _Redis:
             url, socket_timeout=0.5, socket_connect_timeout=0.5, retry=None, health_check_interval=0
         )
         self._script = self._client.register_script(_SCRIPT)
+        self._give_back = self._client.register_script(_GIVE_BACK)
         self._prefix = f"flux:{settings.HOME.name}:limit:"
         self._quiet_until = 0.0
+        self._doubtful_until = 0.0
+
+    def doubtful(self) -> bool:
+        """True until Redis has answered for a whole window: its counts may not be all there were."""
+        return time.monotonic() < self._doubtful_until
+
+    def _failed(self, error: BaseException) -> None:
+        log.warning("Redis does not answer (%s); the database counts limits meanwhile", type(error).__name__)
+        self._quiet_until = time.monotonic() + _REDIS_PAUSE
+        self._doubtful_until = self._quiet_until + WINDOW + 2
 
     def answering(self) -> bool:
         return time.monotonic() >= self._quiet_until
 
-    def take(self, key: str, cost: int, limit: int) -> float | None:
-        """Seconds to wait, 0 when taken, None when Redis does not answer."""
+    def take(self, key: str, cost: int, limit: int) -> tuple[float, int | None] | None:
+        """Seconds to wait (0 = taken) and the second it counts in; None when Redis does not answer."""
         try:
             answer: Any = self._script(keys=[self._prefix + key], args=[time.time(), cost, limit, WINDOW])
         except self._errors as error:
-            log.warning("Redis does not answer (%s); the database counts limits meanwhile", type(error).__name__)
-            self._quiet_until = time.monotonic() + _REDIS_PAUSE
+            self._failed(error)
             return None
-        return float(answer)
+        wait, second = float(answer[0]), int(answer[1])
+        return wait, second if second >= 0 else None
 
-    def give_back(self, key: str, cost: int) -> None:
+    def give_back(self, key: str, cost: int, second: int) -> None:
         try:
-            self._client.hincrby(self._prefix + key, str(int(time.time())), -cost)
-        except self._errors:
-            self._quiet_until = time.monotonic() + _REDIS_PAUSE
+            self._give_back(keys=[self._prefix + key], args=[second, cost])
+        except self._errors as error:
+            self._failed(error)
 
 
 _made: dict[str, _Redis] = {}
@@ -173,7 +202,7 @@ _making = threading.Lock()
 
 
 def _redis() -> _Redis:
-    url = settings.REDIS_URL
+    url = settings.REDIS_URL or ""
     with _making:
         if url not in _made:
             _made[url] = _Redis(url)
@@ -186,7 +215,16 @@ def forget_old() -> int:
     old = [
         key
         for key, counts in LimitWindow.objects.values_list("key", "counts").iterator()
-        if not any(_alive(int(second), now) for second in counts)
+        if not _any_alive(counts, now)
     ]
-    deleted, _ = LimitWindow.objects.filter(pk__in=old[:500]).delete()
+    rows = LimitWindow.objects.filter(pk__in=old[:500])
+    if connection.vendor == "postgresql":
+        # Somebody may have counted in one of them since: lock, then look again.
+        locked = rows.select_for_update(skip_locked=True).values_list("key", "counts")
+        rows = rows.filter(pk__in=[key for key, counts in locked if not _any_alive(counts, now)])
+    deleted, _ = rows.delete()
     return deleted
+
+
+def _any_alive(counts: dict[str, int], now: float) -> bool:
+    return any(_alive(int(second), now) for second in counts)

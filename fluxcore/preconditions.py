@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fluxcore.canonical import dumps
 from fluxcore.errors import Conflict, Invalid
 
 
@@ -18,7 +19,7 @@ UNSET = _Unset()
 
 @dataclass(frozen=True)
 class Precondition:
-    """What the caller believes is there: a digest ("" = nothing), a version (0 = nothing) or a value (None = nothing)."""
+    """What the caller believes is there: a digest, a version or a value; `""`, 0 and None mean nothing is."""
 
     expected_sha: str | None = None
     expected_version: int | None = None
@@ -26,21 +27,22 @@ class Precondition:
 
     @property
     def given(self) -> bool:
-        return (
-            self.expected_sha is not None
-            or self.expected_version is not None
-            or self.expected_value is not UNSET
-        )
+        return self.expected_sha is not None or self.expected_version is not None or self.expected_value is not UNSET
 
     def check(self, *, sha: str, version: int, value: Any = None) -> None:
         """Compare with what is there now (`""`, 0, None for nothing); a mismatch is a 409 that shows it."""
         holds = (
             (self.expected_sha is None or self.expected_sha == sha)
             and (self.expected_version is None or self.expected_version == version)
-            and (self.expected_value is UNSET or self.expected_value == value)
+            and (self.expected_value is UNSET or _equal(self.expected_value, value))
         )
         if not holds:
             raise Conflict(current_sha=sha, current_version=version)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """Equal as JSON: the order of keys does not matter, 1, 1.0 and true are three different values."""
+    return dumps(left) == dumps(right)
 
 
 NONE = Precondition()
@@ -57,7 +59,7 @@ def from_headers(if_match: str | None, if_none_match: str | None) -> Preconditio
     if if_match is None:
         return NONE
     tag = if_match.strip().strip('"')
-    if tag.startswith("v") and tag[1:].isdigit() and len(tag) <= 17:
+    if tag.startswith("v") and tag[1:].isascii() and tag[1:].isdigit() and len(tag) <= 17:
         return Precondition(expected_version=int(tag[1:]))
     if len(tag) == 64 and all(character in "0123456789abcdef" for character in tag):
         return Precondition(expected_sha=tag)

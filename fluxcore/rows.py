@@ -13,7 +13,7 @@ from django.db import connection, models
 def _statement(model: type[models.Model], names: tuple[str, ...]) -> tuple[str, tuple[models.Field[Any, Any], ...]]:
     fields = tuple(model._meta.get_field(name) for name in names)
     quote = connection.ops.quote_name
-    columns = ", ".join(quote(item.column) for item in fields)  # type: ignore[union-attr]
+    columns = ", ".join(quote(str(item.column)) for item in fields)  # type: ignore[union-attr]
     table = quote(model._meta.db_table)
     return f"INSERT INTO {table} ({columns}) VALUES ", fields  # type: ignore[return-value]  # noqa: S608
 
@@ -34,9 +34,7 @@ def insert_returning(
     values = ", ".join([f"({', '.join(['%s'] * len(fields))})"] * len(rows))
     column = connection.ops.quote_name(returning)
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"{sql}{values} RETURNING {column}", [value for row in rows for value in _stored(fields, row)]
-        )
+        cursor.execute(f"{sql}{values} RETURNING {column}", [value for row in rows for value in _stored(fields, row)])
         return [row[0] for row in cursor.fetchall()]
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from fluxcore import booth, idempotency, jobs, limits
+
+log = logging.getLogger(__name__)
 
 # Rooms add their own minute chores in their `apps.ready`.
 _chores: list[Callable[[], object]] = [idempotency.forget_old, limits.forget_old, jobs.forget_old]
@@ -17,5 +20,9 @@ def every_minute(chore: Callable[[], object]) -> None:
 
 def sweep() -> int:
     for chore in _chores:
-        booth.write(chore)
+        try:
+            booth.write(chore)
+        except Exception as error:
+            # One chore that fails must not keep the others, nor the jobs, from their minute.
+            log.warning("a minute chore failed: %s", type(error).__name__)
     return jobs.drain()

@@ -17,4 +17,12 @@ class FluxSiteConfig(AppConfig):
     default = False
 
     def ready(self) -> None:
-        from fluxsite import checks  # noqa: F401  registers the system checks
+        from django.conf import settings
+
+        from fluxcore.sweep import every_minute
+        from fluxsite import checks, logs  # noqa: F401  importing registers the system checks
+
+        def rotate_log() -> bool:
+            return logs.rotate(settings.HOME.log)
+
+        every_minute(rotate_log)

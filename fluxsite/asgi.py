@@ -8,14 +8,15 @@ from typing import Any
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 os.environ["FLUX_DOOR"] = "people"
 
-from django.core.asgi import get_asgi_application  # noqa: E402
+from django.core.asgi import get_asgi_application
 
 django_application = get_asgi_application()
 
 from fluxcore import jobs  # noqa: E402
-from fluxsite import celery  # noqa: E402
+from fluxsite import celery, checks  # noqa: E402
 from mcp_bridge.door import mcp_door  # noqa: E402
 
+checks.refuse_unfit()
 celery.configure()
 jobs.on_ring(celery.ring)
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +22,8 @@ from typing import IO, Any
 from django.apps import apps
 from django.core.management.color import no_style
 from django.db import connection, transaction
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Model
 
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid, StopTheInstance
@@ -27,6 +31,8 @@ from fluxcore.version import VERSION
 from fluxsite.home import Home
 
 FORMAT = 1
+MAX_MANIFEST = 1 << 20
+_MEMBER = re.compile(r"config\.yaml|database\.db|(?:keys|tables)/[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _CHUNK = 1 << 20
 
 
@@ -37,7 +43,10 @@ def create(home: Home, *, label: str = "backup", to: Path | None = None) -> Path
     if target.exists():
         raise Conflict(f"{target} exists already.")
     temporary = target.with_name(f".{target.name}.part")
-    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as error:
+        raise Invalid(f"{target} cannot be written: {error.strerror}.") from None
     try:
         with os.fdopen(descriptor, "w+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
@@ -51,6 +60,7 @@ def create(home: Home, *, label: str = "backup", to: Path | None = None) -> Path
                     "instance": home.name,
                     "database": connection.vendor,
                     "created_at": clock.rfc3339(clock.now()),
+                    "migrations": _migrations(),
                     "members": digests,
                 }
                 bundle.writestr("manifest.json", json.dumps(manifest, indent=1))
@@ -66,7 +76,7 @@ def _small_files(home: Home) -> Iterator[tuple[str, Path]]:
     if home.config.exists():
         yield "config.yaml", home.config
     for key in sorted(home.keys.glob("*")) if home.keys.is_dir() else ():
-        if key.is_file():
+        if key.is_file() and not key.name.startswith("."):  # a key that is just being made has a dot
             yield f"keys/{key.name}", key
 
 
@@ -118,18 +128,51 @@ def _dump_database(home: Home, bundle: zipfile.ZipFile, digests: dict[str, str])
             digests[f"tables/{table}"] = seen.hexdigest()
 
 
+def _migrations() -> list[str]:
+    return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
+
+
 def _existing(cursor: Any) -> list[str]:
     present = set(connection.introspection.table_names(cursor))
     return [table for table in _tables() if table in present]
+
+
+# What zipfile and json raise on damaged or foreign files; the last two for encrypted and exotic members.
+_UNREADABLE = (
+    OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, RecursionError,
+    NotImplementedError, RuntimeError,
+)  # fmt: skip
+
+
+def _checked(manifest: Any, name: str) -> dict[str, Any]:
+    """A manifest that says everything a restore relies on."""
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise Invalid(f"{name}: not a backup of a format this release knows.")
+    members, vendor = manifest.get("members"), manifest.get("database")
+    texts = [manifest.get(key) for key in ("version", "instance", "created_at")]
+    migrations = manifest.get("migrations")
+    if (
+        not isinstance(members, dict)
+        or not isinstance(migrations, list)
+        or not all(isinstance(text, str) for text in (*texts, *migrations, *members.values()))
+    ):
+        raise Invalid(f"{name}: its manifest is not complete.")
+    strange = [member for member in members if not _MEMBER.fullmatch(member)]
+    if strange:
+        raise Invalid(f"{name}: it holds {strange[0][:80]!r}, which is no part of an instance.")
+    wanted = {"sqlite": "database.db", "postgresql": "tables/django_migrations"}.get(str(vendor))
+    if wanted not in members:
+        raise Invalid(f"{name}: it holds no database.")
+    return manifest
 
 
 def verify(path: Path) -> dict[str, Any]:
     """The manifest of a sound backup; a clear refusal of anything else."""
     try:
         with zipfile.ZipFile(path) as bundle:
-            manifest: dict[str, Any] = json.loads(bundle.read("manifest.json"))
-            if manifest.get("format") != FORMAT:
-                raise Invalid(f"{path.name}: unknown backup format {manifest.get('format')!r}.")
+            with bundle.open("manifest.json") as file:
+                raw = file.read(MAX_MANIFEST + 1)  # enforced while reading: a header can lie about its size
+            manifest = _checked(json.loads(raw) if len(raw) <= MAX_MANIFEST else None, path.name)
             found = [info.filename for info in bundle.infolist() if info.filename != "manifest.json"]
             if sorted(found) != sorted(manifest["members"]):
                 raise Invalid(f"{path.name}: its members are not those of its manifest.")
@@ -137,7 +180,7 @@ def verify(path: Path) -> dict[str, Any]:
                 with bundle.open(name) as member:
                     if _digest(member) != expected:
                         raise Invalid(f"{path.name}: {name} is damaged.")
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError) as error:
+    except _UNREADABLE as error:
         raise Invalid(f"{path} is not a readable backup ({type(error).__name__}).") from None
     return manifest
 
@@ -158,9 +201,24 @@ def restore(home: Home, path: Path) -> Path | None:
     manifest = verify(path)
     if manifest["database"] != connection.vendor:
         raise Invalid(f"This backup holds a {manifest['database']} database; the instance uses {connection.vendor}.")
+    if connection.vendor != "sqlite" and manifest["migrations"] != _migrations():
+        # A SQLite backup brings its tables along; here the rows go into the tables that are there.
+        raise Conflict(
+            f"This backup was made by release {manifest['version']}, whose tables differ from those of this database. "
+            "Restore it with that release into an empty database, then upgrade."
+        )
     fresh = home.path.with_name(f".{home.name}.restoring")
-    shutil.rmtree(fresh, ignore_errors=True)
-    new = Home(home.name, fresh)
+    try:
+        _unpack(path, manifest, Home(home.name, fresh))
+        connection.close()
+        return _change_places(home, fresh)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _unpack(path: Path, manifest: dict[str, Any], new: Home) -> None:
+    """The files into a new home beside the old one, the tables into the database."""
+    shutil.rmtree(new.path, ignore_errors=True)
     new.make()
     with zipfile.ZipFile(path) as bundle:
         for name in manifest["members"]:
@@ -172,15 +230,27 @@ def restore(home: Home, path: Path) -> Path | None:
                 _take(bundle, name, new.database)
         if connection.vendor != "sqlite":
             _load_tables(bundle, [name for name in manifest["members"] if name.startswith("tables/")])
-    connection.close()
+
+
+def _change_places(home: Home, fresh: Path) -> Path | None:
+    """The new home becomes the instance's; where the old one went."""
+    moment = f"{clock.now():%Y%m%d-%H%M%S-%f}"
     aside = None
     if home.path.exists():
         for kept in ("backups", "integrations"):
             if (home.path / kept).is_dir():
                 shutil.copytree(home.path / kept, fresh / kept, dirs_exist_ok=True)
-        aside = home.path.with_name(f"{home.name}.before-restore-{clock.now():%Y%m%d-%H%M%S}")
+        aside = home.path.with_name(f"{home.name}.before-restore-{moment}")
         home.path.rename(aside)
     fresh.rename(home.path)
+    if connection.vendor == "sqlite":
+        live = Path(str(connection.settings_dict["NAME"]))
+        if live.absolute() != home.database.absolute():  # DATABASE_URL names a place outside the data home
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                old = live.with_name(live.name + suffix)
+                if old.exists():
+                    old.rename(live.with_name(f"{live.name}.before-restore-{moment}{suffix}"))
+            shutil.move(home.database, live)
     return aside
 
 
@@ -210,6 +280,6 @@ def _load_tables(bundle: zipfile.ZipFile, members: list[str]) -> None:
             ):
                 while chunk := member.read(_CHUNK):
                     rows.write(chunk)
-        for statement in connection.ops.sequence_reset_sql(no_style(), list(apps.get_models())):
+        counted: list[type[Model]] = [*apps.get_models(include_auto_created=True), MigrationRecorder.Migration]
+        for statement in connection.ops.sequence_reset_sql(no_style(), counted):
             cursor.execute(statement)
-

@@ -6,14 +6,15 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register, run_checks
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django_otp.admin import OTPAdminSite
 
 from fluxsite.databases import wal_is_safe
 
 
-@register(Tags.security)
+@register(Tags.security, "doors")
 def admin_demands_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if isinstance(admin.site._wrapped if hasattr(admin.site, "_wrapped") else admin.site, OTPAdminSite):
         return []
@@ -26,7 +27,7 @@ def admin_demands_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMe
     ]
 
 
-@register(Tags.security)
+@register(Tags.security, "doors")
 def doors_keep_their_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if settings.SECRET_KEY_IS_KEPT or settings.DOOR == "shell":
         return []
@@ -35,7 +36,7 @@ def doors_keep_their_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register(Tags.database)
+@register(Tags.database, "doors")
 def sqlite_is_sound(app_configs: Any, databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
     if connection.vendor != "sqlite" or not databases:
         return []
@@ -63,3 +64,11 @@ def sqlite_is_sound(app_configs: Any, databases: Any = None, **kwargs: Any) -> l
     if connection.settings_dict["OPTIONS"].get("transaction_mode") != "IMMEDIATE":
         found.append(Error("SQLite transactions are not IMMEDIATE.", id="flux.E006"))
     return found
+
+
+def refuse_unfit() -> None:
+    """Keep a door shut while one of the errors above stands. Servers, unlike commands, run no checks themselves."""
+    found = [message for message in run_checks(tags=["doors"], databases=["default"]) if message.is_serious()]
+    connection.close()
+    if found:
+        raise ImproperlyConfigured(" ".join(f"({message.id}) {message.msg} {message.hint or ''}" for message in found))

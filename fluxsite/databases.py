@@ -61,21 +61,29 @@ def sqlite(path: Path, *, durability: str) -> dict[str, Any]:
 
 
 def postgresql(url: str, *, durability: str) -> dict[str, Any]:
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query))
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        query = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    except ValueError:
+        # Without the reason: it may quote the URL, and the URL may hold a password.
+        raise EnvError("DATABASE_URL cannot be read as postgresql://user:password@host:port/name.") from None
+    pool = query.pop("pool", "40")
+    if not (pool.isascii() and pool.isdecimal() and 1 <= int(pool) <= 1000):
+        raise EnvError("DATABASE_URL: pool must be a whole number from 1 to 1000.")
     options: dict[str, Any] = {
-        "pool": {"min_size": 1, "max_size": int(query.pop("pool", "40")), "timeout": BUSY_SECONDS},
+        "pool": {"min_size": 1, "max_size": int(pool), "timeout": BUSY_SECONDS},
         "connect_timeout": BUSY_SECONDS,
     }
     if durability == "normal":
-        options["options"] = "-c synchronous_commit=off"
+        options["options"] = f"{query.pop('options', '')} -c synchronous_commit=off".strip()
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")) or "flux",
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": query.pop("host", None) or parts.hostname or "",
-        "PORT": str(parts.port or ""),
+        "PORT": str(port or ""),
         "CONN_MAX_AGE": 0,  # the pool keeps the connections
         "OPTIONS": {**query, **options},
     }
@@ -84,9 +92,9 @@ def postgresql(url: str, *, durability: str) -> dict[str, Any]:
 def database(url: str | None, *, default: Path, durability: str) -> dict[str, Any]:
     if not url:
         return sqlite(default, durability=durability)
-    scheme = url.split(":", 1)[0]
+    scheme = url.split(":", 1)[0].lower()
     if scheme in ("postgres", "postgresql"):
         return postgresql(url, durability=durability)
-    if scheme == "sqlite" and url.startswith("sqlite:///"):
-        return sqlite(Path("/" + url[len("sqlite:///") :].lstrip("/")), durability=durability)
+    if scheme == "sqlite" and url[6:].startswith(":///") and url[10:].strip("/"):
+        return sqlite(Path("/" + unquote(url[10:]).lstrip("/")), durability=durability)
     raise EnvError("DATABASE_URL must start with postgresql:// or sqlite:/// followed by an absolute path.")

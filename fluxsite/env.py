@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 class EnvError(ValueError):
@@ -17,9 +20,15 @@ def text(name: str, default: str | None = None) -> str | None:
         raise EnvError(f"Set {name} or {name}_FILE, not both.")
     if path is not None:
         try:
-            return Path(path).read_text(encoding="utf-8").strip()
+            content = Path(path).read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise EnvError(f"{name}_FILE points to {path}, which cannot be read: {error.strerror}.") from error
+            raise EnvError(f"{name}_FILE points to {path}, which cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise EnvError(f"{name}_FILE points to {path}, which is not UTF-8 text.") from None
+        if not content:
+            # A secret that was not mounted must not fall back to a default.
+            raise EnvError(f"{name}_FILE points to {path}, which is empty.")
+        return content
     return default if value is None else value
 
 
@@ -37,10 +46,9 @@ def number(name: str, default: int, *, low: int, high: int) -> int:
     value = text(name)
     if value is None or value == "":
         return default
-    try:
-        parsed = int(value)
-    except ValueError:
-        raise EnvError(f"{name} must be a whole number, not {value!r}.") from None
+    if not _WHOLE.fullmatch(value):
+        raise EnvError(f"{name} must be a whole number, not {value!r}.")
+    parsed = int(value)
     if not low <= parsed <= high:
         raise EnvError(f"{name} must be between {low} and {high}, not {parsed}.")
     return parsed

@@ -69,34 +69,37 @@ class Home:
 
     def secret(self, name: str) -> str | None:
         """A key made on first start, or None while there is none."""
+        path = self.keys / name
         try:
-            return (self.keys / name).read_text(encoding="ascii").strip() or None
+            return path.read_text(encoding="ascii").strip() or None
         except FileNotFoundError:
             return None
+        except (OSError, UnicodeDecodeError):
+            raise HomeError(f"The key file {path} cannot be read. Restore it from a backup.") from None
 
     def make_secret(self, name: str) -> str:
         """The key of that name, made now if it does not exist. Safe against two makers at once."""
         path = self.keys / name
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
+        existing = self.secret(name)
+        if existing is None:
+            own = path.with_name(f".{name}.{secrets.token_hex(8)}")
+            private_file(own, secrets.token_urlsafe(48))
+            try:
+                # A link appears whole or not at all, and only one maker's can: nobody reads half a key.
+                os.link(own, path)
+            except FileExistsError:
+                pass
+            finally:
+                own.unlink()
             existing = self.secret(name)
-            if existing is None:
-                raise HomeError(
-                    f"The key file {path} is empty. Restore it from a backup or delete it to make a new one."
-                ) from None
-            return existing
-        value = secrets.token_urlsafe(48)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(value)
-            file.flush()
-            os.fsync(file.fileno())
-        return value
+        if existing is None:
+            raise HomeError(f"The key file {path} is empty. Restore it from a backup or delete it to make a new one.")
+        return existing
 
 
 def private_file(path: Path, text: str) -> None:
     """Write a file only its owner can read, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

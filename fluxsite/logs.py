@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
+import logging.handlers
+import os
 import re
+import traceback
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,26 +20,37 @@ from typing import Any
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
 TOKEN = re.compile(r"flux_[A-Za-z0-9]{8}_[A-Za-z0-9_-]{20,}")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+# Django names the path of a request it refuses; that of an enrolment is a secret.
+_LINK = re.compile(r"/enrol/[^\s/?#]+")
 
 
 def one_line(text: str) -> str:
-    return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match.group()):02x}", TOKEN.sub("flux_***", text))
+    masked = _LINK.sub("/enrol/***", TOKEN.sub("flux_***", text))
+    return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match.group()):02x}", masked)
 
 
-class LineFormatter(logging.Formatter):
+class QuietFormatter(logging.Formatter):
+    """Says which error arose and where; not the error's own text, which may quote a memory."""
+
+    def formatException(self, ei: Any) -> str:
+        frames = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(ei[2])]
+        return f"{ei[0].__name__ if ei[0] else 'no error'} at {' < '.join(reversed(frames)) or '?'}"
+
+
+class LineFormatter(QuietFormatter):
     """`2026-11-16T04:30:00.123Z INFO memory.api [request id] message`"""
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
         if record.exc_info:
             message = f"{message} | {self.formatException(record.exc_info)}"
-        return (
-            f"{_moment(record)} {record.levelname} {record.name} [{request_id.get()}] {one_line(message)}"
-        )
+        return f"{_moment(record)} {record.levelname} {record.name} [{request_id.get()}] {one_line(message)}"
 
 
-class JSONFormatter(logging.Formatter):
+class JSONFormatter(QuietFormatter):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
             "at": _moment(record),
@@ -54,13 +68,26 @@ def _moment(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+class PrivateFileHandler(logging.handlers.WatchedFileHandler):
+    """The log of an instance is for its owner's eyes, whoever's process opens it first."""
+
+    def _open(self) -> Any:
+        return open(
+            self.baseFilename,
+            self.mode,
+            encoding=self.encoding,
+            errors="backslashreplace",
+            opener=lambda path, flags: os.open(path, flags, 0o600),
+        )
+
+
 def configuration(*, file: Path | None, as_json: bool, level: str) -> dict[str, Any]:
     handlers: dict[str, dict[str, Any]] = {"stderr": {"class": "logging.StreamHandler", "formatter": "flux"}}
     if file is not None:
         handlers["file"] = {
             # Several processes write one file: the watched handler appends and re-opens it after
             # `rotate` moved it away, where a rotating handler per process would lose lines.
-            "class": "logging.handlers.WatchedFileHandler",
+            "class": "fluxsite.logs.PrivateFileHandler",
             "filename": str(file),
             "formatter": "flux",
             "encoding": "utf-8",
@@ -74,6 +101,10 @@ def configuration(*, file: Path | None, as_json: bool, level: str) -> dict[str, 
         "root": {"handlers": ["file"] if file is not None else ["stderr"], "level": level},
         "loggers": {
             "django.request": {"level": "ERROR"},
+            # What the servers say of themselves matters when something is wrong, not at every start and ring.
+            "uvicorn": {"level": "WARNING"},
+            "celery": {"level": "WARNING"},
+            "kombu": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},
         },
     }

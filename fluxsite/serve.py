@@ -10,11 +10,11 @@ import sys
 def rest(host: str, port: int, processes: int) -> None:
     """REST on granian: WSGI, 32 blocking threads, persistent connections."""
     from granian import Granian
-    from granian.constants import Interfaces
+    from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
+    from granian.log import LogLevels
 
     from fluxsite import leash
-    from fluxsite.logs import configuration
 
     leash.follow_parent()
     _drop_header_lookalikes()
@@ -23,24 +23,27 @@ def rest(host: str, port: int, processes: int) -> None:
         address=host,
         port=port,
         interface=Interfaces.WSGI,
+        http=HTTPModes.http1,  # HTTP/2 in clear would go around the header limits below
+        websockets=False,
         workers=processes,
         blocking_threads=32,
         blocking_threads_idle_timeout=600,
         backlog=1024,
         workers_kill_timeout=3,
-        log_dictconfig=_granian_logging(configuration),
+        log_level=LogLevels.error,  # its start-up lines say nothing that the supervisor does not
+        log_dictconfig=_granian_logging(),
         http1_settings=HTTP1Settings(header_read_timeout=10_000, max_buffer_size=64 * 1024),
     ).serve()
 
 
-def _granian_logging(configuration: object) -> dict[str, object]:
+def _granian_logging() -> dict[str, object]:
     """Granian's own lines go where ours go, in our format."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"flux": {"()": "fluxsite.logs.LineFormatter"}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "flux"}},
-        "loggers": {"_granian": {"handlers": ["stderr"], "level": "WARNING", "propagate": False}},
+        "loggers": {"_granian": {"handlers": ["stderr"], "level": "ERROR", "propagate": False}},
     }
 
 
@@ -59,9 +62,12 @@ def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
 
     leash.follow_parent()
     os.environ["FLUX_MCP_PORT"] = str(mcp_port)
+    # Imported here and not by uvicorn inside its event loop: setting up Django asks the database.
+    from fluxsite.asgi import application
+
     server = uvicorn.Server(
         uvicorn.Config(
-            "fluxsite.asgi:application",
+            application,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -87,7 +93,10 @@ def listening(host: str, port: int) -> socket.socket:
 
 def worker() -> None:
     """One Celery worker with its beat: runs the jobs the bell announces."""
+    import warnings
+
     import django
+    from celery.platforms import SecurityWarning  # type: ignore[attr-defined]  # missing from its stubs
 
     from fluxsite import celery, leash
 
@@ -102,8 +111,10 @@ def worker() -> None:
     for folder in ("messages", "control"):
         (settings.HOME.queue / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
     jobs.ring()  # whatever was waiting while nobody worked
+    # Celery warns root about pickled tasks; ours are two names in JSON.
+    warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)
     celery.app.worker_main(
-        ["worker", "--beat", "--pool=threads", "--concurrency=2", "--without-gossip", "--without-mingle",
+        ["--quiet", "worker", "--beat", "--pool=threads", "--concurrency=2", "--without-gossip", "--without-mingle",
          "--without-heartbeat", "--queues=flux", "--loglevel=WARNING"]
     )  # fmt: skip
 

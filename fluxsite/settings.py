@@ -35,6 +35,7 @@ CSRF_TRUSTED_ORIGINS = [f"https://{name}" for name in env.names("FLUX_ALLOWED_HO
 
 if HTTPS:
     SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = [r"^health$"]  # asked by the supervisor and by containers, which speak plain HTTP
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 31536000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
@@ -76,6 +77,7 @@ INSTALLED_APPS = [
     "accounts",
     "memory",
     "memory.grains",
+    "memory.health",
     "memory.api",
     "dashboard",
     "mcp_bridge",
@@ -132,6 +134,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
+OTP_ADMIN_HIDE_SENSITIVE_DATA = True
 OTP_TOTP_ISSUER = f"Flux Memory ({HOME.name})"
 
 # REST ----------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from accounts import agents, tokens
-from accounts.models import Agent, Space, User
+from accounts import agents, people, tokens
+from accounts.models import Agent, Space
 from accounts.principals import shell
 from fluxcore.errors import Conflict
 from fluxsite import backup
@@ -38,7 +38,7 @@ def bring_up_to_date(home: Home) -> Upgrade:
             f"This database was written by a newer release: it has {', '.join(unknown)}, which this code does not "
             "know. Start that release, or restore a backup made by this one: flux_backup restore."
         )
-    plan = [f"{step.app_label}.{step.name}" for step, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
+    plan = pending()
     if not plan:
         return Upgrade([], None)
     saved = None
@@ -46,6 +46,12 @@ def bring_up_to_date(home: Home) -> Upgrade:
         saved = backup.create(home, label="before-upgrade")
     call_command("migrate", verbosity=0, interactive=False)
     return Upgrade(plan, saved)
+
+
+def pending() -> list[str]:
+    """Migrations this code has and the database does not."""
+    executor = MigrationExecutor(connection)
+    return [f"{step.app_label}.{step.name}" for step, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
 
 
 def first_token() -> str | None:
@@ -66,4 +72,4 @@ def first_token() -> str | None:
 
 
 def has_administrator() -> bool:
-    return User.objects.filter(is_superuser=True, is_active=True).exists()
+    return people.has_administrator()

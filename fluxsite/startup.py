@@ -11,10 +11,11 @@ def execute(arguments: list[str]) -> None:
     from fluxsite.env import EnvError
     from fluxsite.home import HomeError, current_home, make_home
 
+    if arguments[1:2] and arguments[1].startswith("flux_"):
+        os.umask(0o077)  # whatever a command is the first to create in the data home is the owner's alone
     try:
         if arguments[1:2] == ["flux_start"] and not {"--help", "-h", "--once"} & set(arguments):
             # Before settings are read: they belong to the key and configuration of this home.
-            os.umask(0o077)
             make_home(current_home())
         from django.core.management import execute_from_command_line
 

@@ -7,13 +7,14 @@ import os
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 os.environ["FLUX_DOOR"] = "rest"
 
-from django.core.wsgi import get_wsgi_application  # noqa: E402
+from django.core.wsgi import get_wsgi_application
 
 application = get_wsgi_application()
 
 from fluxcore import jobs  # noqa: E402
-from fluxsite import celery, leash  # noqa: E402
+from fluxsite import celery, checks, leash  # noqa: E402
 
+checks.refuse_unfit()
 celery.configure()
 jobs.on_ring(celery.ring)
 leash.follow_parent()

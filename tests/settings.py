@@ -34,6 +34,7 @@ from fluxsite.settings import *  # noqa: F403, E402
 
 for _folder in ("keys", "queue", "run", "backups"):
     (Path(_home) / "tests" / _folder).mkdir(parents=True, exist_ok=True)
+(Path(_home) / "tests" / "config.yaml").touch()
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # A file, not memory: threads and processes must see one database as they do in production.
     DATABASES["default"]["TEST"] = {"NAME": str(Path(_home) / "tests.db")}  # noqa: F405

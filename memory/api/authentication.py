@@ -22,7 +22,7 @@ class BearerToken(BaseAuthentication):
         try:
             if scheme.lower() != "bearer":
                 raise Unauthenticated
-            return tokens.authenticate(token.strip()), None
+            return tokens.authenticate(token.strip(" ")), None
         except Unauthenticated:
             refusals.note(source(request))
             raise

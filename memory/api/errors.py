@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 import orjson
-from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
 from fluxcore import errors
@@ -25,6 +25,7 @@ def answer(error: errors.FluxError) -> HttpResponse:
         response["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if error.status == 401:
         response["WWW-Authenticate"] = "Bearer"
+    response._has_been_logged = True  # type: ignore[attr-defined]  # Django would log the path, the caller's own text
     return response
 
 
@@ -38,6 +39,10 @@ _FRAMEWORK: list[tuple[type[Exception], type[errors.FluxError]]] = [
     (exceptions.PermissionDenied, errors.Forbidden),
     (exceptions.NotFound, errors.NotFound),
     (RequestDataTooBig, errors.TooLarge),
+    (SuspiciousOperation, errors.BadRequest),  # Django's word for too many parameters and the like
+    (UnreadablePostError, errors.BadRequest),  # the caller hung up in the middle of its body
+    (PermissionDenied, errors.Forbidden),
+    (Http404, errors.NotFound),
 ]
 
 
@@ -68,7 +73,9 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return answer(errors.FluxError())
+    response = answer(errors.FluxError())
+    response._has_been_logged = False  # type: ignore[attr-defined]  # nobody else has seen this exception
+    return response
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

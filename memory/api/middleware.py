@@ -7,16 +7,14 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
-from django.http.request import validate_host
 
 from fluxcore import metrics
 from fluxcore.errors import BadHost, BadOrigin, HeadersTooLarge
-from fluxsite.logs import request_id
+from fluxsite.logs import TOKEN, request_id
 from memory.api.errors import answer, as_flux_error
 
 log = logging.getLogger("memory.api.access")
@@ -24,6 +22,7 @@ log = logging.getLogger("memory.api.access")
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 16 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class RestDoor:
@@ -35,7 +34,9 @@ class RestDoor:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         started = time.perf_counter()
         given = request.META.get("HTTP_X_REQUEST_ID", "")
-        identity = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        # The id is logged with every line, so a token sent by mistake must not become one.
+        sane = _REQUEST_ID.fullmatch(given) and not TOKEN.search(given)
+        identity = given if sane else secrets.token_hex(8)
         mark = request_id.set(identity)
         try:
             try:
@@ -46,11 +47,14 @@ class RestDoor:
             response["X-Request-Id"] = identity
             response["X-Content-Type-Options"] = "nosniff"
             response["Cache-Control"] = "no-store"
+            if not response.streaming:
+                response["Content-Length"] = str(len(response.content))
             spent = time.perf_counter() - started
             route = request.resolver_match.route if request.resolver_match else "unknown"
-            metrics.request(request.method or "", route, response.status_code, spent)
-            # The route, not the path: ids are fine, but a path is the caller's text.
-            log.info("%s %s %d %.1fms", request.method, route, response.status_code, spent * 1000)
+            # The route, not the path, and no invented methods: those are the caller's text.
+            method = request.method if request.method in _METHODS else "other"
+            metrics.request(method, route, response.status_code, spent)
+            log.info("%s %s %d %.1fms", method, route, response.status_code, spent * 1000)
             return response
         finally:
             request_id.reset(mark)
@@ -61,27 +65,11 @@ def _refuse_hostile(request: HttpRequest) -> None:
     if len(headers) > MAX_HEADERS or sum(len(name) + len(str(value)) for name, value in headers) > MAX_HEADER_BYTES:
         raise HeadersTooLarge
     try:
-        request.get_host()
+        host = request.get_host()
     except DisallowedHost:
         raise BadHost from None
+    # Only the door's own documentation page may call it from a browser. The Host has passed
+    # ALLOWED_HOSTS by now, so a rebinding page fails above and any other page's origin here.
     origin = request.META.get("HTTP_ORIGIN")
-    if origin is not None and not _own_origin(origin, request):
+    if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()):
         raise BadOrigin
-
-
-def _own_origin(origin: str, request: HttpRequest) -> bool:
-    """Only the door's own documentation page may call it from a browser.
-
-    The Host has passed ALLOWED_HOSTS by now, so a rebinding page fails there; any other page's
-    origin has another host or port and fails here.
-    """
-    try:
-        parts = urlsplit(origin)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return False
-    if host is None or not validate_host(host if ":" not in host else f"[{host}]", settings.ALLOWED_HOSTS):
-        return False
-    return str(port or (443 if parts.scheme == "https" else 80)) == request.get_port()
-
-

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from rest_framework.negotiation import BaseContentNegotiation
@@ -14,9 +16,14 @@ from rest_framework.request import Request
 from fluxcore.canonical import loads
 from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, TooLarge, UnsupportedMediaType
 
-# The seed's names for who calls. They label a caller inside its token's agent and are never an identity.
-LABELS = ("caller_id", "client", "role")
-MAX_LABEL = 128
+# The seed's names for who calls, with their longest text. They label a caller inside its token's agent
+# and are never an identity.
+LABELS = {"caller_id": 128, "client": 60, "role": 60}
+# No controls and nothing that reorders or hides text where the label is shown.
+LABEL = r"^[^\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]*$"
+# A header has no agreed encoding beyond ASCII, and HTTP takes the spaces off its edges.
+HEADER = r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$"
+_LABEL, _HEADER = re.compile(LABEL), re.compile(HEADER)
 
 
 class StrictJSON(BaseParser):
@@ -28,10 +35,15 @@ class StrictJSON(BaseParser):
         return loads(stream.read())
 
 
-class JSONOnly(BaseContentNegotiation):
-    """Every answer is JSON; an Accept header that rules JSON out is told so."""
+class PlainText(BaseRenderer):
+    """Says which kind of answer an address has; the view writes the bytes."""
 
-    _fine: ClassVar[tuple[str, ...]] = ("*/*", "application/*", "application/json")
+    media_type = "text/plain"
+    format = "txt"
+
+
+class JSONOnly(BaseContentNegotiation):
+    """Each address has one kind of answer, and refusals are JSON; an Accept header that rules it out is told so."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         return parsers[0]
@@ -39,12 +51,12 @@ class JSONOnly(BaseContentNegotiation):
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        accept = request.META.get("HTTP_ACCEPT")
-        if accept:
-            wanted = {part.split(";")[0].strip() for part in accept.split(",")}
-            if not wanted & {*self._fine, renderers[0].media_type}:
+        accept, kind = request.META.get("HTTP_ACCEPT"), renderers[0].media_type
+        if accept and accept != "*/*":
+            wanted = {part.split(";")[0].strip().lower() for part in accept.split(",")}
+            if not wanted & {"*/*", "application/json", "application/*", kind, f"{kind.split('/')[0]}/*"}:
                 raise NotAcceptable
-        return renderers[0], renderers[0].media_type
+        return renderers[0], kind
 
 
 def body(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
@@ -54,11 +66,11 @@ def body(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
         raise LengthRequired
     if meta.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         raise UnsupportedMediaType
-    kind, _, options = meta.get("CONTENT_TYPE", "").partition(";")
-    if kind.strip().lower() != "application/json" or "charset" in options.lower() and "utf-8" not in options.lower():
+    kind = meta.get("CONTENT_TYPE", "")
+    if kind != "application/json" and not _is_utf8_json(kind):
         raise UnsupportedMediaType
     length = meta.get("CONTENT_LENGTH") or "0"
-    if not length.isdecimal():
+    if not (length.isdecimal() and length.isascii()):
         raise BadJSON("Content-Length is not a number.")
     if len(length) > 15 or int(length) > settings.MAX_BODY_BYTES:
         raise TooLarge(f"A body has at most {settings.MAX_BODY_BYTES} bytes.", limit=settings.MAX_BODY_BYTES)
@@ -74,23 +86,38 @@ def body(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
     return value
 
 
+def _is_utf8_json(content_type: str) -> bool:
+    kind, *options = (part.strip().lower() for part in content_type.split(";"))
+    charsets = [option.partition("=")[2].strip('"') for option in options if option.startswith("charset")]
+    return kind == "application/json" and all(charset == "utf-8" for charset in charsets)
+
+
 def text(value: dict[str, Any], name: str) -> str | None:
     """An optional text field."""
     found = value.get(name)
-    if found is not None and not isinstance(found, str):
-        raise Invalid(f"{name} must be a text.", field=name)
+    if found is not None and (not isinstance(found, str) or "\0" in found):
+        # PostgreSQL cannot hold a NUL and SQLite would cut the text there: the same verdict on both.
+        raise Invalid(f"{name} must be a text without NUL.", field=name)
     return found
 
 
 def label(request: Request, value: dict[str, Any]) -> str:
-    """What the caller calls itself: the header, else the seed's body fields."""
-    found = request.META.get("HTTP_X_CALLER_ID")
-    if found is None:
-        client, role = text(value, "client"), text(value, "role")
-        found = text(value, "caller_id") or ":".join(part for part in (client, role) if part)
-    if len(found) > MAX_LABEL or not found.isprintable():
-        raise Invalid(f"A caller's label has at most {MAX_LABEL} printable characters.", field="caller_id")
-    return found
+    """What the caller calls itself: the header, else the seed's body fields. All of them are checked."""
+    given: dict[str, str] = {}
+    for name, longest in LABELS.items():
+        if name in value:
+            found = text(value, name)
+            if found:
+                if len(found) > longest or not _LABEL.fullmatch(found):
+                    raise Invalid(f"{name} has at most {longest} characters, all of them visible.", field=name)
+                given[name] = found
+    header = request.META.get("HTTP_X_CALLER_ID")
+    if header is not None:
+        # The server hands out a value beyond ASCII as an empty one; such names belong into the body.
+        if len(header) > LABELS["caller_id"] or not _HEADER.fullmatch(header):
+            raise Invalid("X-Caller-Id has 1 to 128 printable ASCII characters.", field="X-Caller-Id")
+        return str(header)
+    return given.get("caller_id") or ":".join(given[name] for name in ("client", "role") if name in given)
 
 
 def query(request: Request, fields: tuple[str, ...]) -> dict[str, str]:
@@ -103,6 +130,14 @@ def query(request: Request, fields: tuple[str, ...]) -> dict[str, str]:
             raise Invalid(f"{name} is given twice.", field=name)
         found[name] = values[0]
     return found
+
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def identifier(value: str) -> uuid.UUID | None:
+    """An id as this server writes it; Python alone would also take braces, URNs and underscores."""
+    return uuid.UUID(value) if _UUID.fullmatch(value) else None
 
 
 def whole_number(value: str, *, name: str) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
+from fluxcore import config
 from fluxcore.errors import table
 
 
@@ -21,23 +22,54 @@ def only_versioned_paths(endpoints: list[Any], **kwargs: Any) -> list[Any]:
     return [endpoint for endpoint in endpoints if endpoint[0].startswith("/api/v1/")]
 
 
+# Refusals only a call with a body can meet.
+_OF_WRITES = {409, 411, 413, 415, 429, 507}
+
+
 def add_common_answers(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """Every call may be refused; the document says how, from the one error table."""
-    result["components"].setdefault("schemas", {})["Error"] = {
+    """What all calls share: how they refuse, from the one error table, and that they take no unknown field."""
+    components = result["components"]
+    schemas = components.setdefault("schemas", {})
+    schemas["Error"] = {
         "type": "object",
         "required": ["code", "message", "details", "request_id"],
         "properties": {
-            "code": {"type": "string", "enum": [row.code for row in table()]},
+            "code": {"type": "string", "enum": sorted(row.code for row in table())},
             "message": {"type": "string"},
             "details": {"type": "object", "additionalProperties": True},
             "request_id": {"type": "string"},
         },
     }
-    refusal = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
-    for path in result["paths"].values():
-        for operation in path.values():
-            answers = operation["responses"]
-            for row in table():
-                if 400 <= row.status != 500 and str(row.status) not in answers:
-                    answers[str(row.status)] = {"description": row.message, **refusal}
+    refusals = _refusals()
+    components["responses"] = {str(status): answer for status, answer in refusals.items()}
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            for status in refusals:
+                if _meets(status, path=path, method=method, operation=operation):
+                    operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/{status}"})
+    for name, schema in schemas.items():
+        if name.endswith("Request"):
+            schema["additionalProperties"] = False
+            for field in schema["properties"].values():
+                if "pattern" in field:
+                    field.pop("minLength", None)  # the framework's guess; the pattern says whether empty is fine
+    schemas["StoreBatchRequest"]["properties"]["items"]["maxItems"] = config.current().MAX_GRAINS_PER_CALL
     return result
+
+
+def _refusals() -> dict[int, dict[str, Any]]:
+    """One answer per status, described by the most general row of the error table."""
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    rows = sorted((row for row in table() if row.status != 500), key=lambda row: (row.status, len(row.__mro__)))
+    found: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        found.setdefault(row.status, {"description": row.message, "content": content})
+    return found
+
+
+def _meets(status: int, *, path: str, method: str, operation: dict[str, Any]) -> bool:
+    if status in _OF_WRITES:
+        return method != "get"
+    if status == 401:
+        return bool(operation.get("security"))
+    return status != 404 or "{" in path

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 
 from accounts.origins import AUTHORITY, CLAIMABLE
-from memory.grains import select
+from accounts.verbs import MAX_REASON
+from fluxcore.idempotency import MAX_KEY
+from memory.api import parsers
+from memory.grains import select, texts
 from memory.grains.models import Grain as GrainModel
 
 ORIGINS = [(name, name) for name in AUTHORITY]
-NOT_BLANK = r"^(?=[\s\S]*\S)[^\u0000]+$"
+NO_NUL = r"^[^\u0000]*$"
+# Something to read in it and no NUL anywhere.
+NOT_BLANK = rf"^[^\u0000]*[^{texts.BLANK}][^\u0000]*$"
+KEY = r"^[\x20-\x7e]+$"
 
 
 class Root(serializers.Serializer[None]):
@@ -36,12 +44,26 @@ class Item(serializers.Serializer[None]):
     )
 
 
+def _text(says: str, **shape: Any) -> serializers.CharField:
+    """An optional text, described by the very rules the code checks."""
+
+    @extend_schema_field({"type": "string", **shape})
+    class Text(serializers.CharField):
+        pass
+
+    return Text(required=False, allow_null=True, help_text=says)
+
+
+def _label(name: str) -> serializers.CharField:
+    return _text("A label, no identity.", maxLength=parsers.LABELS[name], pattern=parsers.LABEL)
+
+
 class Labelled(serializers.Serializer[None]):
-    caller_id = serializers.CharField(required=False, allow_null=True, max_length=128, help_text="A label, no identity.")
-    client = serializers.CharField(required=False, allow_null=True, max_length=60, help_text="A label, no identity.")
-    role = serializers.CharField(required=False, allow_null=True, max_length=60, help_text="A label, no identity.")
-    reason = serializers.CharField(required=False, allow_null=True, max_length=500, help_text="Kept in the audit chain.")
-    idempotency_key = serializers.CharField(required=False, allow_null=True, max_length=128)
+    caller_id = _label("caller_id")
+    client = _label("client")
+    role = _label("role")
+    reason = _text("Kept in the audit chain.", maxLength=MAX_REASON, pattern=NO_NUL)
+    idempotency_key = _text("The header Idempotency-Key wins over it.", maxLength=MAX_KEY, pattern=KEY)
 
 
 class Store(Item, Labelled):
@@ -85,7 +107,7 @@ class Grain(serializers.Serializer[None]):
     provenance = serializers.ChoiceField(choices=ORIGINS)
     status = serializers.ChoiceField(choices=GrainModel.Status.choices)
     writer = serializers.CharField()
-    label = serializers.CharField(allow_blank=True)
+    label = serializers.CharField(allow_blank=True)  # type: ignore[assignment]  # DRF has an attribute of that name
     corroborations = serializers.IntegerField()
     recorded_at = serializers.DateTimeField()
 
@@ -104,15 +126,20 @@ class Ready(serializers.Serializer[None]):
     ready = serializers.BooleanField()
 
 
+def _header(name: str, says: str) -> OpenApiParameter:
+    shape = {"type": "string", "maxLength": 128, "pattern": parsers.HEADER}
+    return OpenApiParameter(name, shape, OpenApiParameter.HEADER, description=says)
+
+
 WRITE_HEADERS = [
-    OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER, description="Same key, same answer, for 24 hours."),
-    OpenApiParameter("X-Caller-Id", str, OpenApiParameter.HEADER, description="A label inside the token's agent."),
+    _header("Idempotency-Key", "Same key, same answer, for 24 hours."),
+    _header("X-Caller-Id", "A label inside the token's agent."),
 ]
 LIST_PARAMETERS = [
     OpenApiParameter("status", str, enum=GrainModel.Status.values, description="Default active."),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": select.MAX_PAGE}, description="Default 50."),
     OpenApiParameter(
-        "limit", {"type": "integer", "minimum": 1, "maximum": select.MAX_PAGE}, description="Default 50."
+        "cursor", {"type": "string", "pattern": select.CURSOR}, description="next_cursor of the page before."
     ),
-    OpenApiParameter("cursor", str, description="next_cursor of the page before."),
 ]
 GRAIN_ID = OpenApiParameter("grain", OpenApiTypes.UUID, OpenApiParameter.PATH)

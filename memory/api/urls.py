@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.contrib.staticfiles.views import serve
 from django.urls import URLPattern, path, re_path
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+from django.views.decorators.http import require_safe
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from memory.api import views
 
@@ -19,13 +20,16 @@ CALLS = [
     ("metrics", views.Metrics.as_view()),
 ]
 
+_READ = ["get", "head"]
+_static = require_safe(serve)
+
 urlpatterns: list[URLPattern] = [
     *(path(f"api/v1/{route}", view) for route, view in CALLS),
     *(path(route, view) for route, view in CALLS),
-    path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="schema"),
-    path("api/v1/docs", SpectacularSwaggerSplitView.as_view(url_name="schema")),
-    # The documentation page's own files and nothing else; the finder refuses paths outside its folders.
-    re_path(r"^static/(?P<path>drf_spectacular_sidecar/.*)$", serve, {"insecure": True}),
+    path("api/v1/openapi.json", views.Document.as_view(), name="schema"),
+    path("api/v1/docs", SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=_READ)),
+    # The documentation page's own files and nothing else: no name in the path may begin with a dot.
+    re_path(r"^static/(?P<path>drf_spectacular_sidecar(?:/[\w-][\w.-]*)+)$", _static, {"insecure": True}),
 ]
 
 handler404 = "memory.api.errors.not_found"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import uuid
+from functools import lru_cache
 from typing import Any
 
 import orjson
 from django.http import HttpResponse
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from accounts.principals import Principal
-from fluxcore import metrics
-from fluxcore.errors import Invalid, NotFound
-from memory.api import parsers, shapes, vitals
+from fluxcore import config, idempotency, metrics
+from fluxcore.errors import NotFound
+from memory.api import parsers, shapes
 from memory.grains import select, store
+from memory.health import vitals
 
 
 def json_answer(value: Any, status: int = 200) -> HttpResponse:
@@ -31,17 +33,23 @@ def principal(request: Request, value: dict[str, Any] | None = None) -> Principa
 
 
 def write_options(request: Request, value: dict[str, Any]) -> dict[str, Any]:
-    """What every write takes besides its own fields."""
-    key = request.META.get("HTTP_IDEMPOTENCY_KEY")
-    if key is not None and "idempotency_key" in value:
-        raise Invalid("Send the idempotency key as a header or in the body, not both.", field="idempotency_key")
+    """What every write takes besides its own fields. Headers win over the body, as with the label."""
+    key = parsers.text(value, "idempotency_key")
+    if key is not None:
+        idempotency.check_key(key)
     return {
         "reason": parsers.text(value, "reason") or "",
-        "idempotency_key": key if key is not None else parsers.text(value, "idempotency_key"),
+        "idempotency_key": request.META.get("HTTP_IDEMPOTENCY_KEY", key),
     }
 
 
-class Root(APIView):
+class Call(APIView):
+    """Base of every call. No OPTIONS: no page of another origin is let in, and the schema says the rest."""
+
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+
+
+class Root(Call):
     authentication_classes = ()
     permission_classes = ()
 
@@ -51,7 +59,7 @@ class Root(APIView):
         return json_answer({"name": "Flux Memory", "api": "/api/v1/", "docs": "/api/v1/docs"})
 
 
-class Store(APIView):
+class Store(Call):
     @extend_schema(operation_id="store", request=shapes.Store, responses=shapes.Stored, parameters=shapes.WRITE_HEADERS)
     def post(self, request: Request) -> HttpResponse:
         """Remember one text. The answer comes after the commit is on disk."""
@@ -66,7 +74,7 @@ class Store(APIView):
         )
 
 
-class StoreBatch(APIView):
+class StoreBatch(Call):
     @extend_schema(
         operation_id="store_batch",
         request=shapes.StoreBatch,
@@ -81,7 +89,7 @@ class StoreBatch(APIView):
         )
 
 
-class Grains(APIView):
+class Grains(Call):
     @extend_schema(operation_id="list_grains", responses=shapes.GrainPage, parameters=shapes.LIST_PARAMETERS)
     def get(self, request: Request) -> HttpResponse:
         """The newest grains of a status, page by page."""
@@ -96,28 +104,46 @@ class Grains(APIView):
         )
 
 
-class Grain(APIView):
+class Grain(Call):
     @extend_schema(operation_id="get_grain", responses=shapes.Grain, parameters=[shapes.GRAIN_ID])
     def get(self, request: Request, grain: str) -> HttpResponse:
         """One grain by its id."""
         parsers.query(request, ())
-        try:
-            found = uuid.UUID(grain)
-        except ValueError:
-            raise NotFound("There is no such grain.") from None
+        found = parsers.identifier(grain)
+        if found is None:
+            raise NotFound("There is no such grain.")
         return json_answer(select.get(principal(request), found))
 
 
-class Health(APIView):
+class Document(Call):
+    authentication_classes = ()
     permission_classes = ()
 
-    @extend_schema(operation_id="health", auth=[], responses=shapes.Health)
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> HttpResponse:
+        """The OpenAPI document. Open to everybody, so it is made once and not for each caller."""
+        return HttpResponse(_document(config.current().MAX_GRAINS_PER_CALL), content_type="application/json")
+
+
+@lru_cache(maxsize=4)
+def _document(batch_limit: int) -> bytes:
+    return orjson.dumps(SchemaGenerator().get_schema(public=True))  # type: ignore[no-untyped-call]
+
+
+class Health(Call):
+    permission_classes = ()
+
+    @extend_schema(
+        operation_id="health",
+        auth=[{}, {"token": []}],  # type: ignore[list-item]  # its types forget the dictionaries it wants
+        responses=shapes.Health,
+    )
     def get(self, request: Request) -> HttpResponse:
         """Open and minimal; a token with health.read sees more."""
         return json_answer(vitals.health(request.user if isinstance(request.user, Principal) else None))
 
 
-class Ready(APIView):
+class Ready(Call):
     authentication_classes = ()
     permission_classes = ()
 
@@ -128,7 +154,9 @@ class Ready(APIView):
         return json_answer({"ready": ready}, 200 if ready else 503)
 
 
-class Metrics(APIView):
+class Metrics(Call):
+    renderer_classes = (parsers.PlainText,)
+
     @extend_schema(operation_id="metrics", responses={(200, "text/plain"): str})
     def get(self, request: Request) -> HttpResponse:
         """Prometheus text, summed over all processes. Needs metrics.read."""

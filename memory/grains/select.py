@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 import uuid
 from typing import Any
 
@@ -16,6 +16,9 @@ from fluxcore.errors import Invalid, NotFound
 from memory.grains.models import Grain
 
 MAX_PAGE = 200
+# 63 bits in URL-safe base 64; the published schema says the same.
+CURSOR = r"^[A-Za-f][A-Za-z0-9_-]{10}$"
+_CURSOR = re.compile(CURSOR)
 _COLUMNS = "uuid, text, origin, status, writer, label, corroborations, recorded_at"
 _ONE = f"SELECT {_COLUMNS} FROM {Grain._meta.db_table} WHERE uuid = %s AND space_id = %s"  # noqa: S608
 _PAGE = (
@@ -50,15 +53,13 @@ def get(principal: Principal, grain: uuid.UUID) -> dict[str, Any]:
 
 
 @selector("grains.list", needs="grains.read")
-def page(
-    principal: Principal, *, status: str = "active", limit: int = 50, cursor: str | None = None
-) -> dict[str, Any]:
+def page(principal: Principal, *, status: str = "active", limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
     """The newest grains of a status, and the cursor of the next page."""
     if status not in Grain.Status.values:
         raise Invalid(f"status must be one of {', '.join(Grain.Status.values)}.", field="status")
     if not 1 <= limit <= MAX_PAGE:
         raise Invalid(f"limit must be between 1 and {MAX_PAGE}.", field="limit")
-    before = _position(cursor) if cursor else 2**63 - 1
+    before = _position(cursor) if cursor is not None else 2**63 - 1
     with connection.cursor() as query:
         query.execute(_PAGE, [principal.space, status, before, limit + 1])
         rows = query.fetchall()
@@ -76,11 +77,6 @@ def _cursor(number: int) -> str:
 
 
 def _position(cursor: str) -> int:
-    try:
-        raw = base64.b64decode(cursor + "=", altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raw = b""
-    number = int.from_bytes(raw, "big")
-    if len(raw) != 8 or number >= 2**63:
+    if not _CURSOR.fullmatch(cursor):
         raise Invalid("That is not a cursor of this list.", field="cursor")
-    return number
+    return int.from_bytes(base64.urlsafe_b64decode(cursor + "="), "big")

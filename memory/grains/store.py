@@ -45,9 +45,7 @@ def _ticket(act: Act, cost: int) -> limits.Ticket | None:
     """The agent's share of the minute. The shell's own writes are not limited."""
     if act.principal.agent is None:
         return None
-    ticket = limits.ask(
-        f"grains:{act.principal.agent}", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE
-    )
+    ticket = limits.ask(f"grains:{act.principal.agent}", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE)
     act.tickets.append(ticket)
     return ticket
 

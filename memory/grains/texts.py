@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
+from itertools import groupby
 
 from fluxcore import config
 from fluxcore.canonical import refuse_surrogates
 from fluxcore.errors import Invalid
+
+# White space, controls and zero-width characters: a text of nothing else says nothing. Also in the OpenAPI document.
+BLANK = r"\u0000-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+_VISIBLE = re.compile(f"[^{BLANK}]")
 
 
 def check_text(text: object, *, name: str = "content") -> str:
@@ -18,7 +24,7 @@ def check_text(text: object, *, name: str = "content") -> str:
         # PostgreSQL cannot hold it and SQLite would cut the text there: the same verdict on both.
         raise Invalid(f"{name} holds a NUL character.", field=name)
     refuse_surrogates(text, name=name)
-    if not text.strip():
+    if _VISIBLE.search(text) is None:
         raise Invalid(f"{name} is empty.", field=name)
     limit = config.current().MAX_GRAIN_BYTES
     if len(text.encode()) > limit:
@@ -28,4 +34,21 @@ def check_text(text: object, *, name: str = "content") -> str:
 
 def digest(text: str) -> str:
     """Equal up to Unicode composition and white space; anything else is another statement."""
-    return hashlib.sha256(" ".join(unicodedata.normalize("NFC", text).split()).encode()).hexdigest()
+    if not unicodedata.is_normalized("NFC", text):
+        text = _composed(text)
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
+
+
+def _composed(text: str) -> str:
+    """NFC. Marks are put in order here, because the library orders a run of them by insertion:
+    64 KiB of marks in a bad order would keep it busy for seconds."""
+    marks = [
+        (unicodedata.combining(character), character)
+        for given in text
+        for character in unicodedata.normalize("NFD", given)
+    ]
+    runs = (
+        sorted(run, key=lambda mark: mark[0]) if combining else run
+        for combining, run in groupby(marks, key=lambda mark: mark[0] > 0)
+    )
+    return unicodedata.normalize("NFC", "".join(character for run in runs for _, character in run))

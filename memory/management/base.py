@@ -6,13 +6,14 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar, cast
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from fluxcore.booth import translate
 from fluxcore.errors import FluxError, Invalid
@@ -26,7 +27,7 @@ class FluxCommand(BaseCommand):
 
     # Set where the command reads or writes memory, so that an instance nobody made is named and not invented.
     needs_instance: ClassVar[bool] = True
-    requires_system_checks: Sequence[str] = []
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--name", help="the instance (default: FLUX_NAME or 'default')")
@@ -41,7 +42,7 @@ class FluxCommand(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.as_json: bool = options["json"]
-        self.console = Console(file=self.stdout._out, highlight=False, soft_wrap=True)
+        self.console = Console(file=cast(IO[str], self.stdout._out), highlight=False, soft_wrap=True)
         self.notes = Console(stderr=True, highlight=False, soft_wrap=True)
         try:
             if self.needs_instance and not home.current_home().initialised:
@@ -59,7 +60,7 @@ class FluxCommand(BaseCommand):
         if self.as_json:
             self.stdout.write(json.dumps({"error": error.body()}))
         else:
-            self.notes.print(f"[bold red]{error.code}[/]: {error.message}")
+            self.notes.print(Text.assemble((error.code, "bold red"), f": {error.message}"))
         sys.exit(error.exit_status)
 
     def answer(self, value: Any, *, says: str = "") -> None:
@@ -70,12 +71,15 @@ class FluxCommand(BaseCommand):
             self.console.print(says)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
-        """A list for people; call `answer` instead when --json was asked for."""
-        found = [["" if cell is None else str(cell) for cell in row] for row in rows]
+        """A list for people; call `answer` instead when --json was asked for. Styled cells are `rich.text.Text`."""
+        found = [
+            [cell if isinstance(cell, Text) else Text("" if cell is None else str(cell)) for cell in row]
+            for row in rows
+        ]
         if not found:
             self.console.print(f"[dim]{empty}[/]")
             return
-        table = Table(box=None, header_style="bold", pad_edge=False)
+        table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(columns))
         for column in columns:
             table.add_column(column, overflow="fold")
         for row in found:

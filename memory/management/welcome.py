@@ -23,10 +23,8 @@ def lan_addresses() -> list[str]:
     return sorted(address for address in found if not address.startswith("127."))
 
 
-def welcome(
-    console: Console, state: dict[str, Any], *, token: str | None, link: str | None, broadcast: bool
-) -> None:
-    urls = state["urls"]
+def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None:
+    urls, token, link = state["urls"], state["token"], state["enrolment"]
     console.print()
     console.print(f"[bold green]Flux Memory is running[/] (instance {state['name']})")
     console.print()
@@ -39,7 +37,7 @@ def welcome(
     console.print()
     if link is not None:
         console.print("[bold]Become the administrator[/] (works once, 24 hours):")
-        console.print(f"  {urls['people']}/enrol/{link}")
+        console.print(f"  {link}")
         console.print()
     if token is not None:
         console.print("[bold]Token of the agent 'assistant'[/] (shown only now):")

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from django.core.management.base import CommandParser
+from rich.text import Text
 
 from accounts import audit
 from accounts.models import AuditEntry, Space
@@ -41,7 +42,10 @@ class Command(FluxCommand):
             return
         self.table(
             ("at", "actor", "action", "object", "outcome", "reason"),
-            [(row["at"][:19], row["actor"], row["action"], row["object"], row["outcome"], row["reason"]) for row in found],
+            [
+                (row["at"][:19], row["actor"], row["action"], row["object"], row["outcome"], row["reason"])
+                for row in found
+            ],
             empty="Nothing has been recorded yet.",
         )
 
@@ -66,7 +70,8 @@ class Command(FluxCommand):
                 ("chain", "entries", "head", "verdict"),
                 [
                     (names.get(verdict.chain, verdict.chain), verdict.entries, verdict.head[:16],
-                     "[green]sound[/]" if verdict.sound else f"[bold red]entry {verdict.broken_at} {verdict.problem}[/]")
+                     Text("sound", "green") if verdict.sound
+                     else Text(f"entry {verdict.broken_at}: {verdict.problem}", "bold red"))
                     for verdict in verdicts
                 ],
                 empty="Nothing has been recorded yet.",

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import run_checks
 from django.core.management.base import CommandParser
+from django.db import connections
+from rich.text import Text
 
 from accounts import people
 from accounts.principals import shell
@@ -36,6 +39,7 @@ class Command(FluxCommand):
         parser.add_argument("--rest-port", type=int, help="instead of REST_PORT; 0 picks a free one")
         parser.add_argument("--people-port", type=int, help="instead of DASHBOARD_PORT; 0 picks a free one")
         parser.add_argument("--mcp-port", type=int, help="instead of MCP_PORT; 0 picks a free one")
+        parser.add_argument("--quiet", action="store_true", help="print nothing but problems")
         parser.add_argument("--once", action="store_true", help="prove a throw-away instance end to end, then exit")
 
     def run(self, options: dict[str, Any]) -> None:
@@ -60,6 +64,7 @@ class Command(FluxCommand):
             self.notes.print(f"Upgraded the database ({len(upgrade.applied)} steps). Backup: {upgrade.backup}")
         token = setup.first_token()
         link = None if setup.has_administrator() else people.issue_enrolment(shell())["secret"]
+        self._refuse_unsound()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stopping.set())
         if options["broadcast"]:
@@ -70,21 +75,36 @@ class Command(FluxCommand):
             supervisor.wait_until_ready()
             state = supervisor.state()
             running.note(settings.HOME, state)
+            # The token and the link exist only here, on their way to whoever started the instance.
+            shown = {**state, "token": token, "enrolment": f"{state['urls']['people']}/enrol/{link}" if link else None}
+            self._welcome(shown, options)
             if options["ready_file"]:
-                _write_whole(options["ready_file"], json.dumps({**state, "token": token}))
-            if self.as_json:
-                self.stdout.write(json.dumps({"ready": True, **state, "token": token}))
-                self.stdout.flush()
-            else:
-                welcome(self.console, state, token=token, link=link, broadcast=options["broadcast"])
+                _write_whole(options["ready_file"], json.dumps(shown))
             dead = supervisor.watch()
         finally:
             supervisor.stop()
             running.forget(settings.HOME)
         if dead is not None:
             raise StorageUnavailable(f"The {dead} process died; everything was stopped. See {settings.HOME.log}.")
-        if not self.as_json:
+        if not self.as_json and not options["quiet"]:
             self.console.print("Stopped.")
+
+    def _welcome(self, shown: dict[str, Any], options: dict[str, Any]) -> None:
+        if self.as_json:
+            self.stdout.write(json.dumps({"ready": True, **shown}))
+            self.stdout.flush()
+        elif not options["quiet"]:
+            welcome(self.console, shown, broadcast=options["broadcast"])
+            self.stdout.flush()
+
+    def _refuse_unsound(self) -> None:
+        """Every system check, the database's included, before a door opens."""
+        found = [message for message in run_checks(databases=["default"]) if not message.is_silenced()]
+        for message in found:
+            self.notes.print(Text(f"{message.id}: {message.msg} {message.hint or ''}", "yellow"))
+        if any(message.is_serious() for message in found):
+            raise Conflict("The system checks above must pass before the doors open.")
+        connections.close_all()
 
     def _supervisor(self, options: dict[str, Any]) -> Supervisor:
         wanted = settings.FLUX
@@ -111,7 +131,7 @@ class Command(FluxCommand):
             arguments = [argument for argument in sys.argv if argument not in ("--detach", "--json")]
             with (settings.HOME.path / "start.log").open("wb") as output:
                 child = subprocess.Popen(
-                    [sys.executable, *arguments, "--ready-file", str(ready)],
+                    [sys.executable, *arguments, "--quiet", "--ready-file", str(ready)],
                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
                 )  # fmt: skip
             while not ready.exists():
@@ -122,10 +142,7 @@ class Command(FluxCommand):
             state = json.loads(ready.read_text())
         if options["ready_file"]:
             _write_whole(options["ready_file"], json.dumps(state))
-        if self.as_json:
-            self.stdout.write(json.dumps({"ready": True, **state}))
-        else:
-            welcome(self.console, state, token=state.get("token"), link=None, broadcast=options["broadcast"])
+        self._welcome(state, options)
 
 
 class FluxErrorFromChild(FluxError):

@@ -1,0 +1,29 @@
+"""What happens to an instance as a whole leaves a link on its own chain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts.verbs import Act, Change, verb
+
+
+@verb("instance.reset", needs="instance.manage")
+def note_reset(act: Act, *, heads: dict[str, str]) -> Change:
+    """The first link of the new chain names the ends of the old ones."""
+
+    def change() -> dict[str, Any]:
+        act.record("instance", heads=heads)
+        return {}
+
+    return change
+
+
+@verb("instance.restore", needs="instance.manage")
+def note_restore(act: Act, *, backup: str, created_at: str) -> Change:
+    """A restored instance says so: its chain goes on from the backup with this link."""
+
+    def change() -> dict[str, Any]:
+        act.record("instance", backup=backup, created_at=created_at)
+        return {}
+
+    return change

@@ -1,0 +1,104 @@
+"""Agents: machine callers and what they may do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from accounts import agents, manifests
+from accounts.models import Agent
+from accounts.principals import shell
+from accounts.tokens import find_agent
+from fluxcore.errors import Invalid
+from fluxsite.setup import FIRST_SPACE
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Agents: list, show, create, apply a manifest, switch off and on."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "action", nargs="?", default="list", choices=["list", "show", "create", "apply", "stop", "resume"]
+        )
+        parser.add_argument("agent", nargs="?", help="name of the agent; apply: the manifest file")
+        parser.add_argument("--space", default=None, help=f"its space (default {FIRST_SPACE})")
+        parser.add_argument(
+            "--capability", action="append", default=[], help="create: a capability, repeatable (default: everyday use)"
+        )
+        parser.add_argument("--reason", default="", help="why, for the audit chain")
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["action"] != "list" and options["agent"] is None:
+            raise Invalid(f"Name the agent: flux_agent {options['action']} NAME.", field="agent")
+        getattr(self, f"_{options['action']}")(options)
+
+    def _list(self, options: dict[str, Any]) -> None:
+        found = Agent.objects.select_related("space").order_by("space__name", "name")
+        if options["space"]:
+            found = found.filter(space__name=options["space"])
+        if self.as_json:
+            self.answer({"agents": [agents.describe_agent(agent) for agent in found]})
+            return
+        self.table(
+            ("space", "agent", "state", "capabilities"),
+            [
+                (agent.space.name, agent.name, "active" if agent.active else "stopped", ", ".join(agent.capabilities))
+                for agent in found
+            ],
+            empty="No agents yet. Make one: flux_agent create NAME",
+        )
+
+    def _show(self, options: dict[str, Any]) -> None:
+        found = agents.describe_agent(find_agent(options["space"] or FIRST_SPACE, options["agent"]))
+        if self.as_json:
+            self.answer(found)
+        else:
+            self.table(("", ""), [(name, value) for name, value in found.items()], empty="")
+
+    def _create(self, options: dict[str, Any]) -> None:
+        made = agents.create_agent(
+            shell(), space=options["space"] or FIRST_SPACE, name=options["agent"], reason=options["reason"],
+            capabilities=options["capability"] or list(agents.EVERYDAY),
+        )  # fmt: skip
+        self.answer(
+            made,
+            says=f"Made the agent {made['name']} in space {made['space']}. "
+            f"Next: flux_token mint {made['name']} --space {made['space']}",
+        )
+
+    def _apply(self, options: dict[str, Any]) -> None:
+        """All manifests of the file are checked before the first is applied."""
+        wanted = manifests.read(Path(options["agent"]))
+        done = [
+            agents.apply_agent(
+                shell(), space=options["space"] or one.space or FIRST_SPACE, name=one.name,
+                capabilities=one.capabilities, reason=options["reason"],
+            )
+            for one in wanted
+        ]  # fmt: skip
+        lines = [
+            f"{agent['space']}/{agent['name']}: "
+            + ("made" if agent["created"] else "changed" if agent["changed"] else "unchanged")
+            for agent in done
+        ]
+        self.answer({"agents": done}, says="\n".join(lines))
+
+    def _stop(self, options: dict[str, Any]) -> None:
+        self._switch(options, active=False)
+
+    def _resume(self, options: dict[str, Any]) -> None:
+        self._switch(options, active=True)
+
+    def _switch(self, options: dict[str, Any], *, active: bool) -> None:
+        changed = agents.switch_agent(
+            shell(),
+            space=options["space"] or FIRST_SPACE,
+            name=options["agent"],
+            active=active,
+            reason=options["reason"],
+        )
+        says = "Its tokens work again." if active else "None of its tokens works any more."
+        self.answer(changed, says=f"{changed['space']}/{changed['name']}: {says}")

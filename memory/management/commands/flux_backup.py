@@ -1,0 +1,67 @@
+"""Back up a whole instance into one file, check such a file, put an instance back to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from accounts.instance_verbs import note_restore
+from accounts.principals import shell
+from fluxcore.errors import Invalid
+from fluxsite import backup, setup
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Back up or restore a whole instance. The file holds its secrets: keep it as safe as the data home."
+    needs_instance = False
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", nargs="?", default="create", choices=["create", "list", "verify", "restore"])
+        parser.add_argument("file", nargs="?", type=Path, help="the backup to verify, restore or create")
+        parser.add_argument(
+            "--confirm", metavar="NAME", help="restore: the instance's name, to go on without a question"
+        )
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["action"] in ("verify", "restore") and options["file"] is None:
+            raise Invalid(f"Name the backup: flux_backup {options['action']} FILE.", field="file")
+        getattr(self, options["action"])(options["file"], options)
+
+    def create(self, file: Path | None, options: dict[str, Any]) -> None:
+        if not settings.HOME.initialised:
+            raise Invalid(f"There is no instance {settings.HOME.name!r} to back up.")
+        with self.notes.status("Backing up ..."):
+            made = backup.create(settings.HOME, to=file.absolute() if file else None)
+        self.answer({"file": str(made), "bytes": made.stat().st_size}, says=f"Backed up to {made}")
+
+    def list(self, file: Path | None, options: dict[str, Any]) -> None:
+        found = sorted(settings.HOME.backups.glob("*.zip"))
+        if self.as_json:
+            self.answer({"backups": [{"file": str(path), "bytes": path.stat().st_size} for path in found]})
+            return
+        self.table(("file", "size"), [(path, f"{path.stat().st_size:,}") for path in found], empty="No backups yet.")
+
+    def verify(self, file: Path, options: dict[str, Any]) -> None:
+        manifest = backup.verify(file)
+        self.answer(
+            {"sound": True, **manifest},
+            says=f"[green]Sound[/]: {manifest['instance']} of {manifest['created_at']}, {manifest['database']}, "
+            f"release {manifest['version']}",
+        )
+
+    def restore(self, file: Path, options: dict[str, Any]) -> None:
+        name = settings.HOME.name
+        self.confirm(options["confirm"], name, what=f"This puts the instance {name!r} back to {file.name}.")
+        with self.notes.status("Checking and restoring ..."):
+            manifest = backup.verify(file)
+            aside = backup.restore(settings.HOME, file.absolute())
+            setup.bring_up_to_date(settings.HOME)
+            note_restore(shell(), backup=file.name, created_at=manifest["created_at"], reason="flux_backup restore")
+        self.answer(
+            {"restored": True, "set_aside": str(aside) if aside else None},
+            says=f"Restored {name}." + (f" What was there before is in {aside}" if aside else ""),
+        )

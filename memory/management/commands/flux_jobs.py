@@ -1,0 +1,78 @@
+"""Look at background work and steer it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from accounts.job_verbs import park_job, run_job
+from accounts.principals import shell
+from fluxcore import clock, jobs
+from fluxcore.errors import Invalid, NotFound
+from fluxcore.models import Job
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Background jobs: list, show, run a parked one again, park a waiting one, drain the queue here and now."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", nargs="?", default="list", choices=["list", "show", "run", "park", "drain"])
+        parser.add_argument("job", nargs="?", help="id of a job")
+        parser.add_argument("--state", choices=Job.State.values, help="list: only these")
+        parser.add_argument("--limit", type=int, default=50, help="list: how many (default 50)")
+        parser.add_argument("--reason", default="", help="run, park: why, for the audit chain")
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["action"] in ("show", "run", "park") and options["job"] is None:
+            raise Invalid(f"Name the job: flux_jobs {options['action']} ID.", field="job")
+        {
+            "list": self._list, "show": self._show, "run": self._run, "park": self._park, "drain": self._drain
+        }[options["action"]](options)  # fmt: skip
+
+    def _list(self, options: dict[str, Any]) -> None:
+        found = Job.objects.order_by("-id")
+        if options["state"]:
+            found = found.filter(state=options["state"])
+        rows = [describe(job) for job in found[: max(1, min(options["limit"], 1000))]]
+        if self.as_json:
+            self.answer({"counts": jobs.counts(), "jobs": rows})
+            return
+        columns = ("id", "kind", "state", "attempts", "due_at", "error")
+        self.table(columns, [[row[name] for name in columns] for row in rows], empty="No jobs.")
+
+    def _show(self, options: dict[str, Any]) -> None:
+        job = Job.objects.filter(uuid=jobs.parse_uuid(options["job"])).first()
+        if job is None:
+            raise NotFound("There is no such job.")
+        lines = [{"at": clock.rfc3339(line.at), "text": line.text} for line in job.lines.order_by("id")]
+        if self.as_json:
+            self.answer({**describe(job), "lines": lines})
+            return
+        self.table(("", ""), list(describe(job).items()), empty="")
+        self.table(("at", "line"), [(line["at"], line["text"]) for line in lines], empty="No log lines.")
+
+    def _run(self, options: dict[str, Any]) -> None:
+        answer = run_job(shell(), job=str(jobs.parse_uuid(options["job"])), reason=options["reason"])
+        self.answer(answer, says="It will run again.")
+
+    def _park(self, options: dict[str, Any]) -> None:
+        answer = park_job(shell(), job=str(jobs.parse_uuid(options["job"])), reason=options["reason"])
+        self.answer(answer, says="Parked.")
+
+    def _drain(self, options: dict[str, Any]) -> None:
+        with self.progress("Running jobs", jobs.counts()["queued"]) as advance:
+            count = 0
+            while jobs.run_one():
+                count += 1
+                advance()
+        self.answer({"run": count}, says=f"Ran {count} job(s).")
+
+
+def describe(job: Job) -> dict[str, Any]:
+    return {
+        "id": str(job.uuid), "kind": job.kind, "state": job.state, "attempts": job.attempts,
+        "created_at": clock.rfc3339(job.created_at), "due_at": clock.rfc3339(job.due_at),
+        "finished_at": clock.rfc3339(job.finished_at), "error": job.error,
+    }  # fmt: skip

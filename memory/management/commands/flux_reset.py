@@ -1,0 +1,48 @@
+"""Empty an instance: everything it remembers is gone, after a backup and a confirmation."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import CommandParser
+from django.db import connection
+
+from accounts import audit
+from accounts.instance_verbs import note_reset
+from accounts.principals import shell
+from fluxcore.errors import StopTheInstance
+from fluxsite import backup, running, setup
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Forget everything in an instance. A backup is made first."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--confirm", metavar="NAME", help="the instance's name, to go on without a question")
+        parser.add_argument("--no-backup", action="store_true", help="do not keep a backup: nothing can be restored")
+
+    def run(self, options: dict[str, Any]) -> None:
+        home = settings.HOME
+        if running.is_running(home):
+            raise StopTheInstance
+        self.confirm(options["confirm"], home.name, what=f"This forgets everything in the instance {home.name!r}.")
+        heads = {chain: audit.verify(chain).head for chain in audit.chains()}
+        saved = None if options["no_backup"] else backup.create(home, label="before-reset")
+        if connection.vendor == "sqlite":
+            connection.close()
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                home.database.with_name(home.database.name + suffix).unlink(missing_ok=True)
+        else:
+            call_command("flush", verbosity=0, interactive=False)
+        shutil.rmtree(home.queue, ignore_errors=True)
+        home.make()
+        setup.bring_up_to_date(home)
+        note_reset(shell(), heads=heads, reason="flux_reset")
+        self.answer(
+            {"reset": True, "backup": str(saved) if saved else None},
+            says=f"The instance {home.name} is empty." + (f" Backup: {saved}" if saved else ""),
+        )

@@ -1,0 +1,42 @@
+"""Spaces: the tenants of an instance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import Count
+
+from accounts.agents import create_space, describe_space
+from accounts.models import Space
+from accounts.principals import shell
+from fluxcore.errors import Invalid
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Spaces: list, create."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", nargs="?", default="list", choices=["list", "create"])
+        parser.add_argument("space", nargs="?", help="create: its name")
+        parser.add_argument("--reason", default="", help="why, for the audit chain")
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["action"] == "create":
+            if options["space"] is None:
+                raise Invalid("Name the space: flux_space create NAME.", field="space")
+            made = create_space(shell(), name=options["space"], reason=options["reason"])
+            self.answer(
+                made, says=f"Made the space {made['name']}. Next: flux_agent create NAME --space {made['name']}"
+            )
+            return
+        found = list(Space.objects.annotate(agent_count=Count("agents")).order_by("name"))
+        if self.as_json:
+            self.answer({"spaces": [{**describe_space(space), "agents": space.agent_count} for space in found]})
+            return
+        self.table(
+            ("space", "agents", "made"),
+            [(space.name, space.agent_count, f"{space.created_at:%Y-%m-%d}") for space in found],
+            empty="No spaces yet. Make one: flux_space create NAME",
+        )

@@ -1,0 +1,87 @@
+"""How an instance is doing: doors, queue, database, encoder, versions, what needs attention."""
+
+from __future__ import annotations
+
+import http.client
+from typing import Any
+
+from django.conf import settings
+from rich.text import Text
+
+from accounts.models import Agent, Space
+from fluxsite import running, setup
+from memory.grains.models import Grain
+from memory.health import vitals
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Show how an instance is doing."
+
+    def run(self, options: dict[str, Any]) -> None:
+        state = running.state(settings.HOME)
+        pending = setup.pending()
+        found: dict[str, Any] = {
+            "name": settings.HOME.name,
+            "home": str(settings.HOME.path),
+            "running": state is not None,
+            "pid": state["pid"] if state else None,
+            "doors": {
+                name: {"url": url, "answers": _answers(url)} for name, url in (state or {}).get("urls", {}).items()
+            },
+        }
+        if pending:
+            found["warnings"] = [f"the database waits for {len(pending)} migration(s): flux_start applies them"]
+        else:
+            found |= vitals.details()
+            found["counts"] = {
+                "spaces": Space.objects.count(), "agents": Agent.objects.count(), "grains": Grain.objects.count()
+            }  # fmt: skip
+            if not setup.has_administrator():
+                found["warnings"].append("there is no administrator yet: flux_start prints an enrolment link")
+        if self.as_json:
+            self.answer(found)
+        else:
+            self._print(found)
+
+    def _print(self, found: dict[str, Any]) -> None:
+        mark = "[bold green]running[/]" if found["running"] else "[yellow]stopped[/]"
+        self.console.print(f"[bold]{found['name']}[/] {mark}  {found['home']}")
+        rows: list[tuple[str, Any]] = [
+            (
+                f"{name} door",
+                Text.assemble(
+                    f"{door['url']}  ", ("answers", "green") if door["answers"] else ("does not answer", "red")
+                ),
+            )
+            for name, door in found["doors"].items()
+        ]
+        if "database" in found:
+            queue, counts, versions, database = (found[key] for key in ("queue", "counts", "versions", "database"))
+            rows += [
+                ("database", f"{database['kind']} {database['version']}, durability {found['durability']}"),
+                ("queue", f"{queue['broker']}: {_listed(queue['jobs'])}"),
+                ("memory", _listed(counts)),
+                ("encoder", found["encoder"]),
+                ("mode", found["mode"]),
+                ("versions", f"flux {found['version']}, python {versions['python']}, django {versions['django']}"),
+            ]
+        self.table(("", ""), rows, empty="")
+        for warning in found["warnings"]:
+            self.console.print(Text(f"! {warning}", "yellow"))
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in counts.items())
+
+
+def _answers(url: str) -> bool:
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    line = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=2)
+    try:
+        line.request("GET", "/health")
+        return line.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        line.close()

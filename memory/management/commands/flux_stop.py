@@ -1,0 +1,28 @@
+"""Stop a running instance: the doors finish what they have begun, the worker its job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from fluxcore.errors import StorageUnavailable
+from fluxsite import running
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Stop a running instance."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--seconds", type=float, default=15, help="how long to wait for it (default 15)")
+
+    def run(self, options: dict[str, Any]) -> None:
+        home = settings.HOME
+        if not running.is_running(home):
+            self.answer({"stopped": False, "was_running": False}, says=f"The instance {home.name} is not running.")
+            return
+        if not running.stop(home, seconds=options["seconds"]):
+            raise StorageUnavailable(f"It still runs after {options['seconds']:g} s. See {home.log}.")
+        self.answer({"stopped": True, "was_running": True}, says=f"Stopped the instance {home.name}.")

@@ -1,0 +1,73 @@
+"""Tokens: minted for an agent, shown once, revoked at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from accounts import origins, tokens
+from accounts.models import Token
+from accounts.principals import shell
+from fluxcore import clock
+from fluxcore.errors import Invalid
+from fluxsite.setup import FIRST_SPACE
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Tokens: list, mint for an agent, revoke by prefix."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", nargs="?", default="list", choices=["list", "mint", "revoke"])
+        parser.add_argument("what", nargs="?", help="mint: the agent; revoke: the token's prefix")
+        parser.add_argument("--space", default=None, help=f"the agent's space (default {FIRST_SPACE})")
+        parser.add_argument(
+            "--ceiling", default=origins.DEFAULT, choices=origins.CEILINGS, help="the highest provenance it vouches for"
+        )
+        parser.add_argument("--days", type=float, help="mint: valid this long (default: until revoked)")
+        parser.add_argument("--note", default="", help="mint: what it is for")
+        parser.add_argument("--reason", default="", help="why, for the audit chain")
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["action"] != "list" and options["what"] is None:
+            raise Invalid("Name the agent (mint) or the prefix (revoke).", field="what")
+        getattr(self, f"_{options['action']}")(options)
+
+    def _list(self, options: dict[str, Any]) -> None:
+        found = Token.objects.select_related("agent__space").order_by("id")
+        if options["space"]:
+            found = found.filter(agent__space__name=options["space"])
+        rows = [tokens.describe(token) for token in found]
+        if self.as_json:
+            self.answer({"tokens": rows})
+            return
+        columns = (
+            "prefix",
+            "space",
+            "agent",
+            "ceiling",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "last_used_at",
+            "note",
+        )
+        self.table(
+            columns,
+            [[(row[name] or "")[:19] for name in columns] for row in rows],
+            empty="No tokens yet. Mint one: flux_token mint AGENT",
+        )
+
+    def _mint(self, options: dict[str, Any]) -> None:
+        expiry = clock.rfc3339(clock.now() + timedelta(days=options["days"])) if options["days"] else None
+        made = tokens.mint(
+            shell(), space=options["space"] or FIRST_SPACE, agent=options["what"], ceiling=options["ceiling"],
+            expires_at=expiry, note=options["note"], reason=options["reason"],
+        )  # fmt: skip
+        self.answer(made, says=f"{made['token']}\n[dim]Shown only now. It vouches at most for {made['ceiling']}.[/]")
+
+    def _revoke(self, options: dict[str, Any]) -> None:
+        ended = tokens.revoke(shell(), prefix=options["what"], reason=options["reason"])
+        self.answer(ended, says=f"Revoked {ended['prefix']} of {ended['space']}/{ended['agent']}.")

@@ -1,0 +1,66 @@
+"""Agent manifests: YAML with a name and `spec.capabilities`, refused with its line if it is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts import manifests
+from fluxcore.errors import Invalid, NotFound
+
+
+def read(tmp_path, text):
+    path = tmp_path / "agents.yaml"
+    path.write_text(text)
+    return manifests.read(path)
+
+
+def test_the_shapes_of_the_seed_are_read(tmp_path):
+    found = read(
+        tmp_path,
+        "apiVersion: v1\nkind: AgentManifest\nmetadata:\n  name: alice\n  space: home\n"
+        "spec:\n  capabilities:\n    - memory.read:*\n    - grains.read\n"
+        "---\nname: bob\nspec:\n  capabilities: []\n---\n",
+    )
+    assert [(one.name, one.space, one.capabilities) for one in found] == [
+        ("alice", "home", ["memory.read:*", "grains.read"]),
+        ("bob", None, []),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no manifest"),
+        ("# nothing\n", "holds no manifest"),
+        ("- a\n", "line 1: expected `key: value` lines"),
+        ("name: a\nspec: [x]\n", "line 2: expected `key: value` lines"),
+        ("name: a\ncolour: red\nspec:\n  capabilities: []\n", "line 2: unknown key 'colour'"),
+        ("name: a\nspec:\n  capabilities: []\n  powers: all\n", "line 4: unknown key 'powers'"),
+        ("name: a\nname: b\nspec:\n  capabilities: []\n", "line 2: name is set twice"),
+        ("spec:\n  capabilities: []\n", "has no name"),
+        ("name: a\n", "has no spec"),
+        ("name: a\nspec:\n  capabilities: grains.read\n", "line 3: spec.capabilities must be a list"),
+        ("name: a\nspec:\n  capabilities:\n    - [grains.read]\n", "line 3: spec.capabilities must be a list"),
+        ("name: a\nspec: {}\n", "line 2: spec.capabilities must be a list"),
+        ("name: [a]\nspec:\n  capabilities: []\n", "line 1: name must be a text"),
+        ("name: a\nspec:\n  capabilities:\n    - grains.read\n    - grains.fly\n", "line 5: Unknown capability"),
+        ("name: a\nspec:\n  capabilities:\n    - purge\n", "line 4: purge is for people"),
+        ("name: a\nspec:\n  capabilities:\n    - 7\n", "line 4: Unknown capability '7'"),
+        ("name: a\n b: [\n", "line 2: not valid YAML"),
+        ("? [a]\n: 1\n", "line 1: a key must be a text"),
+        ("name: a\nspec:\n  capabilities: []\n---\nname: b\n", "has no spec"),
+    ],
+)
+def test_it_is_refused_with_its_line(tmp_path, text, says):
+    with pytest.raises(Invalid) as refusal:
+        read(tmp_path, text)
+    assert says in refusal.value.message
+
+
+def test_an_unreadable_file_is_named(tmp_path):
+    with pytest.raises(NotFound, match="absent"):
+        manifests.read(tmp_path / "absent.yaml")
+    path = tmp_path / "binary.yaml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(NotFound, match=r"binary\.yaml"):
+        manifests.read(path)

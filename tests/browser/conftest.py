@@ -1,0 +1,49 @@
+"""A real browser: Debian's Chromium, driven by Playwright, never downloaded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.servers import missing
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture
+def browser() -> Iterator[Any]:
+    try:
+        from playwright.sync_api import Error, sync_playwright
+    except ImportError as error:
+        pytest.skip(missing("browser", str(error)))
+    with sync_playwright() as driver:
+        try:
+            chromium = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        except Error as error:
+            pytest.skip(missing("browser", str(error).splitlines()[0]))
+        yield chromium
+        chromium.close()
+
+
+class Complaints(list[str]):
+    """Everything a page says is wrong: console errors, blocked content, failed requests, script errors."""
+
+    def listen(self, page: Any) -> None:
+        page.on("console", lambda said: self.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.append(str(error)))
+        page.on("requestfailed", lambda request: self.append(f"{request.url} {request.failure}"))
+        page.on(
+            "response", lambda answer: self.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None
+        )
+
+
+@pytest.fixture
+def complaints() -> Complaints:
+    return Complaints()

@@ -1,0 +1,120 @@
+"""From the link that `flux_start` prints to the administration, in a real browser"""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from django_otp.oath import hotp
+
+pytestmark = pytest.mark.browser
+
+PASSWORD = "four unrelated words here"
+
+
+def printed_link(instance) -> str:
+    """The welcome is printed just after the doors are open."""
+    until = time.monotonic() + 20
+    while not (found := re.findall(r"http\S+/enrol/\S+", instance.output.read_text())):
+        assert time.monotonic() < until, instance.output.read_text()
+        time.sleep(0.05)
+    return found[-1]
+
+
+def step() -> int:
+    return int(time.time()) // 30
+
+
+def shown_key(page) -> bytes:
+    """As somebody without a camera types it."""
+    return base64.b32decode("".join(page.inner_text(".key").split()))
+
+
+def fill_in(page, *, username: str, code: str) -> None:
+    page.get_by_label("User name").fill(username)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("The same password again").fill(PASSWORD)
+    page.get_by_label("Code from the app").fill(code)
+    page.get_by_role("button", name="Create my account").click()
+
+
+def expect_styled(page, sheet: str) -> None:
+    """The style sheet arrived and the browser took its rules."""
+    page.wait_for_load_state()
+    assert page.evaluate(
+        "name => [...document.styleSheets].some(sheet => sheet.href?.includes(name) && sheet.cssRules.length > 5)",
+        sheet,
+    ), f"{page.url} is not styled by {sheet}"
+
+
+def test_the_printed_link_leads_to_the_administration(instance, browser, complaints):
+    running = instance().start()
+    link, people = printed_link(running), running.state["urls"]["people"]
+    phone = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    errors_are_shown_on_a_phone_without_javascript(phone.new_page(), link)
+
+    page = browser.new_context().new_page()
+    complaints.listen(page)
+    page.goto(people)
+    assert page.get_by_role("heading", level=1).inner_text() == "test"
+    assert "printed a one-time enrolment link" in page.inner_text("main")
+    assert running.state["urls"]["rest"] in page.inner_text("main")
+
+    page.goto(link)
+    expect_styled(page, "dashboard/flux.css")
+    assert page.get_by_alt_text("QR code").evaluate("image => image.complete && image.naturalWidth > 0")
+    key, enrolled_at = shown_key(page), step()
+    fill_in(page, username="ada", code=f"{hotp(key, enrolled_at):06d}")
+    assert page.get_by_role("heading", level=1).inner_text() == "Welcome, ada"
+
+    page.get_by_role("link", name="Sign in").click()
+    expect_styled(page, "admin/css/base.css")
+    page.fill("#id_username", "ada")
+    page.fill("#id_password", PASSWORD)
+    # The next step's code: the one just used is spent, and the server accepts a step of drift.
+    page.fill("#id_otp_token", f"{hotp(key, enrolled_at + 1):06d}")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("Please select a device.").wait_for()
+    page.select_option("#id_otp_device", label="authenticator")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Site administration").wait_for()
+    assert "ada" in page.inner_text("#user-tools").lower()
+
+    visited = visit_the_administration(page, people)
+    assert len(visited) >= 8, visited
+    assert complaints == []
+
+    late = phone.new_page()
+    assert late.goto(link).status == 404
+    assert "This link is closed" in late.inner_text("main")
+
+
+def errors_are_shown_on_a_phone_without_javascript(page, link: str) -> None:
+    page.goto(link)
+    fill_in(page, username="not a name", code="12")
+    page.locator("#id_username_error").wait_for()
+    assert "letters, digits" in page.inner_text("#id_username_error")
+    assert "six digits" in page.inner_text("#id_code_error")
+    assert page.get_by_label("Password", exact=True).input_value() == ""
+
+
+def visit_the_administration(page, people: str) -> set[str]:
+    """Every page the administration links to, so that the content policy is known to suit each of them."""
+    waiting, seen = [urljoin(people, "/admin/")], set()
+    while waiting:
+        address = waiting.pop()
+        if address in seen:
+            continue
+        seen.add(address)
+        page.goto(address)
+        assert page.locator("#user-tools").is_visible(), address
+        for found in page.eval_on_selector_all("a[href]", "links => links.map(link => link.href)"):
+            parts = urlsplit(found)
+            if not found.startswith(urljoin(people, "/admin/")) or parts.query or parts.fragment:
+                continue  # elsewhere, or the same list in another order
+            if not parts.path.endswith("/qrcode/"):  # a bare picture, no page
+                waiting.append(found)
+    return seen

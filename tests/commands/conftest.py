@@ -1,0 +1,34 @@
+"""Commands in this process: quick, and on whichever database the run uses."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+
+class Said:
+    """What a command printed, and how it ended."""
+
+    def __init__(self, text: str, status: int) -> None:
+        self.text, self.status = text, status
+
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+@pytest.fixture
+def run(db: None) -> Callable[..., Said]:
+    def call(*arguments: str) -> Said:
+        out = io.StringIO()
+        try:
+            call_command(*arguments, stdout=out)
+        except SystemExit as end:
+            return Said(out.getvalue(), int(end.code or 0))
+        return Said(out.getvalue(), 0)
+
+    return call

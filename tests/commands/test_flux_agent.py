@@ -1,0 +1,73 @@
+"""flux_agent"""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts.models import AuditEntry
+
+MANIFEST = """\
+name: researcher
+spec:
+  capabilities:
+    - grains.read
+    - memory.write:notes/*
+"""
+
+
+@pytest.fixture(autouse=True)
+def _main_space(run):
+    run("flux_space", "create", "main")
+
+
+def test_it_makes_an_agent_for_everyday_use(run):
+    made = run("flux_agent", "create", "helper", "--json").json()
+    assert "grains.write" in made["capabilities"]
+    assert "metrics.read" not in made["capabilities"]
+    assert "helper" in run("flux_agent").text
+
+
+def test_it_makes_an_agent_with_exactly_the_capabilities_named(run):
+    made = run("flux_agent", "create", "reader", "--capability", "grains.read", "--json").json()
+    assert made["capabilities"] == ["grains.read"]
+
+
+def test_it_applies_a_manifest_once(run, tmp_path):
+    file = tmp_path / "researcher.yaml"
+    file.write_text(MANIFEST)
+    first = run("flux_agent", "apply", str(file), "--json").json()["agents"][0]
+    again = run("flux_agent", "apply", str(file), "--json").json()["agents"][0]
+    assert (first["created"], first["changed"]) == (True, True)
+    assert (again["created"], again["changed"]) == (False, False)
+    assert again["capabilities"] == ["grains.read", "memory.write:notes/*"]
+
+
+def test_a_changed_manifest_takes_capabilities_away(run, tmp_path):
+    file = tmp_path / "researcher.yaml"
+    file.write_text(MANIFEST)
+    run("flux_agent", "apply", str(file))
+    file.write_text("name: researcher\nspec:\n  capabilities: [grains.read]\n")
+    assert run("flux_agent", "apply", str(file), "--json").json()["agents"][0]["capabilities"] == ["grains.read"]
+
+
+def test_a_bad_manifest_is_refused_with_its_line_and_applies_nothing(run, tmp_path):
+    file = tmp_path / "two.yaml"
+    file.write_text(MANIFEST + "---\nname: other\nspec:\n  capabilites: [grains.read]\n")
+    refused = run("flux_agent", "apply", str(file), "--json")
+    assert "line 9" in refused.json()["error"]["message"]
+    assert run("flux_agent", "--json").json()["agents"] == []
+
+
+def test_a_stopped_agent_has_no_working_token(run, as_agent):
+    run("flux_agent", "create", "helper")
+    token = run("flux_token", "mint", "helper", "--json").json()["token"]
+    assert as_agent(token).get("/grains").status_code == 200
+    run("flux_agent", "stop", "helper", "--reason", "on holiday")
+    assert as_agent(token).get("/grains").status_code == 401
+    run("flux_agent", "resume", "helper")
+    assert as_agent(token).get("/grains").status_code == 200
+    assert AuditEntry.objects.filter(action="agents.switch", reason="on holiday").exists()
+
+
+def test_it_names_what_it_cannot_find(run):
+    assert "flux_agent list" in run("flux_agent", "show", "nobody", "--json").json()["error"]["message"]

@@ -1,0 +1,69 @@
+"""flux_backup, flux_reset, flux_status of a stopped instance"""
+
+from __future__ import annotations
+
+import json
+
+
+def test_a_backup_brings_everything_back(instance, tmp_path):
+    one = instance()
+    one.command("flux_init", "--no-input", "--token-file", str(tmp_path / "token"))
+    before = one.command("flux_audit", "export").stdout
+    file = str(tmp_path / "saved.zip")
+    one.command("flux_backup", "create", file)
+    one.command("flux_reset", "--confirm", "test")
+    assert json.loads(one.command("flux_agent", "--json").stdout)["agents"] == []
+    restored = json.loads(one.command("flux_backup", "restore", file, "--confirm", "test", "--json").stdout)
+    assert restored["set_aside"]
+    assert len(json.loads(one.command("flux_agent", "--json").stdout)["agents"]) == 1
+    # The chains go on from the backup: the old links unchanged, one new link that names it.
+    after = one.command("flux_audit", "export").stdout.splitlines()
+    assert set(before.splitlines()) < set(after)
+    assert len(after) == len(before.splitlines()) + 1
+    assert one.command("flux_audit", "verify").returncode == 0
+
+
+def test_a_reset_needs_the_name_repeated(instance):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    refused = one.command("flux_reset", "--json", check=False)
+    assert "--confirm test" in json.loads(refused.stdout)["error"]["message"]
+    refused = one.command("flux_reset", "--confirm", "other", "--json", check=False)
+    assert refused.returncode == 65
+
+
+def test_a_reset_leaves_a_backup_and_a_first_link(instance):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    done = json.loads(one.command("flux_reset", "--confirm", "test", "--json").stdout)
+    assert json.loads(one.command("flux_backup", "verify", done["backup"], "--json").stdout)["sound"] is True
+    (entry,) = json.loads(one.command("flux_audit", "tail", "--json").stdout)["entries"]
+    assert entry["action"] == "instance.reset"
+
+
+def test_a_damaged_backup_changes_nothing(instance, tmp_path):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    file = tmp_path / "saved.zip"
+    one.command("flux_backup", "create", str(file))
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 3] ^= 1
+    file.write_bytes(raw)
+    database = (one.folder / "flux.db").read_bytes()
+    refused = one.command("flux_backup", "restore", str(file), "--confirm", "test", "--json", check=False)
+    assert refused.returncode == 65
+    assert (one.folder / "flux.db").read_bytes() == database
+
+
+def test_a_missing_instance_is_named_by_every_command(instance):
+    for command in ("flux_status", "flux_stop", "flux_reset", "flux_backup", "flux_jobs", "flux_space"):
+        refused = instance("nobody").command(command, "--json", check=False)
+        assert "nobody" in json.loads(refused.stdout)["error"]["message"], command
+
+
+def test_status_of_a_stopped_instance(instance):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    status = json.loads(one.command("flux_status", "--json").stdout)
+    assert status["running"] is False
+    assert status["counts"] == {"spaces": 0, "agents": 0, "grains": 0}

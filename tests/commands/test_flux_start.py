@@ -1,0 +1,227 @@
+"""flux_start and flux_stop: the doors open together and close together"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.instances import ROOT, Instance
+
+
+def _gone(pids: list[int], seconds: float) -> list[int]:
+    """The pids that are still there after at most that long."""
+    until = time.monotonic() + seconds
+    while True:
+        left = [pid for pid in pids if Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in _status(pid)]
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(0.05)
+
+
+def _status(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return ""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    one = Instance(tmp_path_factory.mktemp("start"), "one").start()
+    yield one
+    one.stop()
+
+
+def test_it_prints_where_to_click_and_what_to_try(running):
+    printed = running.output.read_text()
+    for door in ("rest", "people", "mcp"):
+        assert running.state["urls"][door] in printed
+    assert "/enrol/" in printed
+    assert running.token in printed
+    assert "curl " in printed
+
+
+def test_the_printed_token_works_through_the_door(running):
+    stored = running.call("POST", "/store", {"content": "hello", "provenance": "user_stated"})
+    assert stored.status == 200, stored.body
+    assert running.call("GET", f"/grains/{stored.json()['grain_id']}").json()["content"] == "hello"
+
+
+def test_a_door_answers_404_to_the_paths_of_another(running):
+    assert running.call("GET", "/admin/").status == 404
+    assert running.call("GET", "/grains", door="people").status == 404
+    assert running.call("GET", "/api/v1/grains", door="people").status == 404
+    assert running.call("GET", "/admin/", door="mcp").status == 404
+    assert running.call("GET", "/grains", door="mcp").json()["code"] == "not_found"
+
+
+def test_every_door_listens_on_loopback_only(running):
+    address = _lan_address()
+    if address is None:
+        pytest.skip("this machine has no address but loopback")
+    for port in running.state["ports"].values():
+        with pytest.raises(OSError):
+            socket.create_connection((address, port), timeout=2)
+
+
+def test_status_sees_the_doors(running):
+    status = json.loads(running.command("flux_status", "--json").stdout)
+    assert status["running"] is True
+    assert all(door["answers"] for door in status["doors"].values())
+    assert status["database"]["kind"] == "sqlite"
+    assert status["encoder"] == "none"
+    assert "running" in running.command("flux_status").stdout
+
+
+def test_a_second_start_is_refused(running):
+    refused = running.command("flux_start", "--json", check=False)
+    assert refused.returncode == 75
+    assert "runs already" in json.loads(refused.stdout)["error"]["message"]
+
+
+def test_a_running_instance_cannot_be_reset_or_restored(running, tmp_path):
+    refused = running.command("flux_reset", "--json", "--confirm", "one", check=False)
+    assert json.loads(refused.stdout)["error"]["code"] == "running"
+    made = json.loads(running.command("flux_backup", "create", str(tmp_path / "b.zip"), "--json").stdout)
+    refused = running.command("flux_backup", "restore", made["file"], "--confirm", "one", "--json", check=False)
+    assert json.loads(refused.stdout)["error"]["code"] == "running"
+
+
+def test_a_taken_port_is_named(instance):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = instance().command(
+            "flux_start", "--json", "--rest-port", str(port), "--people-port", "0", "--mcp-port", "0", check=False
+        )
+    message = json.loads(refused.stdout)["error"]["message"]
+    assert f"REST door: port {port}" in message
+    assert "REST_PORT" in message
+
+
+def test_two_instances_run_side_by_side_and_share_nothing(running, instance):
+    other = instance("other").start()
+    assert other.state["ports"] != running.state["ports"]
+    assert running.call("GET", "/grains", token=other.token).status == 401
+    assert other.call("GET", "/grains").json()["count"] == 0
+
+
+def test_ctrl_c_ends_everything_within_five_seconds(instance):
+    one = instance().start("--processes", "2")
+    pids = one.pids()
+    assert len(pids) >= 6  # supervisor, granian and its two workers, uvicorn, celery
+    began = time.monotonic()
+    assert one.stop() == 0
+    assert time.monotonic() - began < 5
+    assert _gone(pids, 0.5) == []
+
+
+def test_a_dying_child_ends_the_rest_with_a_status(instance):
+    one = instance().start()
+    pids = one.pids()
+    os.kill(one.state["pids"]["worker"], signal.SIGKILL)
+    assert one.process.wait(timeout=10) != 0
+    assert _gone(pids, 1) == []
+    assert "worker process died" in one.output.read_text()
+
+
+def test_nothing_outlives_a_killed_supervisor(instance):
+    one = instance().start()
+    pids = one.pids()
+    one.process.kill()
+    assert _gone(pids, 8) == []
+
+
+def test_detached_it_runs_on_until_flux_stop(instance):
+    one = instance()
+    ports = ("--rest-port", "0", "--people-port", "0", "--mcp-port", "0")
+    ready = json.loads(one.command("flux_start", "--detach", "--json", *ports).stdout)
+    assert ready["ready"] is True
+    one.state, one.token = ready, ready["token"]
+    assert one.call("POST", "/store", {"content": "kept"}).status == 200
+    assert one.token not in (one.folder / "start.log").read_text()
+    assert json.loads(one.command("flux_stop", "--json").stdout) == {"stopped": True, "was_running": True}
+    assert _gone([ready["pid"], *ready["pids"].values()], 1) == []
+    assert json.loads(one.command("flux_stop", "--json").stdout)["was_running"] is False
+
+
+def test_a_later_start_keeps_the_data_and_shows_no_token(instance):
+    one = instance().start()
+    stored = one.call("POST", "/store", {"content": "kept"}).json()
+    one.stop()
+    token = one.token
+    one.start()
+    assert one.state["token"] is None
+    assert one.token == token
+    assert one.call("GET", f"/grains/{stored['grain_id']}").json()["content"] == "kept"
+
+
+def test_for_scripts_it_prints_one_json_line(instance):
+    one = instance()
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "manage.py"), "flux_start", "--json", "--rest-port", "0", "--people-port", "0",
+         "--mcp-port", "0"],
+        env=one.environment, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        ready = json.loads(process.stdout.readline())
+        assert ready["ready"] is True
+        assert set(ready["ports"]) == set(ready["urls"]) == {"rest", "people", "mcp"}
+        assert set(ready["pids"]) == {"rest", "people", "worker"}
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+
+
+@pytest.mark.sqlite_only
+def test_an_older_database_is_backed_up_and_upgraded(instance):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    one.command("migrate", "grains", "zero")
+    one.start()
+    assert "Upgraded the database" in one.output.read_text()
+    (saved,) = (one.folder / "backups").glob("*before-upgrade*.zip")
+    assert json.loads(one.command("flux_backup", "verify", str(saved), "--json").stdout)["sound"] is True
+    assert one.call("GET", "/grains").status == 200
+
+
+@pytest.mark.sqlite_only
+def test_a_newer_database_is_refused_by_name(instance):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    with sqlite3.connect(one.folder / "flux.db") as database:
+        database.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('grains', '9999_far_future', '2030-01-01')")
+    refused = one.command("flux_start", "--json", check=False)
+    assert "grains.9999_far_future" in json.loads(refused.stdout)["error"]["message"]
+
+
+def test_broadcast_opens_the_peoples_door_alone(instance):
+    address = _lan_address()
+    if address is None:
+        pytest.skip("this machine has no address but loopback")
+    one = instance().start("--broadcast")
+    ports = one.state["ports"]
+    line = http.client.HTTPConnection(address, ports["people"], timeout=5)
+    line.request("GET", "/health")
+    assert line.getresponse().status == 200
+    for closed in ("rest", "mcp"):
+        with pytest.raises(OSError):
+            socket.create_connection((address, ports[closed]), timeout=2)
+    assert f"http://{address}:{ports['people']}/" in one.output.read_text()
+
+
+def _lan_address() -> str | None:
+    from memory.management.welcome import lan_addresses
+
+    return next(iter(lan_addresses()), None)

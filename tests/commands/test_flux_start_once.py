@@ -1,0 +1,14 @@
+"""flux_start --once"""
+
+from __future__ import annotations
+
+import json
+
+
+def test_it_proves_a_throw_away_instance_and_leaves_nothing(instance):
+    one = instance()
+    proof = json.loads(one.command("flux_start", "--once", "--json").stdout)
+    assert proof["grain"]["content"]
+    assert proof["audit_entries"] >= 4
+    assert proof["exit_status"] == 0
+    assert not one.home.exists()

@@ -1,0 +1,42 @@
+"""flux_token"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _agent(run):
+    run("flux_space", "create", "main")
+    run("flux_agent", "create", "helper")
+
+
+def test_it_shows_a_new_token_once(run):
+    minted = run("flux_token", "mint", "helper")
+    token = re.search(r"flux_\w{8}_[\w-]{43}", minted.text).group()
+    listed = run("flux_token", "--json").text
+    assert token not in listed
+    assert token[:13] in listed
+
+
+def test_a_new_token_vouches_for_an_ai_unless_told_otherwise(run):
+    assert run("flux_token", "mint", "helper", "--json").json()["ceiling"] == "ai_stated"
+    assert run("flux_token", "mint", "helper", "--ceiling", "user_stated", "--json").json()["ceiling"] == "user_stated"
+
+
+def test_a_revoked_token_is_refused_at_once(run, as_agent):
+    minted = run("flux_token", "mint", "helper", "--json").json()
+    assert as_agent(minted["token"]).get("/grains").status_code == 200
+    run("flux_token", "revoke", minted["prefix"])
+    assert as_agent(minted["token"]).get("/grains").status_code == 401
+
+
+def test_a_token_can_expire(run):
+    minted = run("flux_token", "mint", "helper", "--days", "1", "--json").json()
+    assert minted["expires_at"] is not None
+
+
+def test_it_refuses_an_unknown_prefix(run):
+    assert run("flux_token", "revoke", "flux_nothere1", "--json").json()["error"]["code"] == "not_found"

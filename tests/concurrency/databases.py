@@ -1,0 +1,40 @@
+"""A PostgreSQL database of its own for each instance, a look into an instance's database, fleets to run on."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from tests.instances import Instance
+
+
+def new_database(maintenance_url: str) -> str:
+    """Make an empty database beside the maintenance one; its URL."""
+    name = f"flux_{uuid.uuid4().hex[:10]}"
+    with psycopg.connect(maintenance_url, autocommit=True) as server:
+        server.execute(f'CREATE DATABASE "{name}"')
+    return urlsplit(maintenance_url)._replace(path=f"/{name}").geturl()
+
+
+def connect(instance: Instance) -> Any:
+    """A connection of the test's own to the database of an instance."""
+    url = instance.environment.get("DATABASE_URL")
+    if url:
+        return psycopg.connect(url, autocommit=True)
+    import pysqlite3  # the same library as the server's: an older one must not touch its log
+
+    return pysqlite3.connect(str(instance.folder / "flux.db"), timeout=30, isolation_level=None)
+
+
+def on(*kinds: str) -> pytest.MarkDecorator:
+    """Run a test on fleets of these kinds; one xdist worker holds all tests of a fleet."""
+    marks = {"postgres": [pytest.mark.postgres], "redis": [pytest.mark.redis], "sqlite": []}
+    return pytest.mark.parametrize(
+        "fleet",
+        [pytest.param(kind, marks=[*marks[kind], pytest.mark.xdist_group(f"fleet-{kind}")]) for kind in kinds],
+        indirect=True,
+    )

@@ -1,0 +1,92 @@
+"""A worker process as `flux_start` runs it, with handlers for the tests' own kinds of jobs.
+
+python -m tests.concurrency.job_worker work [--lease SECONDS] [--back-off SECONDS] [--sweep SECONDS]
+python -m tests.concurrency.job_worker add KIND COUNT
+python -m tests.concurrency.job_worker count        effects per job and states, as JSON
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import time
+from datetime import timedelta
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
+
+import django
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+
+from fluxcore import booth, events, jobs  # noqa: E402
+from fluxsite import celery  # noqa: E402
+
+
+@jobs.handler("test.effect")
+def leave_an_effect(run: jobs.Run) -> jobs.Apply:
+    """Take a moment, then leave one event; a kill may come before, between or after."""
+    time.sleep(random.uniform(0, 0.04))
+
+    def apply() -> None:
+        events.append("test.effect", space=None, actor="test", subject=str(run.args["number"]))
+        time.sleep(random.uniform(0, 0.02))
+
+    return apply
+
+
+@jobs.handler("test.broken")
+def always_fail(run: jobs.Run) -> jobs.Apply:
+    raise ValueError("never works")
+
+
+def add(kinds: list[str]) -> None:
+    """Bring the database up to date and put `KIND=COUNT` jobs into it, in one commit."""
+    call_command("migrate", verbosity=0)
+
+    def write() -> None:
+        for wanted in kinds:
+            kind, _, count = wanted.partition("=")
+            for number in range(int(count)):
+                jobs.enqueue(kind, {"number": number})
+
+    booth.write(write)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("action", choices=["work", "add"])
+    parser.add_argument("kinds", nargs="*")
+    parser.add_argument("--lease", type=float)
+    parser.add_argument("--back-off", type=float)
+    parser.add_argument("--sweep", type=float)
+    options = parser.parse_args()
+    if options.action == "add":
+        add(options.kinds)
+        return
+    if options.lease:
+        jobs.LEASE = timedelta(seconds=options.lease)
+    if options.back_off:
+        jobs.BACK_OFF_SECONDS = (options.back_off,) * 4
+    if options.sweep:
+        sweep_every(options.sweep)
+    from fluxsite.serve import worker
+
+    worker()
+
+
+def sweep_every(seconds: float) -> None:
+    """A ring that dies with its worker is made up for by the sweep: let that come sooner than in a minute."""
+    configure = celery.configure
+
+    def and_hurry() -> None:
+        configure()
+        celery.app.conf.beat_schedule["minute"]["schedule"] = seconds
+
+    celery.configure = and_hurry
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""A write that is sent again counts once, whichever process gets the copies."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+
+from tests.concurrency.conftest import Fleet
+from tests.concurrency.databases import on
+from tests.concurrency.load import Call, fire
+
+_FOUND = """
+import json
+from memory.grains.models import Grain
+from accounts.models import AuditEntry
+rows = Grain.objects.filter(text__startswith="once ")
+writes = AuditEntry.objects.filter(action="grains.store", outcome="done", object__in=[str(row.uuid) for row in rows])
+print(json.dumps([rows.count(), sum(row.corroborations for row in rows), writes.count()]))
+"""
+
+
+@on("sqlite", "postgres")
+def test_two_hundred_keys_sent_five_times_each_count_two_hundred_times(fleet: Fleet) -> None:
+    fleet.limit(1_000_000)
+    _, token = fleet.agent()
+    # Half of the texts come under two different keys, so corroborations are counted as well as grains.
+    calls = [Call(token, {"content": f"once {number % 150}"}, key=f"key-{number}") for number in range(200)] * 5
+    random.Random(2).shuffle(calls)
+    replies = fire(fleet.instance, calls, threads=16)
+
+    assert Counter(reply.status for reply in replies) == {200: 1000}
+    answers = defaultdict(set)
+    for reply in replies:
+        answers[reply.call.key].add(json.dumps(reply.json(), sort_keys=True))  # jsonb keeps no order of keys
+    assert len(answers) == 200
+    assert all(len(bodies) == 1 for bodies in answers.values()), "a key had two answers"
+    statuses = Counter(reply.json()["status"] for reply in {reply.call.key: reply for reply in replies}.values())
+    grains, corroborations, audited = fleet.python(_FOUND)
+    print(f"\nidempotency on {fleet.kind}: {grains} grains + {corroborations} corroborations, {audited} audit entries")
+    assert (grains, corroborations, audited) == (150, 50, 200)
+    assert statuses == {"stored": 150, "corroborated": 50}
+
+
+@on("sqlite", "postgres")
+def test_the_same_key_with_another_text_is_refused(fleet: Fleet) -> None:
+    fleet.limit(1_000_000)
+    _, token = fleet.agent()
+    calls = [Call(token, {"content": f"rival {number}"}, key="contested") for number in range(32)]
+    replies = fire(fleet.instance, calls, threads=16)
+    assert Counter(reply.status for reply in replies) == {200: 1, 409: 31}

@@ -1,0 +1,46 @@
+"""Jobs under two workers: each effect once, and a job that never works harms nobody."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.concurrency.databases import new_database
+from tests.concurrency.workshop import Workshop
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Workshop]]:
+    made: list[Workshop] = []
+
+    def make(*options: str, database: str = "sqlite") -> Workshop:
+        environment = {}
+        if database == "postgres":
+            environment["DATABASE_URL"] = new_database(request.getfixturevalue("postgres_url"))
+        made.append(Workshop(tmp_path, *options, **environment))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_sixty_jobs_and_a_killed_worker_leave_sixty_effects(workshop: Any, database: str) -> None:
+    """Lease and sweep are short here so that the dead worker's job is taken over soon."""
+    shop = workshop("--lease", "3", "--back-off", "0.2", "--sweep", "4", database=database)
+    shop.add(broken=2, effect=60)
+    doomed, _ = shop.hire(), shop.hire()
+    until = time.monotonic() + 60
+    while len(shop.effects()) < 10:
+        assert time.monotonic() < until, "the workers do not work"
+        time.sleep(0.02)
+    shop.kill(doomed)
+    shop.wait_until_finished(seconds=60)
+    print(f"\njobs on {database}: {len(shop.effects())} effects, {dict(shop.states())}")
+    assert shop.effects() == {str(number): 1 for number in range(60)}
+    assert shop.states() == {("test.effect", "done", 0): 60, ("test.broken", "parked", 5): 2}

@@ -1,0 +1,77 @@
+"""The bell: it wakes a worker after the commit, seldom enough, and never holds up a write."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from fluxcore import booth, jobs
+from fluxcore.errors import Invalid
+from fluxcore.models import Job
+from tests.core.test_booth import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def hung():
+    before, let_go = jobs._bell, threading.Event()
+    jobs.on_ring(lambda: let_go.wait(20))
+    yield
+    jobs._bell = before
+    let_go.set()
+
+
+def test_a_job_rings_after_its_commit():
+    before, rung = jobs._bell, threading.Event()
+    jobs.on_ring(rung.set)
+    try:
+        with pytest.raises(Invalid):
+            booth.write(lambda: jobs.enqueue("test") and _refuse())
+        assert not rung.wait(0.3)
+        booth.write(lambda: jobs.enqueue("test"))
+        assert rung.wait(10)
+    finally:
+        jobs._bell = before
+
+
+def _refuse():
+    raise Invalid
+
+
+def test_a_burst_rings_a_few_times_and_once_more_at_its_end():
+    before, rung = jobs._bell, []
+    jobs.on_ring(lambda: rung.append(total))
+    try:
+        for total in range(1, 201):
+            jobs.ring()
+        wait_until(lambda: rung and rung[-1] == 200)
+    finally:
+        jobs._bell = before
+    assert len(rung) <= 5
+
+
+def test_a_bell_that_hangs_holds_up_no_write(hung):
+    for _ in range(20):
+        booth.write(lambda: jobs.enqueue("test"))
+    assert Job.objects.count() == 20
+
+
+def test_a_bell_that_breaks_is_logged_and_rung_again(caplog):
+    before, rung = jobs._bell, []
+
+    def broken():
+        rung.append(1)
+        raise OSError("the cat is on the mat")
+
+    jobs.on_ring(broken)
+    try:
+        booth.write(lambda: jobs.enqueue("test"))
+        wait_until(lambda: len(rung) == 1)
+        booth.write(lambda: jobs.enqueue("test"))
+        wait_until(lambda: len(rung) == 2)
+        wait_until(lambda: caplog.text.count("OSError") == 2)
+    finally:
+        jobs._bell = before
+    assert "cat" not in caplog.text

@@ -1,0 +1,151 @@
+"""The write booth when storage fails: a full disk, somebody else's lock, a broken connection."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from django.db import DataError, IntegrityError, InterfaceError, OperationalError, connection
+
+from accounts.models import Space
+from fluxcore import booth, clock
+from fluxcore.errors import Conflict, DiskFull, StorageUnavailable
+from tests.core.test_booth import Held, add, names
+
+
+@pytest.mark.parametrize(
+    ("error", "ours"),
+    [
+        (OperationalError("database or disk is full"), DiskFull),
+        (OperationalError('could not extend file "base/1": No space left on device'), DiskFull),
+        (OperationalError("database is locked"), StorageUnavailable),
+        (OperationalError("server closed the connection unexpectedly"), StorageUnavailable),
+        (InterfaceError("connection already closed"), StorageUnavailable),
+    ],
+)
+def test_a_databases_words_become_ours(error, ours):
+    found = booth.translate(error)
+    assert isinstance(found, ours)
+    assert str(error) not in found.message
+
+
+@pytest.mark.parametrize("error", [Conflict(), ValueError("x"), IntegrityError("x"), DataError("x")])
+def test_what_is_not_the_databases_trouble_is_passed_on(error):
+    assert booth.translate(error) is error
+
+
+@pytest.mark.sqlite_only
+def test_a_full_disk_is_said_and_reads_go_on(transactional_db):
+    add("before")
+    with connection.cursor() as cursor:
+        (pages,) = cursor.execute("PRAGMA page_count").fetchone()
+        cursor.execute(f"PRAGMA max_page_count={pages}")
+    try:
+        with pytest.raises(DiskFull) as refusal:
+            booth.write(lambda: [add(f"{number:03}" + "x" * 60) for number in range(900)])
+        assert refusal.value.status == 507
+        assert names() == ["before"]
+    finally:
+        connection.close()
+    assert booth.write(lambda: add("after")) == "after"
+
+
+@pytest.fixture
+def lock(transactional_db):
+    """Somebody else's write lock on the SQLite file; waits are short so that the test is."""
+    with closing(sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)) as other:
+        yield other
+    connection.close()
+
+
+def be_impatient():
+    connection.cursor().execute("PRAGMA busy_timeout=50")
+
+
+@pytest.mark.sqlite_only
+def test_a_lock_that_is_not_released_is_a_503_with_a_time(lock):
+    connection.ensure_connection()
+    be_impatient()
+    lock.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StorageUnavailable) as refusal:
+        booth.write(lambda: add("one"))
+    assert refusal.value.status == 503
+    assert refusal.value.retry_after == 2
+    lock.execute("ROLLBACK")
+    assert booth.write(lambda: add("two")) == "two"
+
+
+@pytest.mark.sqlite_only
+def test_a_batch_that_cannot_begin_waits_once_not_once_per_caller(threaded, lock, caplog):
+    booth.write(be_impatient)
+    line = booth.write(lambda: connection.connection)
+    held = Held()
+    lock.execute("BEGIN IMMEDIATE")
+    found = held.then(*(lambda n=n: add(f"s{n}") for n in range(12)))
+    lock.execute("ROLLBACK")
+    assert [type(error) for error in found] == [StorageUnavailable] * 12
+    refusals = [record for record in caplog.records if "refused a write" in record.getMessage()]
+    assert len(refusals) == 1
+    assert booth.write(lambda: connection.connection) is line  # nor is it asked again on a new connection
+    assert names() == []
+
+
+@pytest.mark.sqlite_only
+def test_those_who_queued_behind_a_refused_batch_are_not_made_to_wait_as_long_again(threaded, lock, monkeypatch):
+    monkeypatch.setattr(booth, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(booth, "MAX_BATCH", 1)
+    booth.write(be_impatient)
+    held = Held()
+    lock.execute("BEGIN IMMEDIATE")
+    began = []
+
+    def work():
+        began.append(1)
+
+    found = held.then(*[work] * 6)
+    lock.execute("ROLLBACK")
+    assert [type(error) for error in found] == [StorageUnavailable] * 6
+    assert began == []
+
+
+def backend() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return cursor.fetchone()[0]
+
+
+def terminate(pid: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+
+
+@pytest.fixture
+def postgresql(transactional_db):
+    if connection.vendor != "postgresql":
+        pytest.skip("PostgreSQL only: SQLite has no connection to lose")
+
+
+def test_a_connection_lost_while_idle_is_not_noticed(postgresql, threaded):
+    terminate(booth.write(backend))
+    assert booth.write(lambda: add("one")) == "one"
+
+
+def test_a_connection_lost_during_the_work_is_tried_once_more(postgresql, threaded):
+    tries = []
+
+    def work():
+        tries.append(1)
+        Space.objects.create(name=f"try{len(tries)}", created_at=clock.now())
+        if len(tries) == 1:
+            terminate(backend())
+
+    booth.write(work)
+    assert len(tries) == 2
+    assert names() == ["try2"]
+
+
+def test_a_caller_who_always_breaks_the_connection_is_told(postgresql, threaded):
+    with pytest.raises(StorageUnavailable):
+        booth.write(lambda: terminate(backend()))
+    assert booth.write(lambda: add("one")) == "one"

@@ -1,0 +1,63 @@
+"""Time: UTC at rest, RFC 3339 with an offset in, naive times refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluxcore import clock
+from fluxcore.errors import Invalid
+
+
+def test_now_knows_its_zone():
+    assert clock.now().tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("2026-11-16T04:30:00Z", "2026-11-16T04:30:00.000000Z"),
+        ("2026-11-16t04:30:00z", "2026-11-16T04:30:00.000000Z"),
+        ("2026-11-16 04:30:00+00:00", "2026-11-16T04:30:00.000000Z"),
+        ("2026-11-16T04:30:00.5+02:00", "2026-11-16T02:30:00.500000Z"),
+        ("2024-02-29T23:59:59.123456-11:30", "2024-03-01T11:29:59.123456Z"),
+        ("2038-01-19T03:14:08Z", "2038-01-19T03:14:08.000000Z"),
+    ],
+)
+def test_an_offset_is_understood(text, meant):
+    assert clock.rfc3339(clock.parse(text)) == meant
+
+
+@pytest.mark.parametrize("text", ["2026-11-16T04:30:00", "2026-11-16 04:30:00.25"])
+def test_a_naive_time_is_refused(text):
+    with pytest.raises(Invalid, match="needs an offset"):
+        clock.parse(text, name="since")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "now", "2026-11-16", "20261116T043000Z", "2026-W47-1T00:00:00Z", "2026-11-16T04:30Z", "1763267400",
+        "2026-02-30T00:00:00Z", "2026-11-16T24:01:00Z", "2026-11-16T04:30:60Z", "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00", "２０２６-11-16T04:30:00Z", "2026-11-16T04:30:00Z\n", "2026-11-16T04:30:00+0100",
+        None, 5, ["2026-11-16T04:30:00Z"],
+    ],
+)  # fmt: skip
+def test_anything_else_is_refused_by_its_name(text):
+    with pytest.raises(Invalid) as refusal:
+        clock.parse(text, name="since")
+    assert refusal.value.details == {"field": "since"}
+    assert refusal.value.message.startswith("since:")
+
+
+@given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
+def test_a_moment_survives_the_way_out_and_in(moment):
+    assert clock.parse(clock.rfc3339(moment)) == moment
+
+
+def test_text_from_a_raw_query_is_utc():
+    assert clock.rfc3339("2026-11-16 04:30:00.000001") == "2026-11-16T04:30:00.000001Z"
+    assert clock.rfc3339(None) is None

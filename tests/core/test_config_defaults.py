@@ -1,0 +1,92 @@
+"""config.yaml: the keys of the seed with the seed's defaults."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from fluxcore import config
+
+SEED = {
+    "ATTENUATION": 0.85, "ACTIVATION_THRESHOLD": 0.15, "MAX_HOPS": 5, "TOP_K": 5,
+    "LEARNING_RATE": 0.05, "DECAY_FACTOR": 0.85, "WEIGHT_CEILING": 0.95, "WEIGHT_FLOOR": 0.05,
+    "HALF_LIFE_CORE_HOURS": 720, "HALF_LIFE_WORKING_HOURS": 168, "HALF_LIFE_EPHEMERAL_HOURS": 48,
+    "PROMOTION_THRESHOLD": 3, "CLUSTER_TOUCH_THRESHOLD": 1.0, "ENTRY_COOCCURRENCE_THRESHOLD": 10,
+    "CLUSTER_WINDOW_DAYS": 30, "CLUSTER_MIN_SIZE": 3, "LOUVAIN_RESOLUTION": 1.0, "LOUVAIN_SEED": 42,
+    "CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS": 7, "CLUSTER_INHERIT_OVERLAP_MIN": 0.30, "CLUSTER_DISSOLVE_DECAY": 0.5,
+    "TRACE_RETENTION_COUNT": 10_000, "TRACE_RETENTION_DAYS": 30,
+    "EXPANSION_CONFIDENCE_THRESHOLD": 0.4, "EXPANSION_CANDIDATES_PER_CLUSTER": 2, "EXPANSION_MAX_CANDIDATES": 3,
+    "EXPANSION_ENABLED": True,
+    "CONTEXT_SHIFT_WINDOW": 30, "CONTEXT_SHIFT_DROP_THRESHOLD": 0.25, "CONTEXT_SHIFT_RECOVERY_RETRIEVALS": 50,
+    "CONTEXT_SHIFT_ENABLED": True,
+    "USEFULNESS_WINDOW_DAYS": 7, "QUARANTINE_USEFULNESS_THRESHOLD": 0.2, "QUARANTINE_MIN_RETRIEVALS": 10,
+    "QUARANTINE_CORRECTION_COUNT": 3, "QUARANTINE_PERIOD_DAYS": 30, "CORRECTION_DETECTION_TURNS": 3,
+    "CLEANUP_INTERVAL_HOURS": 6, "CLEANUP_STALE_HOURS": 72, "CLEANUP_BATCH_SIZE": 1000,
+    "NEW_CONDUIT_GRACE_HOURS": 72, "NEW_CONDUIT_GRACE_MULTIPLIER": 2, "NEW_CONDUIT_MIN_WEIGHT": 0.10,
+    "FALLBACK_CONFIDENCE_THRESHOLD": 0.25, "VECTOR_FALLBACK_K": 10, "VECTOR_FALLBACK_SCALE": 0.5,
+    "INITIAL_SHORTCUT_WEIGHT": 0.5, "INITIAL_ENTRY_WEIGHT": 0.5, "INITIAL_WEIGHT_SCALE": 0.5,
+    "SHORTCUT_THRESHOLD": 3, "MAX_EDGES_PER_GRAIN": 50, "DORMANCY_LIMIT_DAYS": 30, "EXPLORATION_BOOST": 1.5,
+    "PURGE_UNDO_WINDOW_HOURS": 24,
+    "LLM_BASE_URL": "http://localhost:11434", "LLM_MODEL": "llama3.1:8b", "LLM_TIMEOUT_SECONDS": 30,
+    "EMBEDDING_MODEL_NAME": "all-MiniLM-L6-v2",
+    "MCP_HOST": "127.0.0.1", "MCP_PORT": 7464, "REST_HOST": "127.0.0.1", "REST_PORT": 7465,
+    "DASHBOARD_HOST": "127.0.0.1", "DASHBOARD_PORT": 7462,
+    "READ_WORKERS": 3, "MAX_GRAINS_PER_CALL": 100, "MAX_WRITE_QUEUE_DEPTH": 1000, "MAX_GRAINS_PER_MINUTE": 500,
+    "FEEDBACK_ENFORCEMENT_ENABLED": True, "FEEDBACK_ENFORCEMENT_GRACE_SECONDS": 60,
+    "FEEDBACK_ENFORCEMENT_MAX_BLOCK_SECONDS": 86_400,
+    "DEDUP_SIMILARITY_THRESHOLD": 0.90, "EPISTEMIC_CHECK_SIMILARITY": 0.82, "TOMBSTONE_MIN_DEGREE": 2,
+    "HEALTH_TICK_MINUTES": 15,
+}  # fmt: skip
+# The seed's own default was flux_extracts; here no local model is needed to begin with.
+OURS = {"OPERATING_MODE": "caller_extracts", "MAX_GRAIN_BYTES": 65_536}
+
+
+@pytest.mark.parametrize(("name", "value"), sorted({**SEED, **OURS}.items()))
+def test_a_default_is_the_seeds(name, value):
+    assert getattr(config.Config(), name) == value
+
+
+def test_no_key_goes_without_this_table():
+    assert set(config.FIELDS) == {*SEED, *OURS}
+
+
+def test_it_cannot_be_changed_in_place():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.Config().TOP_K = 6
+
+
+@pytest.mark.parametrize("name", sorted(config.FIELDS))
+def test_every_key_has_a_sentence_and_a_default_within_its_range(name):
+    item = config.FIELDS[name]
+    rule = item.metadata
+    assert 5 <= len(rule["says"]) <= 80
+    if item.type in ("int", "float"):
+        assert rule["low"] <= item.default <= rule["high"]
+
+
+@pytest.mark.parametrize("name", ["REST_PORT", "MCP_HOST", "READ_WORKERS", "OPERATING_MODE", "EMBEDDING_MODEL_NAME"])
+def test_what_is_bound_at_start_is_not_hot(name):
+    assert config.FIELDS[name].metadata["hot"] is False
+
+
+def test_it_renders_every_key_and_reads_itself_back():
+    text = config.render(config.Config())
+    assert config.parse(text) == config.Config()
+    for name in config.FIELDS:
+        assert f"{name}: " in text
+
+
+def test_it_renders_choices_so_that_they_survive():
+    chosen = dataclasses.replace(
+        config.Config(), OPERATING_MODE="flux_extracts", REST_PORT=0, TOP_K=9, EXPANSION_ENABLED=False,
+        LLM_MODEL="a: tricky # name", HALF_LIFE_CORE_HOURS=1e6,
+    )  # fmt: skip
+    assert config.parse(config.render(chosen)) == chosen
+
+
+def test_a_default_nobody_chose_stays_a_comment():
+    lines = config.render(config.Config()).splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [
+        "OPERATING_MODE: caller_extracts  # who finds the features of a text"
+    ]

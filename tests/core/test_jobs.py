@@ -1,0 +1,241 @@
+"""Jobs: rows written with the change that needs them, claimed by one worker, done once."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import time_machine
+
+from accounts.models import Space
+from fluxcore import booth, clock, jobs
+from fluxcore.errors import Conflict, Invalid
+from fluxcore.models import Job, JobLine
+from tests.core.threads import together
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def handle():
+    """Give a kind a handler for the length of a test."""
+    made = []
+
+    def register(function, kind="test"):
+        made.append(kind)
+        jobs.handler(kind)(function)
+
+    yield register
+    for kind in made:
+        jobs._handlers.pop(kind, None)
+
+
+def enqueue(kind="test", **options):
+    return booth.write(lambda: jobs.enqueue(kind, **options))
+
+
+def job(identity=None):
+    return Job.objects.get(uuid=identity) if identity else Job.objects.get()
+
+
+def lines():
+    return list(JobLine.objects.order_by("id").values_list("text", flat=True))
+
+
+def test_a_job_exists_only_if_its_write_was_committed():
+    def fail():
+        jobs.enqueue("test")
+        raise Invalid
+
+    with pytest.raises(Invalid):
+        booth.write(fail)
+    assert not Job.objects.exists()
+    with pytest.raises(RuntimeError):
+        jobs.enqueue("test")
+
+
+def test_it_runs_once_with_what_it_was_given(handle):
+    seen = []
+
+    def work(run):
+        seen.append((run.kind, run.args, run.space, run.attempt))
+        run.say("looked")
+        return lambda: Space.objects.create(name="effect", created_at=clock.now()) and None
+
+    handle(work)
+    identity = enqueue(args={"a": [1]}, space=3)
+    assert jobs.run_one() is True
+    assert jobs.run_one() is False
+    assert seen == [("test", {"a": [1]}, 3, 1)]
+    assert Space.objects.filter(name="effect").count() == 1
+    done = job(identity)
+    assert (done.state, done.error, done.lease_until) == ("done", "", None)
+    assert done.finished_at is not None
+    assert lines() == ["looked"]
+
+
+def test_a_handler_prepares_outside_and_applies_inside_a_write(handle):
+    inside = []
+
+    def probe():
+        try:
+            booth.slip()
+            inside.append(True)
+        except RuntimeError:
+            inside.append(False)
+
+    def work(run):
+        probe()
+        return probe
+
+    handle(work)
+    enqueue()
+    jobs.run_one()
+    assert inside == [False, True]
+
+
+def test_the_oldest_due_job_comes_first(handle):
+    order = []
+    handle(lambda run: order.append(run.args["n"]))
+    with time_machine.travel(NOON, tick=False):
+        enqueue(args={"n": "later"}, due_at=NOON + timedelta(seconds=1))
+        enqueue(args={"n": "second"}, due_at=NOON - timedelta(seconds=1))
+        enqueue(args={"n": "first"}, due_at=NOON - timedelta(seconds=2))
+        assert jobs.drain() == 2
+        assert order == ["first", "second"]
+        assert jobs.next_due() == NOON + timedelta(seconds=1)
+    assert jobs.counts() == {"queued": 1, "running": 0, "done": 2, "parked": 0}
+
+
+def test_of_eight_rivals_one_gets_it():
+    enqueue()
+    found = together(8, lambda number: jobs.claim())
+    assert sum(run is not None for run in found) == 1
+    assert job().attempts == 1
+
+
+def test_a_running_job_is_left_alone_until_its_lease_ends():
+    with time_machine.travel(NOON, tick=False) as moved:
+        enqueue()
+        assert jobs.claim().attempt == 1
+        moved.shift(jobs.LEASE)
+        assert jobs.claim() is None
+        moved.shift(1)
+        assert jobs.claim().attempt == 2
+
+
+def test_a_worker_that_lost_its_lease_changes_nothing(handle):
+    with time_machine.travel(NOON, tick=False) as moved:
+
+        def slow(run):
+            moved.shift(jobs.LEASE + timedelta(seconds=1))
+            assert jobs.claim().attempt == 2  # somebody else has taken it over
+            return lambda: Space.objects.create(name="twice", created_at=clock.now()) and None
+
+        handle(slow)
+        enqueue()
+        assert jobs.run_one() is True
+        assert not Space.objects.filter(name="twice").exists()
+        row = job()
+        assert (row.state, row.attempts) == ("running", 2)
+
+
+def test_a_job_whose_commit_got_through_is_not_run_again(handle):
+    """The connection broke after the commit: the worker believes it failed, the row knows better."""
+    handle(lambda run: None)
+    enqueue()
+    run = jobs.claim()
+    booth.write(lambda: jobs._finish(run, None))
+    jobs._failed(run, OSError("broken pipe"))
+    assert job().state == "done"
+
+
+def test_once_key_lets_one_unfinished_job_in():
+    first = enqueue(once_key="rebuild")
+    assert first is not None
+    assert enqueue(once_key="rebuild") is None
+    assert enqueue(kind="other", once_key="rebuild") is not None
+    assert enqueue() is not None
+    assert enqueue() is not None
+    assert Job.objects.count() == 4
+
+
+def test_a_refused_once_key_does_not_spoil_its_write():
+    def work():
+        jobs.enqueue("test", once_key="k")
+        jobs.enqueue("test", once_key="k")
+        Space.objects.create(name="kept", created_at=clock.now())
+
+    booth.write(work)
+    assert Job.objects.count() == 1
+    assert Space.objects.filter(name="kept").exists()
+
+
+def test_a_finished_once_key_is_free_again(handle):
+    handle(lambda run: None)
+    enqueue(once_key="k")
+    jobs.drain()
+    assert enqueue(once_key="k") is not None
+
+
+def test_requeueing_into_a_taken_once_key_is_a_conflict():
+    first = enqueue(once_key="k")
+    booth.write(lambda: jobs.park(first, reason="later"))
+    enqueue(once_key="k")
+    with pytest.raises(Conflict, match="already waiting"):
+        booth.write(lambda: jobs.requeue(first))
+
+
+def test_parking_and_requeueing_by_hand():
+    identity = enqueue()
+    booth.write(lambda: jobs.park(identity, reason="not today"))
+    assert job().state == "parked"
+    assert "not today" in job().error
+    with pytest.raises(Conflict):
+        booth.write(lambda: jobs.park(identity, reason="again"))
+    booth.write(lambda: jobs.requeue(identity))
+    assert (job().state, job().attempts, job().error) == ("queued", 0, "")
+    with pytest.raises(Conflict):
+        booth.write(lambda: jobs.requeue(identity))
+    with pytest.raises(Conflict):
+        booth.write(lambda: jobs.requeue(uuid.uuid4()))
+
+
+def test_finished_jobs_are_kept_a_week(handle):
+    handle(lambda run: run.say("x"))
+    with time_machine.travel(NOON, tick=False) as moved:
+        enqueue()
+        jobs.drain()
+        moved.shift(timedelta(days=7))
+        booth.write(jobs.forget_old)
+        assert Job.objects.count() == 1
+        moved.shift(1)
+        booth.write(jobs.forget_old)
+        assert not Job.objects.exists()
+        assert not JobLine.objects.exists()
+
+
+def test_the_age_of_the_queue_is_visible():
+    with time_machine.travel(NOON, tick=False) as moved:
+        assert jobs.oldest_wait_seconds() == 0
+        enqueue()
+        moved.shift(90)
+        assert jobs.oldest_wait_seconds() == 90
+
+
+def test_two_handlers_cannot_share_a_kind(handle):
+    handle(lambda run: None)
+
+    def foreign(run):
+        return None
+
+    foreign.__module__ = "somewhere.else"
+    with pytest.raises(RuntimeError):
+        jobs.handler("test")(foreign)
+
+
+def test_a_job_id_is_a_uuid():
+    with pytest.raises(Invalid):
+        jobs.parse_uuid("seven")

@@ -1,0 +1,74 @@
+"""The rule of a limit, without any store: never more than the limit in any 60 seconds, and a true wait."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fluxcore.limits import WINDOW, added, wait_for
+
+STEPS = st.lists(
+    st.tuples(st.floats(0, 40, allow_nan=False).map(lambda pause: round(pause, 3)), st.integers(1, 4)), max_size=60
+)
+
+
+def play(steps, limit, start=1_800_000_000.0):
+    """Callers who come one after the other; the moments and costs of those let in."""
+    counts, now, taken = {}, start, []
+    for pause, cost in steps:
+        now += pause
+        if cost <= limit and wait_for(counts, now, cost, limit) <= 0:
+            counts = added(counts, now, cost)
+            taken.append((now, cost))
+    return counts, now, taken
+
+
+@given(STEPS, st.integers(1, 12))
+@settings(max_examples=400, deadline=None)
+def test_no_sixty_seconds_ever_hold_more_than_the_limit(steps, limit):
+    _, _, taken = play(steps, limit)
+    for begin, _ in taken:
+        assert sum(cost for moment, cost in taken if begin <= moment < begin + WINDOW) <= limit
+
+
+@given(STEPS, st.integers(1, 12), st.integers(1, 4))
+@settings(max_examples=400, deadline=None)
+def test_the_wait_is_true(steps, limit, cost):
+    counts, now, _ = play(steps, limit)
+    cost = min(cost, limit)
+    wait = wait_for(counts, now, cost, limit)
+    assert 0 <= wait <= WINDOW + 1
+    assert wait_for(counts, now + wait + 1e-6, cost, limit) == 0
+    if wait > 1:
+        # Nor is it longer than it must be, but for the second in which counts are kept.
+        assert wait_for(counts, now + wait - 1 - 1e-6, cost, limit) > 0
+
+
+@given(STEPS, st.integers(1, 12))
+@settings(max_examples=200, deadline=None)
+def test_only_a_minute_of_seconds_is_kept(steps, limit):
+    counts, now, _ = play(steps, limit)
+    assert len(added(counts, now, 1)) <= WINDOW + 2
+
+
+@given(st.integers(1, 20), st.floats(0, 59))
+def test_a_clock_set_back_a_little_does_not_open_the_limit(limit, back):
+    now = 1_800_000_000.0
+    counts = added({}, now, limit)
+    assert wait_for(counts, now - back, 1, limit) > 0
+
+
+def test_a_clock_set_back_far_does_not_lock_anybody_out():
+    now = 1_800_000_000.0
+    counts = added({}, now, 10)
+    assert wait_for(counts, now - 3600, 1, 10) == 0
+    assert added(counts, now - 3600, 1) == {str(int(now) - 3600): 1}
+
+
+def test_a_clock_set_forward_lets_callers_in_again():
+    now = 1_800_000_000.0
+    assert wait_for(added({}, now, 10), now + 3600, 10, 10) == 0
+
+
+def test_an_empty_window_has_no_wait():
+    assert wait_for({}, 0.0, 1, 1) == 0

@@ -1,0 +1,161 @@
+"""Limits on every back end: the database that runs these tests, and Redis beside it. The same rule everywhere."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import redis
+import time_machine
+
+from fluxcore import booth, limits
+from fluxcore.errors import Invalid, RateLimited
+from fluxcore.models import LimitWindow
+from tests.core.threads import together
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(params=["database", pytest.param("redis", marks=pytest.mark.redis)])
+def back_end(request, settings):
+    if request.param == "redis":
+        server = request.getfixturevalue("redis_server")
+        settings.REDIS_URL = server.url
+        redis.Redis.from_url(server.url).flushall()
+    limits._made.clear()
+    yield request.param
+    limits._made.clear()
+
+
+def use(key="k", cost=1, limit=5, fail=False):
+    """A write under the limit, as a verb makes it."""
+    ticket = limits.ask(key, cost=cost, limit=limit)
+
+    def work():
+        ticket.take()
+        if fail:
+            raise Invalid
+        return "written"
+
+    try:
+        return booth.write(work)
+    except BaseException:
+        ticket.give_back()
+        raise
+
+
+def test_the_limit_is_reached_and_no_more(back_end):
+    assert [use() for _ in range(5)] == ["written"] * 5
+    with pytest.raises(RateLimited) as refusal:
+        use()
+    assert 0 < refusal.value.retry_after <= 61
+    assert refusal.value.details == {"limit": 5, "per_seconds": 60}
+
+
+def test_a_call_may_cost_more_than_one(back_end):
+    use(cost=3)
+    with pytest.raises(RateLimited):
+        use(cost=3)
+    assert use(cost=2) == "written"
+
+
+def test_a_cost_above_the_limit_can_never_pass_and_says_so(back_end):
+    with pytest.raises(Invalid):
+        limits.ask("k", cost=6, limit=5)
+
+
+def test_one_caller_does_not_use_up_anothers(back_end):
+    for _ in range(5):
+        use("one")
+    assert use("two") == "written"
+
+
+def test_after_the_time_it_says_the_caller_gets_in(back_end):
+    with time_machine.travel(1_800_000_000.25, tick=False) as clock:
+        for _ in range(5):
+            use()
+        with pytest.raises(RateLimited) as refusal:
+            use()
+        wait = refusal.value.retry_after
+        clock.shift(wait - 1.01)
+        with pytest.raises(RateLimited):
+            use()
+        clock.shift(1.02)
+        assert use() == "written"
+
+
+def test_a_failed_write_is_not_charged(back_end):
+    for _ in range(20):
+        with pytest.raises(Invalid):
+            use(fail=True)
+    assert [use() for _ in range(5)] == ["written"] * 5
+
+
+def test_what_is_given_back_late_does_not_open_the_limit_later(back_end):
+    """The count leaves the second it was made in; a credit in a later second would outlive it."""
+    with time_machine.travel(1_800_000_000, tick=False) as clock:
+        ticket = limits.ask("k", cost=5, limit=5)
+        clock.shift(30)
+        ticket.give_back()
+        ticket.give_back()
+        for _ in range(5):
+            use()
+        clock.shift(32)
+        with pytest.raises(RateLimited):
+            use()
+
+
+def test_it_is_exact_over_threads(back_end):
+    found = together(24, lambda number: use(limit=10))
+    assert found.count("written") == 10
+    assert sum(isinstance(answer, RateLimited) for answer in found) == 14
+
+
+def test_it_is_exact_over_threads_that_share_commits(back_end, threaded):
+    found = together(24, lambda number: use(limit=10))
+    assert found.count("written") == 10
+    assert sum(isinstance(answer, RateLimited) for answer in found) == 14
+
+
+def test_a_clock_set_back_within_the_minute_does_not_open_it(back_end):
+    with time_machine.travel(1_800_000_000, tick=False) as clock:
+        for _ in range(5):
+            use()
+        clock.shift(-50)
+        with pytest.raises(RateLimited):
+            use()
+
+
+def test_windows_in_which_nothing_counts_are_let_go():
+    with time_machine.travel(1_800_000_000, tick=False) as clock:
+        use("old")
+        clock.shift(62)
+        use("young")
+        assert booth.write(limits.forget_old) == 1
+    assert list(LimitWindow.objects.values_list("key", flat=True)) == ["young"]
+
+
+def test_letting_go_never_loses_a_count_made_meanwhile(settings):
+    """A sweep that looked before somebody counted must look again before it deletes."""
+    with time_machine.travel(1_800_000_000, tick=False) as clock:
+        use(limit=1)
+        clock.shift(62)
+        looked = LimitWindow.objects.values_list("key", "counts")
+        assert list(looked)
+        together(2, lambda number: use(limit=1) if number else booth.write(limits.forget_old))
+        with pytest.raises(RateLimited):
+            use(limit=1)
+
+
+@pytest.mark.redis
+def test_redis_forgets_a_window_by_itself(settings, redis_server):
+    settings.REDIS_URL = redis_server.url
+    limits._made.clear()
+    client = redis.Redis.from_url(redis_server.url)
+    client.flushall()
+    use("k")
+    (key,) = client.keys("*")
+    assert b":limit:" in key
+    assert 60 < client.ttl(key) <= 130
+    assert time.time() - 2 <= int(next(iter(client.hgetall(key)))) <= time.time()
+    limits._made.clear()

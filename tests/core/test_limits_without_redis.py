@@ -1,0 +1,120 @@
+"""Redis killed, hung or flushed: the database counts instead, the limit never opens, Redis is taken back."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from fluxcore import limits
+from fluxcore.errors import RateLimited
+from fluxcore.models import LimitWindow
+from tests.core.test_limits import use
+from tests.servers import Redis, missing
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.redis]
+
+
+class Clock:
+    """Monotonic seconds that the test moves; wall time stays as it is, so that windows do not expire."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    moved = Clock()
+    monkeypatch.setattr(limits.time, "monotonic", moved)
+    return moved
+
+
+@pytest.fixture
+def server(settings):
+    """A Redis of this test's own, because it will suffer."""
+    try:
+        own = Redis()
+    except (ImportError, OSError) as error:
+        pytest.skip(missing("redis", str(error)))
+    settings.REDIS_URL = own.url
+    limits._made.clear()
+    yield own
+    own.go_on()
+    own.stop()
+    limits._made.clear()
+
+
+def allowed(tries=20, limit=5) -> int:
+    count = 0
+    for _ in range(tries):
+        try:
+            use(limit=limit)
+            count += 1
+        except RateLimited:
+            pass
+    return count
+
+
+def test_killed_it_falls_back_to_the_database(server, clock):
+    server.stop()
+    assert allowed() == 5
+    assert sum(LimitWindow.objects.get().counts.values()) == 5
+
+
+def test_hung_it_costs_one_short_wait_and_then_none(server, clock):
+    server.hang()
+    assert use() == "written"
+    asked = []
+    limits._redis().take = lambda *args: asked.append(args)
+    assert allowed(tries=10) == 4
+    assert asked == []  # it is not asked again until the pause is over
+
+
+def test_it_is_taken_back_after_the_pause(server, clock):
+    server.hang()
+    use()
+    server.go_on()
+    clock.now += limits._REDIS_PAUSE + 1
+    use()
+    assert redis.Redis.from_url(server.url).keys("*")
+
+
+def test_a_redis_that_fails_again_and_again_never_opens_the_limit(server, clock):
+    """Five outages within one minute, its memory lost each time: the database has counted all along."""
+    server.hang()
+    total = allowed()
+    for _ in range(5):
+        server.go_on()
+        redis.Redis.from_url(server.url).flushall()
+        clock.now += limits._REDIS_PAUSE + 1
+        total += allowed()
+        server.hang()
+        total += allowed(tries=3)
+    assert total == 5
+
+
+def test_an_outage_grants_at_most_one_limit_more(server, clock):
+    before = allowed()
+    server.stop()
+    assert (before, allowed()) == (5, 5)
+    clock.now += limits._REDIS_PAUSE + 1
+    assert allowed() == 0
+
+
+def test_a_flush_grants_at_most_one_limit_more(server):
+    before = allowed()
+    redis.Redis.from_url(server.url).flushall()
+    assert (before, allowed()) == (5, 5)
+
+
+def test_when_it_has_answered_for_a_whole_window_the_database_rests(server, clock):
+    server.hang()
+    use()
+    server.go_on()
+    clock.now += limits._REDIS_PAUSE + 1
+    use()
+    assert sum(LimitWindow.objects.get().counts.values()) == 2
+    clock.now += limits.WINDOW + 2
+    use()
+    assert sum(LimitWindow.objects.get().counts.values()) == 2

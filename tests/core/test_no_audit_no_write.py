@@ -1,0 +1,97 @@
+"""No audit, no write: when the chain or the log cannot take an entry, nothing is stored and everybody is told."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+
+from accounts import agents
+from accounts.models import AuditEntry, Space
+from accounts.principals import shell
+from fluxcore import booth, clock, events
+from fluxcore.errors import StorageUnavailable
+from fluxcore.models import Event, IdempotencyKey
+from tests.core.test_booth import Held
+
+REFUSE_SQLITE = "CREATE TRIGGER refuse BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'no more'); END"
+REFUSE_POSTGRES = """
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no more'; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()
+"""
+
+
+@pytest.fixture
+def unwritable(transactional_db):
+    """Make a table refuse every new row, until the test ends."""
+    tables = []
+
+    def refuse(model):
+        tables.append(model._meta.db_table)
+        sql = REFUSE_POSTGRES if connection.vendor == "postgresql" else REFUSE_SQLITE
+        with connection.cursor() as cursor:
+            cursor.execute(sql.format(table=tables[-1]))
+
+    yield refuse
+    with connection.cursor() as cursor:
+        for table in tables:
+            if connection.vendor == "postgresql":
+                cursor.execute(f"DROP TRIGGER refuse ON {table}; DROP FUNCTION refuse()")
+            else:
+                cursor.execute("DROP TRIGGER refuse")
+
+
+def test_a_hundred_writes_are_all_refused_and_none_is_visible(any_booth, unwritable):
+    unwritable(AuditEntry)
+    for number in range(100):
+        with pytest.raises(StorageUnavailable, match="audit of this write could not be kept"):
+            agents.create_space(shell(), name=f"s{number}", idempotency_key=f"k{number}")
+    assert not Space.objects.exists()
+    assert not Event.objects.exists()
+    assert not IdempotencyKey.objects.exists()
+
+
+def test_every_caller_of_a_batch_is_told(threaded, unwritable):
+    held = Held()
+    unwritable(AuditEntry)
+    found = held.then(*(lambda n=n: agents.create_space(shell(), name=f"s{n}") for n in range(8)))
+    assert [type(error) for error in found] == [StorageUnavailable] * 8
+    assert not Space.objects.exists()
+
+
+def test_a_write_that_leaves_no_audit_entry_is_not_held_up_by_those_that_do(threaded, unwritable):
+    held = Held()
+    unwritable(AuditEntry)
+
+    def note():
+        Space.objects.create(name="quiet", created_at=clock.now())
+        return "kept"
+
+    found = held.then(note, lambda: agents.create_space(shell(), name="loud"))
+    assert found[0] == "kept"
+    assert isinstance(found[1], StorageUnavailable)
+    assert [space.name for space in Space.objects.all()] == ["quiet"]
+
+
+def test_an_event_that_cannot_be_kept_stops_the_write_too(any_booth, unwritable):
+    unwritable(Event)
+
+    def work():
+        Space.objects.create(name="s", created_at=clock.now())
+        events.append("test", space=None, actor="shell:test", subject="s")
+
+    with pytest.raises(StorageUnavailable, match="event of this write could not be kept"):
+        booth.write(work)
+    assert not Space.objects.exists()
+
+
+def test_it_goes_on_by_itself_when_the_chain_can_be_written_again(any_booth, unwritable):
+    unwritable(AuditEntry)
+    with pytest.raises(StorageUnavailable):
+        agents.create_space(shell(), name="one")
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(f"ALTER TABLE {AuditEntry._meta.db_table} DISABLE TRIGGER refuse")
+        else:
+            cursor.execute("DROP TRIGGER refuse")
+            cursor.execute(REFUSE_SQLITE.format(table="django_session"))  # what the fixture takes away
+    assert agents.create_space(shell(), name="two")["name"] == "two"

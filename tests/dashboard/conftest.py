@@ -1,0 +1,73 @@
+"""The people's door for tests: its middleware, its addresses, and a one-time link."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.test import Client, override_settings
+from django_otp.oath import hotp
+
+from fluxsite import settings as site
+
+PASSWORD = "four unrelated words here"
+
+
+@pytest.fixture
+def people_client(db: None) -> Iterator[Client]:
+    """A browser's view of the people's door, with CSRF checks on."""
+    with override_settings(
+        DOOR="people", MIDDLEWARE=site._PEOPLE_MIDDLEWARE, ROOT_URLCONF="dashboard.urls", APPEND_SLASH=True
+    ):
+        yield Client(enforce_csrf_checks=True, headers={"Host": "localhost"}, raise_request_exception=False)
+
+
+@pytest.fixture
+def link(db: None) -> str:
+    from accounts import people
+    from accounts.principals import shell
+
+    return f"/enrol/{people.issue_enrolment(shell())['secret']}"
+
+
+def key_on(page: Any) -> bytes:
+    """The key as a person without a camera would read it."""
+    import base64
+
+    shown = re.search(r'<p class="key"><code>(.*?)</code>', page.content.decode(), re.DOTALL)
+    assert shown, page.content.decode()
+    return base64.b32decode("".join(re.findall(r"<span>(\w{4})</span>", shown.group(1))))
+
+
+def code_for(key: bytes, *, ahead: int = 0) -> str:
+    return f"{hotp(key, int(time.time()) // 30 + ahead):06d}"
+
+
+def wrong_code_for(key: bytes) -> str:
+    """Six digits that are right in no step anywhere near now."""
+    near = {code_for(key, ahead=step) for step in range(-3, 4)}
+    return next(code for code in (f"{number:06d}" for number in range(10)) if code not in near)
+
+
+@pytest.fixture
+def fill_in(people_client: Client, link: str) -> Callable[..., Any]:
+    """Open the link and send its form; every field can be overridden."""
+
+    def fill(client: Client = people_client, path: str = link, **fields: Any) -> Any:
+        page = client.get(path)
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.content.decode())
+        form = {
+            "csrfmiddlewaretoken": token.group(1) if token else "",
+            "username": "ada",
+            "password": PASSWORD,
+            "password_again": PASSWORD,
+            **fields,
+        }
+        if "code" not in form:
+            form["code"] = code_for(key_on(page))
+        return client.post(path, form)
+
+    return fill

@@ -1,0 +1,42 @@
+"""The documents as the tests see them: their shell commands, links and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands(page: Path) -> Iterator[str]:
+    """Every command of every ```sh block, in order; continued lines and here-documents are one command."""
+    for language, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language != "sh":
+            continue
+        lines = iter(text.splitlines())
+        for line in lines:
+            while line.endswith("\\"):
+                line += "\n" + next(lines)
+            document = re.search(r"<<'(\w+)'", line)
+            if document:
+                for more in lines:
+                    line += "\n" + more
+                    if more == document.group(1):
+                        break
+            if line.strip() and not line.lstrip().startswith("#"):
+                yield line
+
+
+def prose(page: Path) -> str:
+    """The page without its code blocks."""
+    return _BLOCK.sub("", page.read_text(encoding="utf-8"))
+
+
+def table(page: Path, heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading, without its head."""
+    text = page.read_text(encoding="utf-8").split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    rows = [line.strip().strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]

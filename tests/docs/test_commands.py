@@ -1,0 +1,92 @@
+"""Every shell command in the documents runs, in the order they stand in, against a real instance."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fluxcore.config import Config
+from tests.docs.pages import PAGES, ROOT, commands
+from tests.instances import Instance
+from tests.servers import free_port, missing
+
+# Commands that another check runs: how they begin -> the file that does it and what it says there.
+ELSEWHERE = {
+    "make run": (".ci/run", "run ONCE=1"),
+    "make test": (".ci/run", "make test"),
+    "scripts/secrets": ("tests/packaging/test_containers.py", "scripts/secrets"),
+    "FLUX_SECRETS=~/flux-secrets docker compose up": ("tests/packaging/test_containers.py", "stack.start(service)"),
+    "docker compose exec web python manage.py flux_space": ("tests/packaging/test_containers.py", '"flux_space"'),
+    "docker compose exec web python manage.py flux_agent": ("tests/packaging/test_containers.py", '"flux_agent"'),
+    "docker compose exec web python manage.py flux_token": ("tests/packaging/test_containers.py", '"flux_token"'),
+    "docker compose exec web python manage.py flux_init": ("tests/commands/test_flux_init.py", "--admin"),
+}
+DEFAULT_PORTS = {Config().REST_PORT: "rest", Config().DASHBOARD_PORT: "people", Config().MCP_PORT: "mcp"}
+# Curl ends with 0 on a refusal; a reader would see it, so the test must too.
+PRELUDE = """
+set -euo pipefail
+curl() { command curl --silent --show-error --fail-with-body "$@"; }
+"""
+
+
+def here(page: Path) -> list[str]:
+    return [command for command in commands(page) if not any(command.startswith(start) for start in ELSEWHERE)]
+
+
+pytestmark = pytest.mark.xdist_group("docs")  # one instance serves all pages
+
+
+@pytest.fixture(scope="module")
+def documented(tmp_path_factory):
+    """A running instance named `default`, whose configuration holds its ports so that a restart keeps them."""
+    if shutil.which("curl") is None:
+        pytest.skip(missing("curl", "it is not installed"))
+    tmp_path = tmp_path_factory.mktemp("documented")
+    ports = {door: free_port() for door in DEFAULT_PORTS.values()}
+    one = Instance(tmp_path / "flux", "default", HOME=str(tmp_path))
+    one.folder.mkdir(parents=True, mode=0o700)
+    (one.folder / "config.yaml").write_text(
+        f"REST_PORT: {ports['rest']}\nDASHBOARD_PORT: {ports['people']}\nMCP_PORT: {ports['mcp']}\n"
+    )
+    one.start(*(word for door, port in ports.items() for word in (f"--{door}-port", str(port))))
+    yield one
+    one.command("flux_stop", check=False)
+    one.command("flux_stop", "--name", "second", check=False)
+    if one.process is not None and one.process.poll() is None:
+        one.kill()
+
+
+def local(command: str, one: Instance) -> str:
+    for port, door in DEFAULT_PORTS.items():
+        command = re.sub(rf"(?<=:){port}\b", str(one.state["ports"][door]), command)
+    return command.replace(".venv/bin/python", shlex.quote(sys.executable))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if here(page)], ids=lambda page: page.name)
+def test_the_commands_of_a_page_run(page, documented):
+    steps = here(page)
+    marked = [f"printf '\\n== {number}\\n'\n{local(step, documented)}\n" for number, step in enumerate(steps)]
+    done = subprocess.run(
+        ["bash", "-c", PRELUDE + "".join(marked)], env={**documented.environment, "FLUX_TOKEN": documented.token},
+        cwd=ROOT, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    reached = re.findall(r"^== (\d+)$", done.stdout, re.MULTILINE)
+    assert done.returncode == 0, f"{steps[int(reached[-1])]}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert len(reached) == len(steps)
+
+
+def test_the_first_pages_are_among_them():
+    assert {page.name for page in PAGES if here(page)} >= {"README.md", "operations.md", "api.md"}
+
+
+@pytest.mark.parametrize("start", ELSEWHERE)
+def test_what_runs_elsewhere_is_documented_and_does_run_there(start):
+    assert any(command.startswith(start) for page in PAGES for command in commands(page)), "no page says this any more"
+    file, says = ELSEWHERE[start]
+    assert says in (ROOT / file).read_text()

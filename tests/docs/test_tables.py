@@ -1,0 +1,88 @@
+"""What the documents list is what the code has."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from accounts.capabilities import OPERATIONS as CAPABILITIES
+from accounts.origins import CLAIMABLE
+from fluxcore.version import VERSION
+from memory.api.urls import CALLS
+from tests.docs import tables
+from tests.docs.pages import PAGES, ROOT, prose, table
+from tests.packaging.tree import environment_variables
+
+
+@pytest.mark.parametrize("name", tables.TABLES)
+def test_a_written_table_is_up_to_date(name):
+    assert tables.written(name) == tables.TABLES[name][1](), "run `make docs`"
+
+
+def test_every_environment_variable_is_documented_with_its_default():
+    documented = {row[0].strip("`"): row[1].strip("`") for row in table(tables.OPERATIONS, "Environment variables")}
+    read = environment_variables()
+    assert set(documented) == set(read)
+    shown = {True: "on", False: "off"}
+    for name, default in read.items():
+        if default is not None:
+            assert documented[name] == str(shown.get(default, default)), name
+
+
+def test_every_rest_call_is_documented():
+    listed = {row[0].strip("`") for row in table(tables.API, "Calls")}
+    routes = {re.sub(r"<str:\w+>", "{id}", f"/{route}") for route, _ in CALLS}
+    assert {call.split()[1] for call in listed} == routes
+    for route, view in CALLS:
+        methods = {method.upper() for method in ("get", "post", "put", "patch", "delete") if hasattr(view.cls, method)}
+        path = re.sub(r"<str:\w+>", "{id}", f"/{route}")
+        assert {call.split()[0] for call in listed if call.split()[1] == path} == methods
+
+
+def test_every_capability_and_provenance_is_named():
+    text = tables.API.read_text()
+    assert {name for name in (*CAPABILITIES, *CLAIMABLE) if f"`{name}`" not in text} == set()
+
+
+def test_every_command_is_described():
+    commands = {path.stem for path in (ROOT / "memory/management/commands").glob("flux_*.py")}
+    text = tables.OPERATIONS.read_text()
+    assert {name for name in commands if name not in text} == set()
+
+
+def test_every_command_named_exists():
+    commands = {path.stem for path in (ROOT / "memory/management/commands").glob("flux_*.py")}
+    named = {name for page in PAGES for name in re.findall(r"(?:`|manage\.py )(flux_[a-z]+)", page.read_text())}
+    # flux_extracts is an operating mode.
+    assert named - commands <= {"flux_extracts"}
+
+
+def test_the_changelog_begins_with_the_version():
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == VERSION
+    assert len(set(headings)) == len(headings)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_every_relative_link_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        assert not target.startswith("http"), "the documents are complete without the network"
+        path, _, anchor = target.partition("#")
+        found = page.parent / path if path else page
+        assert found.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", found.read_text(), re.MULTILINE)
+            slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+            assert anchor in slugs, target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_named_exists(page):
+    """In code spans: whatever has a folder or ends like a source file is a path of this repository."""
+    # Files of a data home, described in operations.md, and placeholders.
+    elsewhere = re.compile(
+        r"^(~|/|\.venv|keys|queue|run|backups|integrations|flux\.|config\.yaml|application/|.*\.log)"
+    )
+    named = re.findall(r"`([\w./-]+/[\w./-]*|[\w-]+\.(?:py|txt|toml|yml|md|svg))`", prose(page))
+    assert {name for name in named if not elsewhere.match(name) and not (ROOT / name).exists()} == set()

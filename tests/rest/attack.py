@@ -1,0 +1,44 @@
+"""Schemathesis against a running instance, from the schema the instance publishes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.rest.conftest import Door
+
+# 404: an invented id. 409: an invented idempotency key that was used before.
+_SETTINGS = """
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", 404, 409]
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    exit_status: int
+    cases: int
+    said: str
+
+    @property
+    def last_lines(self) -> str:
+        return "\n".join(self.said.rstrip().splitlines()[-12:])
+
+
+def attack(door: Door, token: str, folder: Path, *options: str, seconds: int) -> Outcome:
+    """Every operation, valid and invalid data, all checks: server errors, statuses, shapes, acceptance, auth."""
+    (folder / "schemathesis.toml").write_text(_SETTINGS)
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("schemathesis")), "--config-file", "schemathesis.toml", "run",
+            f"{door.state['urls']['rest']}/api/v1/openapi.json", "--header", f"Authorization: Bearer {token}",
+            "--checks", "all", "--no-color", "--continue-on-failure", "--suppress-health-check", "all", *options,
+        ],
+        cwd=folder, env=door.environment, capture_output=True, text=True, timeout=seconds,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    counted = re.search(r"([\d,]+) generated", said)
+    return Outcome(done.returncode, int(counted.group(1).replace(",", "")) if counted else 0, said)

@@ -1,0 +1,90 @@
+"""A client's tools for the REST door: another configuration, and one whole running instance for the raw wire."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fluxcore import config
+from tests.instances import Instance
+
+
+@pytest.fixture
+def configure(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Change keys of config.yaml for this test."""
+
+    def change(**keys: Any) -> None:
+        changed = replace(config.current(), **keys)
+        monkeypatch.setattr(config, "current", lambda: changed)
+
+    return change
+
+
+_MAKE_AGENTS = """
+import json
+from accounts import agents, tokens
+from accounts.models import Space
+from accounts.principals import shell
+wanted = json.loads({wanted!r})
+made = {{}}
+for space, name, capabilities in wanted:
+    if not Space.objects.filter(name=space).exists():
+        agents.create_space(shell(), name=space)
+    agents.apply_agent(shell(), space=space, name=name, capabilities=capabilities)
+    made[space + "/" + name] = tokens.mint(shell(), space=space, agent=name, ceiling="user_stated")["token"]
+print("made" + json.dumps(made))
+"""
+
+
+class Door(Instance):
+    """A running instance spoken to byte by byte."""
+
+    def make_agents(self, *wanted: tuple[str, str, list[str]]) -> dict[str, str]:
+        """Agents as (space, name, capabilities); their tokens by `space/name`."""
+        said = self.command("shell", "--verbosity", "0", "-c", _MAKE_AGENTS.format(wanted=json.dumps(wanted))).stdout
+        return dict(json.loads(said.partition("made")[2]))
+
+    def send(self, data: bytes, *, hang_up: bool = False, seconds: float = 15) -> bytes:
+        """Everything the server says to these bytes until it closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.state["ports"]["rest"]), timeout=seconds) as line:
+            try:
+                line.sendall(data)
+                if hang_up:
+                    line.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # it has answered and closed before it took everything
+            said = b""
+            try:
+                while chunk := line.recv(65536):
+                    said += chunk
+            except ConnectionResetError:
+                pass
+            return said
+
+    def logged(self) -> str:
+        """All that the instance wrote down for its operator."""
+        return (self.folder / "flux.log").read_text(errors="replace") + self.output.read_text(errors="replace")
+
+
+@pytest.fixture(scope="session")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """One instance for all tests of the wire. Their limit is out of the way, their agents are their own."""
+    one = Door(tmp_path_factory.mktemp("door"), "wire")
+    try:
+        one.start()
+        file = one.folder / "config.yaml"
+        text, changed = re.subn(
+            r"(?m)^#?\s*MAX_GRAINS_PER_MINUTE:.*$", "MAX_GRAINS_PER_MINUTE: 1000000", file.read_text()
+        )
+        assert changed == 1
+        file.write_text(text)
+        yield one
+    finally:
+        if one.process is not None and one.process.poll() is None:
+            one.kill()

@@ -1,0 +1,63 @@
+"""Every call of the REST door with an example of its use; a new call without an entry fails the tests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tests.conftest import Api
+
+
+@dataclass(frozen=True)
+class Route:
+    method: str
+    path: str  # below the door, with {grain} for an id that exists
+    needs: str | None = None  # the capability; None = open to everybody
+    body: Any = None
+    ignores_token: bool = False  # an open call that does not even look at it
+
+    def url(self, prefix: str, grain: str = "") -> str:
+        return prefix + self.path.format(grain=grain)
+
+    def call(self, api: Api, prefix: str = "/", grain: str = "", headers: dict[str, str] | None = None) -> Any:
+        if self.method == "GET":
+            return api.get(self.url(prefix, grain), headers=headers)
+        return api.post(self.url(prefix, grain), self.body, headers=headers)
+
+
+ROUTES: dict[str, Route] = {
+    "": Route("GET", "", ignores_token=True),
+    "store": Route("POST", "store", "grains.write", {"content": "stored by the table of routes"}),
+    "store/batch": Route("POST", "store/batch", "grains.write", {"items": [{"content": "a batch of one"}]}),
+    "grains": Route("GET", "grains", "grains.read"),
+    "grains/<str:grain>": Route("GET", "grains/{grain}", "grains.read"),
+    "health": Route("GET", "health"),
+    "readyz": Route("GET", "readyz", ignores_token=True),
+    "metrics": Route("GET", "metrics", "metrics.read"),
+}
+
+
+def plain(answer: Any) -> tuple[int, dict[str, str], Any]:
+    """An answer without what differs from request to request."""
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    headers.pop("x-request-id", None)
+    if headers["content-type"] != "application/json":
+        return answer.status_code, headers, answer.content
+    body = json.loads(answer.content) if answer.content else None
+    if isinstance(body, dict) and "request_id" in body:
+        assert body.pop("request_id") == answer.headers["X-Request-Id"]
+    return answer.status_code, headers, body
+
+
+def refused(answer: Any, status: int, code: str) -> dict[str, Any]:
+    """The one error shape; its details."""
+    assert answer.status_code == status, (answer.status_code, answer.content[:500])
+    assert answer.headers["Content-Type"] == "application/json"
+    body = answer.json()
+    assert set(body) == {"code", "message", "details", "request_id"}
+    assert body["code"] == code, body
+    assert isinstance(body["message"], str) and body["message"] and isinstance(body["details"], dict)
+    assert body["request_id"] == answer.headers["X-Request-Id"]
+    assert b"Traceback" not in answer.content and b'File "' not in answer.content
+    return dict(body["details"])

@@ -1,0 +1,152 @@
+"""Every route under every kind of caller. The table of routes decides; a route without an entry fails."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from accounts import agents, tokens
+from accounts.capabilities import OPERATIONS
+from accounts.models import AuditEntry
+from accounts.principals import shell
+from fluxcore import clock
+from tests.rest.routes import ROUTES, refused
+
+EVERYTHING = tuple(sorted(OPERATIONS))
+GUARDED = [route for route, call in ROUTES.items() if call.needs]
+LOOKS_AT_TOKENS = [route for route, call in ROUTES.items() if not call.ignores_token]
+
+
+@pytest.fixture
+def grain(make_token, as_agent) -> str:
+    return str(as_agent(make_token("keeper")).post("/store", {"content": "kept"}).json()["grain_id"])
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_with_its_capability_alone_it_works(make_token, as_agent, grain, route):
+    needs = ROUTES[route].needs
+    api = as_agent(make_token(capabilities=(needs,) if needs else ()))
+    assert ROUTES[route].call(api, grain=grain).status_code == 200
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_without_a_token_only_open_calls_work(db, as_agent, grain, route):
+    answer = ROUTES[route].call(as_agent(None), grain=grain)
+    if ROUTES[route].needs is None:
+        assert answer.status_code == 200
+    else:
+        refused(answer, 401, "unauthenticated")
+
+
+@pytest.mark.parametrize("route", GUARDED)
+def test_with_every_capability_but_its_own_it_is_forbidden_and_on_the_chain(make_token, as_agent, grain, route):
+    needs = ROUTES[route].needs
+    api = as_agent(make_token(capabilities=tuple(name for name in EVERYTHING if name != needs)))
+    details = refused(ROUTES[route].call(api, grain=grain), 403, "forbidden")
+    assert details == {"missing": needs}
+    entry = AuditEntry.objects.filter(outcome="refused").latest("id")
+    assert entry.actor == "agent:alice" and str(needs) in entry.details
+
+
+def revoked(make_token) -> str:
+    token = make_token(capabilities=EVERYTHING)
+    tokens.revoke(shell(), prefix=token[:13])
+    return str(token)
+
+
+def expired(make_token) -> str:
+    soon = clock.rfc3339(clock.now() + timedelta(seconds=60))
+    token = make_token(capabilities=EVERYTHING, expires_at=soon)
+    from accounts.models import Token
+
+    Token.objects.filter(prefix=token[5:13]).update(expires_at=clock.now() - timedelta(microseconds=1))
+    return str(token)
+
+
+def switched_off(make_token) -> str:
+    token = make_token(capabilities=EVERYTHING)
+    agents.switch_agent(shell(), space="home", name="alice", active=False)
+    return str(token)
+
+
+def never_minted(make_token) -> str:
+    make_token(capabilities=EVERYTHING)
+    return "flux_abcdefgh_" + "A" * 43
+
+
+def another_secret(make_token) -> str:
+    """The prefix of a real token with somebody else's secret behind it."""
+    return str(make_token(capabilities=EVERYTHING))[:14] + "A" * 43
+
+
+@pytest.mark.parametrize("dead", [revoked, expired, switched_off, never_minted, another_secret])
+@pytest.mark.parametrize("route", LOOKS_AT_TOKENS)
+def test_a_dead_token_gets_the_one_refusal(make_token, as_agent, grain, route, dead):
+    api = as_agent(dead(make_token))
+    answer = ROUTES[route].call(api, grain=grain)
+    assert refused(answer, 401, "unauthenticated") == {}
+    assert answer.json()["message"] == ROUTES[route].call(as_agent("x"), grain=grain).json()["message"]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_another_space_sees_nothing_of_ours(make_token, as_agent, grain, route):
+    stranger = as_agent(make_token("stranger", space="elsewhere", capabilities=EVERYTHING))
+    answer = ROUTES[route].call(stranger, grain=grain)
+    if "{grain}" in ROUTES[route].path:
+        refused(answer, 404, "not_found")
+    else:
+        assert answer.status_code == 200
+        assert b"kept" not in answer.content and grain.encode() not in answer.content
+
+
+WRONG_SCHEMES = [
+    "{0}", "Basic {0}", "Token {0}", "Bearer", "Bearer ", "Bearer{0}", "Bearer\t{0}", "Bearer: {0}", "Bearer {0} {0}",
+    "Bearer {0},", 'Bearer "{0}"', "Bearer token={0}", " Bearer {0}", "Bearer {0}\0", "Bearer {0}x", "Bearer \u00a0{0}",
+    "Bearer {0}, Bearer {0}", "", "Bearer null", "Bearer undefined", "Bearer é", "Bearer " + "A" * 12_000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", WRONG_SCHEMES, ids=ascii)
+def test_a_token_in_the_wrong_dress_is_no_token(token, as_agent, pattern):
+    answer = as_agent(None).get("/grains", headers={"Authorization": pattern.format(token)})
+    refused(answer, 401, "unauthenticated")
+
+
+@pytest.mark.parametrize(
+    "change", [str.lower, str.upper, str.swapcase, lambda token: token[:-1], lambda token: token * 2]
+)
+def test_a_token_is_compared_exactly(token, as_agent, change):
+    refused(as_agent(change(token)).get("/grains"), 401, "unauthenticated")
+
+
+@pytest.mark.parametrize("pattern", ["bearer {0}", "BEARER {0}", "Bearer  {0}", "Bearer {0} "])
+def test_the_scheme_is_read_without_regard_to_case_and_spaces(token, as_agent, pattern):
+    assert as_agent(None).get("/grains", headers={"Authorization": pattern.format(token)}).status_code == 200
+
+
+@pytest.mark.parametrize("place", ["query", "cookie", "x-api-key", "body"])
+def test_a_token_is_taken_from_nowhere_else(token, as_agent, place):
+    nobody = as_agent(None)
+    if place == "query":
+        answer = nobody.get("/grains", access_token=token, token=token)
+    elif place == "body":
+        answer = nobody.post("/store", {"content": "x", "token": token})
+    else:
+        answer = nobody.get("/grains", headers={place: f"Bearer {token}"})
+    refused(answer, 401, "unauthenticated")
+
+
+def test_capabilities_taken_away_hold_for_the_next_request(make_token, as_agent):
+    api = as_agent(make_token())
+    assert api.get("/grains").status_code == 200
+    agents.apply_agent(shell(), space="home", name="alice", capabilities=["grains.write"])
+    refused(api.get("/grains"), 403, "forbidden")
+
+
+def test_nobodys_requests_are_counted_by_the_peer_and_not_by_what_they_claim(db, as_agent):
+    from accounts.models import RefusalMinute
+
+    for n in range(3):
+        as_agent(None).get("/grains", headers={"X-Forwarded-For": f"10.0.0.{n}", "Forwarded": f"for=10.1.0.{n}"})
+    assert set(RefusalMinute.objects.values_list("source", flat=True)) <= {"127.0.0.1"}

@@ -1,0 +1,62 @@
+"""Nothing of ours is forgotten: every model has a place in the admin, every tasks module a worker."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+
+OURS = ("fluxsite", "fluxcore", "accounts", "memory", "dashboard", "mcp_bridge")
+LATER = "admin pages come with sign-in"
+# Models that are not in the admin, each with its reason.
+WITHOUT_A_PAGE = {
+    "accounts.User": LATER,
+    "accounts.Space": LATER,
+    "accounts.Agent": LATER,
+    "accounts.Token": LATER,
+    "accounts.AuditEntry": LATER,
+    "accounts.Enrolment": LATER,
+    "accounts.RefusalMinute": LATER,
+    "fluxcore.Event": LATER,
+    "fluxcore.Job": LATER,
+    "fluxcore.JobLine": LATER,
+    "fluxcore.IdempotencyKey": "short-lived answers of the core; nothing to see or change",
+    "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
+    "grains.Grain": LATER,
+}
+
+
+def our_apps():
+    return [config for config in apps.get_app_configs() if config.name.split(".")[0] in OURS]
+
+
+def our_models():
+    return {f"{model._meta.app_label}.{model.__name__}": model for config in our_apps() for model in config.get_models()}
+
+
+def test_every_model_is_in_the_admin_or_on_the_list():
+    registered = {name for name, model in our_models().items() if admin.site.is_registered(model)}
+    assert set(our_models()) == registered | set(WITHOUT_A_PAGE)
+    assert registered & set(WITHOUT_A_PAGE) == set(), "take what has a page off the list"
+
+
+@pytest.mark.parametrize("reason", sorted(set(WITHOUT_A_PAGE.values())))
+def test_every_exception_has_a_reason(reason):
+    assert len(reason) > 10
+
+
+def test_every_tasks_module_is_registered_with_celery():
+    from fluxsite.celery import app
+
+    app.loader.import_default_modules()
+    modules = {f"{config.name}.tasks" for config in our_apps() if importlib.util.find_spec(f"{config.name}.tasks")}
+    assert modules == {task.__module__ for task in app.tasks.values() if task.__module__.split(".")[0] in OURS}
+    assert {name for name in app.tasks if not name.startswith("celery.")} >= {"fluxcore.bell", "fluxcore.minute"}
+
+
+def test_every_app_has_a_name_for_people():
+    for config in our_apps():
+        assert str(config.verbose_name)
+        assert config.path

@@ -1,0 +1,53 @@
+"""A worker killed twenty times in the middle of its work leaves every effect exactly once."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.concurrency.workshop import Workshop
+
+pytestmark = pytest.mark.torture
+
+JOBS, KILLS = 200, 20
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Iterator[Workshop]:
+    """Lease, back-off and sweep as in production."""
+    shop = Workshop(tmp_path)
+    yield shop
+    shop.close()
+
+
+def test_twenty_kills_under_two_hundred_jobs_leave_each_effect_once(workshop: Workshop) -> None:
+    seed = int(os.environ.get("FLUX_TORTURE_SEED") or random.SystemRandom().randrange(1 << 31))
+    chance = random.Random(seed)
+    workshop.add(effect=JOBS)
+    midway = 0
+    for _ in range(KILLS):
+        worker, before = workshop.hire(), sum(workshop.effects().values())
+        # Kill it soon after it has begun to work, so that all twenty kills find work to interrupt.
+        until = time.monotonic() + 90
+        while sum(workshop.effects().values()) == before:
+            assert time.monotonic() < until, "the worker does not work"
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 0.15))
+        workshop.kill(worker)
+        midway += sum(count for (_, state, _), count in workshop.states().items() if state == "running")
+    workshop.hire()
+    took = workshop.wait_until_finished(seconds=60)
+    effects = workshop.effects()
+    print(
+        f"\nTORTURE SIGKILL of the worker: kills {KILLS}, jobs {JOBS}, effects {sum(effects.values())}, "
+        f"twice {sum(count > 1 for count in effects.values())}, jobs found running after a kill {midway}, "
+        f"drained {took:.1f} s after the last kill, seed {seed}"
+    )
+    assert effects == {str(number): 1 for number in range(JOBS)}
+    assert workshop.states() == {("test.effect", "done", 0): JOBS}
+    assert midway > 0, "no kill met a running job, so nothing was shown"
