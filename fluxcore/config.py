@@ -230,7 +230,8 @@ class Live:
         self._path = path
         self._start = started_with
         self._now = started_with
-        self._stamp: tuple[int, int] | None = self._read_stamp()
+        # Unknown until the first look: the file may have changed since the process read it at its start.
+        self._stamp: tuple[int, int] | None = None
         self._next_look = 0.0
         self._lock = threading.Lock()
         self.problem: str | None = None

@@ -138,6 +138,11 @@ class DiskFull(FluxError):
     message = "The disk is full. Nothing was stored; free some space and try again."
 
 
+class NotStarted(FluxError):
+    code, status, exit_status = "not_started", 503, 70
+    message = "The instance did not start."
+
+
 class StopTheInstance(FluxError):
     code, status, exit_status = "running", 409, 75
     message = "The instance is running. Stop it first: flux_stop."

@@ -53,7 +53,8 @@ def add_common_answers(result: dict[str, Any], generator: Any, request: Any, pub
             for field in schema["properties"].values():
                 if "pattern" in field:
                     field.pop("minLength", None)  # the framework's guess; the pattern says whether empty is fine
-    schemas["StoreBatchRequest"]["properties"]["items"]["maxItems"] = config.current().MAX_GRAINS_PER_CALL
+    if "StoreBatchRequest" in schemas:  # `check` also builds the schema in processes that serve no REST
+        schemas["StoreBatchRequest"]["properties"]["items"]["maxItems"] = config.current().MAX_GRAINS_PER_CALL
     return result
 
 

@@ -32,8 +32,8 @@ def made():
 @pytest.fixture
 def agent():
     return Principal(
-        kind="agent", name="alice", space=1, chain="a" * 32, capabilities=parsed(("grains.write", "memory.read:notes/*")),
-        ceiling="ai_stated",
+        kind="agent", name="alice", space=1, chain="a" * 32, ceiling="ai_stated",
+        capabilities=parsed(("grains.write", "memory.read:notes/*")),
     )  # fmt: skip
 
 

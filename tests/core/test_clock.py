@@ -42,7 +42,8 @@ def test_a_naive_time_is_refused(text):
     [
         "", "now", "2026-11-16", "20261116T043000Z", "2026-W47-1T00:00:00Z", "2026-11-16T04:30Z", "1763267400",
         "2026-02-30T00:00:00Z", "2026-11-16T24:01:00Z", "2026-11-16T04:30:60Z", "0001-01-01T00:00:00+14:00",
-        "9999-12-31T23:59:59-14:00", "２０２６-11-16T04:30:00Z", "2026-11-16T04:30:00Z\n", "2026-11-16T04:30:00+0100",
+        "9999-12-31T23:59:59-14:00", "\uff12\uff10\uff12\uff16-11-16T04:30:00Z", "2026-11-16T04:30:00Z\n",
+        "2026-11-16T04:30:00+0100",
         None, 5, ["2026-11-16T04:30:00Z"],
     ],
 )  # fmt: skip
@@ -53,7 +54,7 @@ def test_anything_else_is_refused_by_its_name(text):
     assert refusal.value.message.startswith("since:")
 
 
-@given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
+@given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1), timezones=st.just(UTC)))
 def test_a_moment_survives_the_way_out_and_in(moment):
     assert clock.parse(clock.rfc3339(moment)) == moment
 

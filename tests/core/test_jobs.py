@@ -14,7 +14,7 @@ from fluxcore.errors import Conflict, Invalid
 from fluxcore.models import Job, JobLine
 from tests.core.threads import together
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
@@ -109,6 +109,7 @@ def test_the_oldest_due_job_comes_first(handle):
     assert jobs.counts() == {"queued": 1, "running": 0, "done": 2, "parked": 0}
 
 
+@pytest.mark.django_db(transaction=True)
 def test_of_eight_rivals_one_gets_it():
     enqueue()
     found = together(8, lambda number: jobs.claim())

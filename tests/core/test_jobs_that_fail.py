@@ -12,7 +12,7 @@ from fluxcore import booth, clock, jobs, sweep
 from fluxcore.models import Job, JobLine
 from tests.core.test_jobs import NOON, enqueue, handle, job, lines  # noqa: F401  the fixture
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def fail(run):

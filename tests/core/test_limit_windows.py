@@ -24,7 +24,7 @@ def play(steps, limit, start=1_800_000_000.0):
 
 
 @given(STEPS, st.integers(1, 12))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_sixty_seconds_ever_hold_more_than_the_limit(steps, limit):
     _, _, taken = play(steps, limit)
     for begin, _ in taken:
@@ -32,7 +32,7 @@ def test_no_sixty_seconds_ever_hold_more_than_the_limit(steps, limit):
 
 
 @given(STEPS, st.integers(1, 12), st.integers(1, 4))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_the_wait_is_true(steps, limit, cost):
     counts, now, _ = play(steps, limit)
     cost = min(cost, limit)
@@ -45,7 +45,7 @@ def test_the_wait_is_true(steps, limit, cost):
 
 
 @given(STEPS, st.integers(1, 12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_only_a_minute_of_seconds_is_kept(steps, limit):
     counts, now, _ = play(steps, limit)
     assert len(added(counts, now, 1)) <= WINDOW + 2

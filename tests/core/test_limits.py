@@ -13,7 +13,7 @@ from fluxcore.errors import Invalid, RateLimited
 from fluxcore.models import LimitWindow
 from tests.core.threads import together
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=["database", pytest.param("redis", marks=pytest.mark.redis)])
@@ -105,6 +105,7 @@ def test_what_is_given_back_late_does_not_open_the_limit_later(back_end):
             use()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_it_is_exact_over_threads(back_end):
     found = together(24, lambda number: use(limit=10))
     assert found.count("written") == 10
@@ -135,6 +136,7 @@ def test_windows_in_which_nothing_counts_are_let_go():
     assert list(LimitWindow.objects.values_list("key", flat=True)) == ["young"]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_letting_go_never_loses_a_count_made_meanwhile(settings):
     """A sweep that looked before somebody counted must look again before it deletes."""
     with time_machine.travel(1_800_000_000, tick=False) as clock:

@@ -11,7 +11,7 @@ from fluxcore.models import LimitWindow
 from tests.core.test_limits import use
 from tests.servers import Redis, missing
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.redis]
+pytestmark = [pytest.mark.django_db, pytest.mark.redis]
 
 
 class Clock:

@@ -82,11 +82,11 @@ BODIES: dict[str, tuple[str | bytes, int, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ["/store", "/store/batch"])
 @pytest.mark.parametrize("name", BODIES)
-def test_it_refuses_the_body(api, name, path):
+def test_it_refuses_the_body(api, name):
     body, status, code = BODIES[name]
-    refused(api.post(path, raw=raw(body), headers=JSON), status, code)
+    for path in ("/store", "/store/batch"):
+        refused(api.post(path, raw=raw(body), headers=JSON), status, code)
     assert not Grain.objects.exists()
 
 
@@ -95,21 +95,21 @@ OTHERS: tuple[Any, ...] = (0, 1, -1, 1.5, True, False, [], ["x"], {}, {"a": "b"}
 TEXT_FIELDS = ("content", "provenance", "reason", "idempotency_key", "caller_id", "client", "role")
 
 
-@pytest.mark.parametrize("value", OTHERS, ids=repr)
 @pytest.mark.parametrize("field", TEXT_FIELDS)
-def test_a_text_field_takes_only_texts(api, field, value):
-    details = refused(api.post("/store", {"content": "x", field: value}), 422, "invalid")
-    assert details["field"] == field
-    # The header's label or key does not excuse a broken one in the body.
-    headers = {"X-Caller-Id": "a", "Idempotency-Key": "b"}
-    refused(api.post("/store", {"content": "x", field: value}, headers=headers), 422, "invalid")
+def test_a_text_field_takes_only_texts(api, field):
+    for value in OTHERS:
+        details = refused(api.post("/store", {"content": "x", field: value}), 422, "invalid")
+        assert details["field"] == field
+        # The header's label or key does not excuse a broken one in the body.
+        headers = {"X-Caller-Id": "a", "Idempotency-Key": "b"}
+        refused(api.post("/store", {"content": "x", field: value}, headers=headers), 422, "invalid")
     assert not Grain.objects.exists()
 
 
 @pytest.mark.parametrize("field", ["reason", "idempotency_key", "caller_id", "client", "role"])
-@pytest.mark.parametrize("value", OTHERS, ids=repr)
-def test_the_same_holds_for_a_batch(api, field, value):
-    refused(api.post("/store/batch", {"items": [{"content": "x"}], field: value}), 422, "invalid")
+def test_the_same_holds_for_a_batch(api, field):
+    for value in OTHERS:
+        refused(api.post("/store/batch", {"items": [{"content": "x"}], field: value}), 422, "invalid")
     assert not Grain.objects.exists()
 
 

@@ -53,16 +53,15 @@ def test_head_is_get_without_a_body(make_token, as_agent, route):
 METHODS = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FROB", "POST", "GET")
 
 
-@pytest.mark.parametrize(
-    ("route", "method"),
-    [(route, method) for route, call in ROUTES.items() for method in METHODS if method != call.method],
-)
-def test_other_methods_are_refused_and_the_right_ones_named(make_token, as_agent, route, method):
+@pytest.mark.parametrize("route", ROUTES)
+def test_other_methods_are_refused_and_the_right_ones_named(make_token, as_agent, route):
     own = ROUTES[route].method
     api = as_agent(make_token(capabilities=ALL))
-    answer = api.client.generic(method, ROUTES[route].url("/", "x"), headers=api._headers(None))
-    refused(answer, 405, "method_not_allowed")
-    assert own in answer.headers["Allow"].split(", ")
+    for method in METHODS:
+        if method != own:
+            answer = api.client.generic(method, ROUTES[route].url("/", "x"), headers=api._headers(None))
+            refused(answer, 405, "method_not_allowed")
+            assert own in answer.headers["Allow"].split(", ")
 
 
 @pytest.mark.parametrize(

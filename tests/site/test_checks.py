@@ -48,7 +48,9 @@ def test_the_database_of_these_tests_is_sound():
 
 @pytest.mark.sqlite_only
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("pragma", "error"), [("synchronous=NORMAL", "flux.E005"), ("journal_mode=DELETE", "flux.E004")])
+@pytest.mark.parametrize(
+    ("pragma", "error"), [("synchronous=NORMAL", "flux.E005"), ("journal_mode=DELETE", "flux.E004")]
+)
 def test_a_weaker_sqlite_is_noticed(pragma, error):
     try:
         connection.cursor().execute(f"PRAGMA {pragma}")
@@ -82,7 +84,11 @@ def test_a_door_stays_shut_while_an_error_stands(settings):
 
 def run(code, home, **environment):
     """A process of its own, with nothing of this one's settings."""
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("FLUX_", "DJANGO_", "DATABASE_", "REDIS_"))}
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("FLUX_", "DJANGO_", "DATABASE_", "REDIS_"))
+    }
     return subprocess.run(
         [sys.executable, *code], cwd=ROOT, capture_output=True, text=True, timeout=120,
         env={**clean, "FLUX_HOME": str(home), "FLUX_NAME": "test", **environment},

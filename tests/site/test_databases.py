@@ -57,7 +57,12 @@ def test_a_sqlite_url_names_an_absolute_path(url, path):
 
 def test_a_postgresql_url_is_taken_apart_and_decoded():
     found = read("postgresql://us%40er:p%3Aa%2Fs%3Fs@db.example:5433/my%20flux?sslmode=require&pool=12")
-    assert (found["USER"], found["PASSWORD"], found["HOST"], found["PORT"]) == ("us@er", "p:a/s?s", "db.example", "5433")
+    assert (found["USER"], found["PASSWORD"], found["HOST"], found["PORT"]) == (
+        "us@er",
+        "p:a/s?s",
+        "db.example",
+        "5433",
+    )
     assert found["NAME"] == "my flux"
     assert found["OPTIONS"]["sslmode"] == "require"
     assert found["OPTIONS"]["pool"]["max_size"] == 12

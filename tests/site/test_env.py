@@ -59,7 +59,7 @@ def test_a_number_has_a_range(monkeypatch):
         env.number("FLUX_X", 7, low=1, high=10)
 
 
-@pytest.mark.parametrize("value", ["ten", "1.0", "1_0", "１", " 1", "0x1", "1e1", "9" * 5000, "--1"])
+@pytest.mark.parametrize("value", ["ten", "1.0", "1_0", "\uff11", " 1", "0x1", "1e1", "9" * 5000, "--1"])
 def test_what_is_no_whole_number_is_refused(monkeypatch, value):
     monkeypatch.setenv("FLUX_X", value)
     with pytest.raises(EnvError, match="whole number"):

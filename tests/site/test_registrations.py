@@ -33,7 +33,9 @@ def our_apps():
 
 
 def our_models():
-    return {f"{model._meta.app_label}.{model.__name__}": model for config in our_apps() for model in config.get_models()}
+    return {
+        f"{model._meta.app_label}.{model.__name__}": model for config in our_apps() for model in config.get_models()
+    }
 
 
 def test_every_model_is_in_the_admin_or_on_the_list():

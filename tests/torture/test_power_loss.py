@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -77,9 +76,7 @@ def traced_writes(instance: Instance, folder: Path) -> tuple[int, int]:
 
 def test_every_acknowledged_write_was_synced(instance: Callable[..., Instance], tmp_path: Path) -> None:
     answers, synced = traced_writes(instance("full"), tmp_path)
-    print(
-        f"\nTORTURE power loss, durability full: {synced} of {answers} answers followed a sync, load {os.getloadavg()[0]:.1f}"
-    )
+    print(f"\nTORTURE power loss, durability full: {synced} of {answers} answers followed a sync")
     assert answers == WRITES
     assert synced == WRITES
 

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from accounts import people
 from accounts.principals import shell
-from fluxcore.errors import Conflict, FluxError, StorageUnavailable
+from fluxcore.errors import Conflict, NotStarted, StorageUnavailable
 from fluxsite import running, setup
 from fluxsite.supervisor import Door, Supervisor, reserve
 from memory.management.base import FluxCommand
@@ -137,16 +137,12 @@ class Command(FluxCommand):
             while not ready.exists():
                 if child.poll() is not None:
                     said = (settings.HOME.path / "start.log").read_text(errors="replace").strip()
-                    raise FluxErrorFromChild(said.splitlines()[-1] if said else "The instance did not start.")
+                    raise NotStarted(said.splitlines()[-1] if said else "The instance did not start.")
                 time.sleep(0.05)
             state = json.loads(ready.read_text())
         if options["ready_file"]:
             _write_whole(options["ready_file"], json.dumps(state))
         self._welcome(state, options)
-
-
-class FluxErrorFromChild(FluxError):
-    code, status, exit_status = "not_started", 500, 70
 
 
 def _write_whole(path: Path, text: str) -> None:

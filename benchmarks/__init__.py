@@ -1,0 +1,1 @@
+"""Ratios against a reference measured in the same run: `python -m benchmarks`."""

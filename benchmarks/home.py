@@ -1,0 +1,27 @@
+"""A fresh instance for a benchmark: data home, database, the first agent and its token."""
+
+from __future__ import annotations
+
+import os
+
+
+def prepare(*, door: str = "shell", grains_per_minute: int = 1_000_000) -> str:
+    """Set Django up on the home named by the environment; the token of its agent."""
+    os.environ["FLUX_DOOR"] = door
+    os.environ["FLUX_LOG_LEVEL"] = "WARNING"
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
+    from fluxsite.home import current_home, make_home
+
+    home = current_home()
+    make_home(home)
+    home.config.write_text(f"OPERATING_MODE: caller_extracts\nMAX_GRAINS_PER_MINUTE: {grains_per_minute}\n")
+    import django
+
+    django.setup()
+    from fluxsite import setup
+
+    setup.bring_up_to_date(home)
+    token = setup.first_token()
+    if token is None:
+        raise RuntimeError("a benchmark needs an empty home")
+    return token
