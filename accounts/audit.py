@@ -55,7 +55,9 @@ def readable(text: str, length: int | None = None) -> str:
 
 def refuse(principal: Principal, action: str, object: str, *, details: dict[str, Any]) -> None:
     """A refusal of a known principal is itself worth a link, in a write of its own."""
-    booth.write(lambda: record(principal, action, object, outcome="refused", details=details))
+    booth.write(
+        lambda: record(principal, action, object, outcome="refused", details=details), lane=booth.lane(principal.space)
+    )
 
 
 def hash_of(

@@ -36,9 +36,11 @@ class Act:
     tickets: list[Ticket] = field(default_factory=list)
     recorded: bool = False
 
-    def record(self, object: str, *, chain: str | None = None, **details: Any) -> None:
-        """Add this effect to the audit chain."""
-        audit.record(self.principal, self.verb, object, reason=self.reason, details=details, chain=chain)
+    def record(self, object: str, *, chain: str | None = None, outcome: str = "done", **details: Any) -> None:
+        """Add this effect, or a refused part of it, to the audit chain."""
+        audit.record(
+            self.principal, self.verb, object, outcome=outcome, reason=self.reason, details=details, chain=chain
+        )
         self.recorded = True
 
     def event(self, kind: str, subject: str, data: dict[str, Any] | None = None, packed: bytes | None = None) -> None:
@@ -103,7 +105,7 @@ def verb(
 
             try:
                 change = body(act, **arguments)
-                answer = booth.write(write)
+                answer = booth.write(write, lane=booth.lane(principal.space))
             except BaseException as error:
                 _give_back(act)
                 if isinstance(error, Forbidden):

@@ -12,7 +12,6 @@ import logging
 import os
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -23,7 +22,8 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 
 from fluxcore import config, metrics
-from fluxcore.errors import Busy, DiskFull, FluxError, OutcomeUnknown, StorageUnavailable
+from fluxcore.errors import Busy, FluxError, OutcomeUnknown, StorageUnavailable
+from fluxcore.faults import gone, place, translate
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,8 @@ WAIT_SECONDS = 30.0
 PATIENCE_SECONDS = 2.0
 # PostgreSQL: how long a batch waits for its turn, as long as SQLite waits for its lock.
 TURN_SECONDS = 8
-_TURN = 0x464C5558_5455524E  # our own number among the database's advisory locks
+_TURNS = 0x464C5554  # our own number among the database's advisory locks
+INSTANCE_LANE = "instance"
 
 _closers: dict[str, Callable[[list[Any]], None]] = {}
 _here = threading.local()
@@ -66,11 +67,17 @@ class Slip:
         del self.after[calls:]
 
 
-class _Caller:
-    __slots__ = ("came", "future", "slip", "work")
+def lane(space: int | None) -> str:
+    """Writes of one lane take turns over all processes; those of different spaces run side by side."""
+    return INSTANCE_LANE if space is None else f"space:{space}"
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+
+class _Caller:
+    __slots__ = ("came", "future", "lane", "slip", "work")
+
+    def __init__(self, work: Callable[[], Any], lane: str) -> None:
         self.work = work
+        self.lane = lane
         self.came = time.monotonic()
         self.slip = Slip()
         self.future: Future[Any] = Future()
@@ -89,16 +96,16 @@ def slip() -> Slip:
     return cast(Slip, current)
 
 
-def write(work: Callable[[], T]) -> T:
+def write(work: Callable[[], T], *, lane: str = INSTANCE_LANE) -> T:
     """Run `work` in a durable transaction and return its result after the commit."""
     if getattr(_here, "slip", None) is not None:
         # A verb that calls another verb shares its transaction and its slip.
         return _within(slip(), work)
     if settings.BOOTH == "inline":
-        caller = _Caller(work)
+        caller = _Caller(work, lane)
         _commit([caller])
         return cast(T, caller.future.result())
-    future = _booth().put(work)
+    future = _booth().put(work, lane)
     try:
         return cast(T, future.result(timeout=WAIT_SECONDS))
     except FutureTimeout:
@@ -117,16 +124,16 @@ def _within(shared: Slip, work: Callable[[], T]) -> T:
         raise
 
 
-def post(work: Callable[[], Any]) -> None:
+def post(work: Callable[[], Any], *, lane: str = INSTANCE_LANE) -> None:
     """Run `work` soon and do not wait: for notes whose loss on a kill is acceptable and documented."""
     if settings.BOOTH == "inline" or getattr(_here, "slip", None) is not None:
         try:
-            write(work)
+            write(work, lane=lane)
         except Exception as error:
             log.warning("a write-behind note failed: %s", type(error).__name__)
         return
     try:
-        _booth().put(work).add_done_callback(_log_failure)
+        _booth().put(work, lane).add_done_callback(_log_failure)
     except Busy:
         log.warning("a write-behind note was dropped: the booth is full")
 
@@ -150,8 +157,8 @@ class Booth:
         self.seconds_per_caller = 0.01
         threading.Thread(target=self._serve, name="write-booth", daemon=True).start()
 
-    def put(self, work: Callable[[], Any]) -> Future[Any]:
-        caller = _Caller(work)
+    def put(self, work: Callable[[], Any], lane: str) -> Future[Any]:
+        caller = _Caller(work, lane)
         with self.bell:
             if len(self.waiting) >= config.current().MAX_WRITE_QUEUE_DEPTH:
                 raise Busy(retry_after=max(1.0, len(self.waiting) * self.seconds_per_caller))
@@ -218,7 +225,7 @@ def _commit(batch: list[_Caller]) -> bool:
         try:
             with transaction.atomic():
                 line = connection.connection
-                _take_turn()
+                _take_turns({caller.lane for caller in batch})
                 began = True
                 for caller in batch:
                     outcomes.append(_run(caller, alone=len(batch) == 1))
@@ -226,7 +233,7 @@ def _commit(batch: list[_Caller]) -> bool:
                 committing = True
         except Exception as error:
             # Asked of the connection the batch had: leaving the block may already have made a new one.
-            lost = isinstance(error, InterfaceError | OperationalError) and _gone(line or connection.connection)
+            lost = isinstance(error, InterfaceError | OperationalError) and gone(line or connection.connection)
             if lost:
                 connection.close()
             if committing and lost:
@@ -254,16 +261,18 @@ def _commit(batch: list[_Caller]) -> bool:
     return False
 
 
-def _take_turn() -> None:
-    """One batch at a time over all processes, as SQLite's IMMEDIATE has it.
+def _take_turns(lanes: set[str]) -> None:
+    """One batch at a time per lane over all processes, as SQLite's IMMEDIATE has it for the whole file.
 
-    PostgreSQL would let batches run side by side, but each holds its callers' locks until the commit, in
-    whatever order they came: two batches then wait for each other in a circle, or collide on an equal row.
+    PostgreSQL would let batches of one space run side by side, but each holds its callers' locks until
+    the commit, in whatever order they came: two batches then wait for each other in a circle, or
+    collide on an equal row. Lanes are taken in one order, so they cannot do so either.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{TURN_SECONDS}s"])
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_TURN])
+            for name in sorted(lanes):
+                cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_TURNS, name])
 
 
 def _commit_each(batch: list[_Caller]) -> bool:
@@ -285,7 +294,7 @@ def _run(caller: _Caller, *, alone: bool) -> tuple[_Caller, Any, BaseException |
         with transaction.atomic():
             return caller, caller.work(), None
     except (FluxError, DatabaseError) as error:
-        if alone or _gone(connection.connection) or connection.needs_rollback:
+        if alone or gone(connection.connection) or connection.needs_rollback:
             raise
         return caller, None, translate(error)
     except Exception as error:
@@ -314,27 +323,3 @@ def _answer(batch: list[_Caller], error: BaseException) -> None:
     for caller in batch:
         if not caller.future.done():
             caller.future.set_exception(error)
-
-
-def _gone(line: Any) -> bool:
-    """Whether a database connection is lost. A file cannot be; psycopg knows when the server hung up."""
-    return bool(getattr(line, "closed", False))
-
-
-def place(error: BaseException) -> str:
-    """The class of an error and where it arose; never its text, which may quote a memory."""
-    where = traceback.extract_tb(error.__traceback__)
-    return f"{type(error).__name__} in {where[-1].name}" if where else type(error).__name__
-
-
-def translate(error: BaseException) -> BaseException:
-    """A database's words into our table; anything that is not the database's is passed on."""
-    if isinstance(error, FluxError) or not isinstance(error, DatabaseError | InterfaceError):
-        return error
-    words = str(error).lower()
-    if "disk is full" in words or "no space left" in words:
-        return DiskFull()
-    if isinstance(error, OperationalError | InterfaceError):
-        log.error("the database refused a write: %s", type(error).__name__)
-        return StorageUnavailable(retry_after=2)
-    return error

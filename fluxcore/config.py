@@ -230,8 +230,8 @@ class Live:
         self._path = path
         self._start = started_with
         self._now = started_with
-        # Unknown until the first look: the file may have changed since the process read it at its start.
-        self._stamp: tuple[int, int] | None = None
+        # Not the file's own stamp: it may have changed since the process read it, so the first look reads it again.
+        self._stamp: tuple[int, int] | None = (0, 0) if self._read_stamp() else None
         self._next_look = 0.0
         self._lock = threading.Lock()
         self.problem: str | None = None

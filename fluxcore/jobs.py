@@ -22,8 +22,9 @@ from typing import Any
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.models import F, Q
 
-from fluxcore import booth, clock
+from fluxcore import bell, booth, clock
 from fluxcore.errors import Conflict, Invalid, NotFound
+from fluxcore.faults import place
 from fluxcore.models import Job, JobLine
 
 log = logging.getLogger(__name__)
@@ -38,7 +39,6 @@ Handler = Callable[["Run"], Apply | None]
 _handlers: dict[str, Handler] = {}
 # Who holds a lease: this process, once.
 _ME = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-_bell: Callable[[], None] | None = None
 
 
 class LeaseLost(Exception):
@@ -85,12 +85,6 @@ def kinds() -> list[str]:
     return sorted(_handlers)
 
 
-def on_ring(bell: Callable[[], None]) -> None:
-    """Tell the core how to wake a worker (fluxsite/celery.py does)."""
-    global _bell
-    _bell = bell
-
-
 def enqueue(
     kind: str, args: dict[str, Any] | None = None, *, space: int | None = None,
     due_at: datetime | None = None, once_key: str = "",
@@ -110,37 +104,8 @@ def enqueue(
             return None
     else:
         row.save(force_insert=True)
-    slip.after_commit(ring)
+    slip.after_commit(bell.ring)
     return row.uuid
-
-
-_wanted = threading.Event()
-_ringer: threading.Thread | None = None
-_ringing = threading.Lock()
-
-
-def ring() -> None:
-    """Wake a worker soon. The row is safe: a ring that is lost costs a minute at most."""
-    global _ringer
-    if _bell is None:
-        return
-    _wanted.set()
-    with _ringing:
-        if _ringer is None or not _ringer.is_alive():  # not yet, or this process is a fork of one that had it
-            _ringer = threading.Thread(target=_ring_when_wanted, name="job-bell", daemon=True)
-            _ringer.start()
-
-
-def _ring_when_wanted() -> None:
-    """In a thread of its own, so that a broker that hangs holds up no write; at most ten times a second."""
-    while _wanted.wait():
-        _wanted.clear()  # before the bell: whoever rings from here on gets another one
-        try:
-            if _bell is not None:
-                _bell()
-        except Exception as error:
-            log.warning("the bell did not ring (%s); the minute sweep will find the work", type(error).__name__)
-        time.sleep(0.1)
 
 
 def ready(moment: datetime) -> Q:
@@ -178,7 +143,7 @@ def run_one() -> bool:
             raise NotFound(f"No handler for jobs of kind {run.kind}.")
         with _renewing(run.job):
             apply = function(run)
-        booth.write(lambda: _finish(run, apply))
+        booth.write(lambda: _finish(run, apply), lane=booth.lane(run.space))
     except LeaseLost:
         log.warning("job %s was taken over by another worker", run.uuid)
     except Exception as error:
@@ -221,7 +186,7 @@ def _finish(run: Run, apply: Apply | None) -> None:
 
 
 def _failed(run: Run, error: Exception) -> None:
-    text = booth.place(error)
+    text = place(error)
     log.warning("job %s (%s) failed, try %d: %s", run.uuid, run.kind, run.attempt, text)
     run.say(f"Try {run.attempt} failed: {text}")
     if run.attempt >= MAX_TRIES:
@@ -236,7 +201,7 @@ def _failed(run: Run, error: Exception) -> None:
         )
         _write_lines(run)
 
-    booth.write(again)
+    booth.write(again, lane=booth.lane(run.space))
 
 
 def _park(job: int, owner: str, text: str, run: Run | None = None) -> None:
@@ -295,7 +260,7 @@ def requeue(job: uuid.UUID) -> None:
         raise Conflict("The same work is already waiting under another job.", job=str(job)) from None
     if not changed:
         raise Conflict("Only a parked job can be run again.", job=str(job))
-    booth.slip().after_commit(ring)
+    booth.slip().after_commit(bell.ring)
 
 
 def park(job: uuid.UUID, *, reason: str) -> None:

@@ -12,13 +12,13 @@ from django.core.asgi import get_asgi_application
 
 django_application = get_asgi_application()
 
-from fluxcore import jobs  # noqa: E402
+from fluxcore import bell  # noqa: E402
 from fluxsite import celery, checks  # noqa: E402
 from mcp_bridge.door import mcp_door  # noqa: E402
 
 checks.refuse_unfit()
 celery.configure()
-jobs.on_ring(celery.ring)
+bell.on_ring(celery.ring)
 
 
 def _mcp_port() -> int:

@@ -19,7 +19,13 @@ def configure() -> None:
     if settings.REDIS_URL:
         broker: dict[str, object] = {
             "broker_url": settings.REDIS_URL,
-            "broker_transport_options": {"visibility_timeout": 300, "global_keyprefix": f"flux:{settings.HOME.name}:"},
+            "broker_transport_options": {
+                "visibility_timeout": 300,
+                "global_keyprefix": f"flux:{settings.HOME.name}:",
+                # A Redis that hangs must not hold up the booth that rings after its commit.
+                "socket_timeout": 3,
+                "socket_connect_timeout": 3,
+            },
         }
     else:
         broker = {

@@ -29,7 +29,7 @@ def rest(host: str, port: int, processes: int) -> None:
         blocking_threads=32,
         blocking_threads_idle_timeout=600,
         backlog=1024,
-        workers_kill_timeout=3,
+        workers_kill_timeout=2,
         log_level=LogLevels.error,  # its start-up lines say nothing that the supervisor does not
         log_dictconfig=_granian_logging(),
         http1_settings=HTTP1Settings(header_read_timeout=10_000, max_buffer_size=64 * 1024),
@@ -74,7 +74,7 @@ def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
             proxy_headers=False,
             lifespan="on",
             ws_max_size=1 << 20,
-            timeout_graceful_shutdown=3,
+            timeout_graceful_shutdown=2,
             timeout_keep_alive=75,
         )
     )
@@ -105,12 +105,12 @@ def worker() -> None:
     leash.follow_parent()
     from django.conf import settings
 
-    from fluxcore import jobs
+    from fluxcore import bell
 
-    jobs.on_ring(celery.ring)
+    bell.on_ring(celery.ring)
     for folder in ("messages", "control"):
         (settings.HOME.queue / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
-    jobs.ring()  # whatever was waiting while nobody worked
+    bell.ring()  # whatever was waiting while nobody worked
     # Celery warns root about pickled tasks; ours are two names in JSON.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)
     celery.app.worker_main(

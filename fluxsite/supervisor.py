@@ -23,7 +23,7 @@ from fluxsite.home import Home
 log = logging.getLogger(__name__)
 
 READY_SECONDS = 60.0
-STOP_SECONDS = 4.5  # Ctrl-C promises five
+STOP_SECONDS = 3.5  # Ctrl-C promises five, and the last ones are then killed
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from django.core.wsgi import get_wsgi_application
 
 application = get_wsgi_application()
 
-from fluxcore import jobs  # noqa: E402
+from fluxcore import bell  # noqa: E402
 from fluxsite import celery, checks, leash  # noqa: E402
 
 checks.refuse_unfit()
 celery.configure()
-jobs.on_ring(celery.ring)
+bell.on_ring(celery.ring)
 leash.follow_parent()

@@ -64,11 +64,12 @@ class Redis:
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
             except OSError:
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.05)
+            else:
+                return
 
     def hang(self) -> None:
         self.process.send_signal(signal.SIGSTOP)

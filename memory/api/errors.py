@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
 from fluxcore import errors
-from fluxcore.booth import translate
+from fluxcore.faults import translate
 from fluxsite.logs import request_id
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from django.db import connection
 from accounts import origins
 from accounts.verbs import Act, Change, verb
 from fluxcore import clock, config, limits, rows
-from fluxcore.errors import FluxError, Invalid
+from fluxcore.errors import FluxError, Forbidden, Invalid
 from memory.grains import texts
 from memory.grains.models import Grain
 
@@ -71,11 +71,14 @@ def store_batch(act: Act, *, items: Any) -> Change:
     if not isinstance(items, list) or not 1 <= len(items) <= limit:
         raise Invalid(f"items must be a list of 1 to {limit}.", field="items", limit=limit)
     good: list[tuple[int, Item]] = []
+    forbidden: list[Forbidden] = []
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, item in enumerate(items):
         try:
             good.append((index, _checked(act, item)))
         except FluxError as error:
+            if isinstance(error, Forbidden):
+                forbidden.append(error)
             results[index] = {"index": index, "grain_id": None, "status": "refused", "error": error.body()}
     ticket = _ticket(act, len(good)) if good else None
 
@@ -85,7 +88,9 @@ def store_batch(act: Act, *, items: Any) -> Change:
         answers = _insert(act, [item for _, item in good]) if good else []
         for (index, _), answer in zip(good, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}
-        if not good:
+        for error in forbidden:
+            act.record("", outcome="refused", code=error.code, **error.details)
+        if not good and not forbidden:
             act.record("", refused=len(items))
         return {
             "results": results,

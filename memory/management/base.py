@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from fluxcore.booth import translate
 from fluxcore.errors import FluxError, Invalid
+from fluxcore.faults import translate
 from fluxsite import home
 
 EX_CONFIG = 78

@@ -65,9 +65,8 @@ def test_a_wrong_first_code_makes_no_administrator(instance, tmp_path):
 
 def test_a_weak_password_is_refused(instance, tmp_path):
     (tmp_path / "password").write_text("short")
-    refused = instance().command(
-        "flux_init", "--no-input", "--json", "--admin", "ada", "--password-file", str(tmp_path / "password"), check=False
-    )
+    given = ("--admin", "ada", "--password-file", str(tmp_path / "password"))
+    refused = instance().command("flux_init", "--no-input", "--json", *given, check=False)
     assert json.loads(refused.stdout)["error"]["details"]["field"] == "password"
 
 

@@ -201,7 +201,9 @@ def test_a_newer_database_is_refused_by_name(instance):
     one = instance()
     one.command("flux_init", "--no-input")
     with sqlite3.connect(one.folder / "flux.db") as database:
-        database.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('grains', '9999_far_future', '2030-01-01')")
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('grains', '9999_far_future', '2030-01-01')"
+        )
     refused = one.command("flux_start", "--json", check=False)
     assert "grains.9999_far_future" in json.loads(refused.stdout)["error"]["message"]
 

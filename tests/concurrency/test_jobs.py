@@ -17,10 +17,12 @@ from tests.concurrency.workshop import Workshop
 def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Workshop]]:
     made: list[Workshop] = []
 
-    def make(*options: str, database: str = "sqlite") -> Workshop:
+    def make(*options: str, database: str) -> Workshop:
         environment = {}
         if database == "postgres":
             environment["DATABASE_URL"] = new_database(request.getfixturevalue("postgres_url"))
+        if database == "redis":
+            environment["REDIS_URL"] = request.getfixturevalue("redis_server").url
         made.append(Workshop(tmp_path, *options, **environment))
         return made[-1]
 
@@ -29,7 +31,10 @@ def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callabl
         one.close()
 
 
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "database",
+    ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres), pytest.param("redis", marks=pytest.mark.redis)],
+)
 def test_sixty_jobs_and_a_killed_worker_leave_sixty_effects(workshop: Any, database: str) -> None:
     """Lease and sweep are short here so that the dead worker's job is taken over soon."""
     shop = workshop("--lease", "3", "--back-off", "0.2", "--sweep", "4", database=database)

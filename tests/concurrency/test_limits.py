@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 import time
+from contextlib import closing
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import on
+from tests.concurrency.databases import connect, on
 from tests.concurrency.load import Call, fire
 
 LIMIT = 50
@@ -71,10 +73,9 @@ def spend(fleet: Fleet, agent: int, *, seconds_ago: int) -> None:
         with redis.Redis.from_url(fleet.redis.url) as client:
             client.hset(f"flux:{fleet.instance.name}:limit:grains:{agent}", str(second), LIMIT)
         return
-    fleet.python(
-        "from fluxcore.models import LimitWindow\n"
-        f"LimitWindow.objects.create(key='grains:{agent}', counts={{'{second}': {LIMIT}}})\nprint(1)"
-    )
+    with closing(connect(fleet.instance)) as line:
+        counts = json.dumps({second: LIMIT})
+        line.execute(f"INSERT INTO fluxcore_limitwindow (key, counts) VALUES ('grains:{agent}', '{counts}')")
 
 
 @on("redis")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -27,7 +28,8 @@ class Workshop:
         with (self.instance.folder / "worker.out").open("ab") as output:
             return subprocess.Popen(
                 [sys.executable, "-m", "tests.concurrency.job_worker", *arguments],
-                env=self.instance.environment, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT,
+                env=self.instance.environment, cwd=ROOT, start_new_session=True,
+                stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
 
     def hire(self) -> subprocess.Popen[bytes]:
@@ -35,7 +37,8 @@ class Workshop:
         return self.workers[-1]
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
-        worker.send_signal(signal.SIGKILL)
+        """SIGKILL, also to the beat that Celery runs as a child: it would live on."""
+        os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
         self.workers.remove(worker)
 

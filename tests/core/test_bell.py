@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from fluxcore import booth, jobs
+from fluxcore import bell, booth, jobs
 from fluxcore.errors import Invalid
 from fluxcore.models import Job
 from tests.core.test_booth import wait_until
@@ -16,16 +16,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def hung():
-    before, let_go = jobs._bell, threading.Event()
-    jobs.on_ring(lambda: let_go.wait(20))
+    before, let_go = bell._bell, threading.Event()
+    bell.on_ring(lambda: let_go.wait(20))
     yield
-    jobs._bell = before
+    bell._bell = before
     let_go.set()
 
 
 def test_a_job_rings_after_its_commit():
-    before, rung = jobs._bell, threading.Event()
-    jobs.on_ring(rung.set)
+    before, rung = bell._bell, threading.Event()
+    bell.on_ring(rung.set)
     try:
         with pytest.raises(Invalid):
             booth.write(lambda: jobs.enqueue("test") and _refuse())
@@ -33,7 +33,7 @@ def test_a_job_rings_after_its_commit():
         booth.write(lambda: jobs.enqueue("test"))
         assert rung.wait(10)
     finally:
-        jobs._bell = before
+        bell._bell = before
 
 
 def _refuse():
@@ -41,16 +41,16 @@ def _refuse():
 
 
 def test_a_burst_rings_a_few_times_and_once_more_at_its_end():
-    before, rung = jobs._bell, []
+    before, rung = bell._bell, []
     asked = []
-    jobs.on_ring(lambda: rung.append(len(asked)))
+    bell.on_ring(lambda: rung.append(len(asked)))
     try:
         for number in range(200):
             asked.append(number)
-            jobs.ring()
+            bell.ring()
         wait_until(lambda: rung and rung[-1] == 200)
     finally:
-        jobs._bell = before
+        bell._bell = before
     assert len(rung) <= 5
 
 
@@ -61,13 +61,13 @@ def test_a_bell_that_hangs_holds_up_no_write(hung):
 
 
 def test_a_bell_that_breaks_is_logged_and_rung_again(caplog):
-    before, rung = jobs._bell, []
+    before, rung = bell._bell, []
 
     def broken():
         rung.append(1)
         raise OSError("the cat is on the mat")
 
-    jobs.on_ring(broken)
+    bell.on_ring(broken)
     try:
         booth.write(lambda: jobs.enqueue("test"))
         wait_until(lambda: len(rung) == 1)
@@ -75,5 +75,5 @@ def test_a_bell_that_breaks_is_logged_and_rung_again(caplog):
         wait_until(lambda: len(rung) == 2)
         wait_until(lambda: caplog.text.count("OSError") == 2)
     finally:
-        jobs._bell = before
+        bell._bell = before
     assert "cat" not in caplog.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from accounts.models import AuditEntry
 from memory.grains.models import Grain
 from tests.rest.routes import refused
 
@@ -108,3 +109,12 @@ def test_a_key_of_one_call_is_taken_for_another(api):
 def test_the_label_and_reason_of_the_batch_hold_for_all_items(api):
     api.post("/store/batch", {"items": items(2), "caller_id": "nightly", "reason": "import"})
     assert set(Grain.objects.values_list("label", flat=True)) == {"nightly"}
+
+
+def test_an_item_above_the_ceiling_is_refused_on_the_chain(as_agent, make_token):
+    agent = as_agent(make_token("humble", ceiling="ai_stated"))
+    items = [{"content": "mine"}, {"content": "the user's", "provenance": "user_stated"}]
+    answer = agent.post("/store/batch", {"items": items}).json()
+    assert [result["status"] for result in answer["results"]] == ["stored", "refused"]
+    entry = AuditEntry.objects.get(actor="agent:humble", outcome="refused")
+    assert (entry.action, "origin_above_ceiling" in entry.details) == ("grains.store_batch", True)

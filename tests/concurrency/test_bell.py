@@ -1,0 +1,53 @@
+"""The bell rings after a commit, so a broker that hangs must not hold up the writers behind it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.instances import ROOT, Instance
+
+_RING = """
+import sys, time
+import django
+django.setup()
+from fluxsite import celery
+celery.configure()
+celery.ring()
+print("rung", flush=True)
+sys.stdin.readline()
+began = time.monotonic()
+try:
+    celery.ring()
+    print("answered", end=" ")
+except Exception as error:
+    print(type(error).__name__, end=" ")
+print(time.monotonic() - began, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.redis
+def test_ringing_a_hung_redis_gives_up_soon(tmp_path: Path, redis_server: Any) -> None:
+    environment = Instance(tmp_path, "bell", REDIS_URL=redis_server.url).environment
+    ringer = subprocess.Popen(
+        [sys.executable, "-c", "import os" + _RING],
+        env={**environment, "DJANGO_SETTINGS_MODULE": "fluxsite.settings", "PYTHONPATH": os.fspath(ROOT)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    try:
+        assert ringer.stdout is not None
+        assert ringer.stdout.readline() == "rung\n"
+        redis_server.hang()
+        outcome, seconds = ringer.communicate("\n", timeout=20)[0].split()
+    finally:
+        redis_server.go_on()
+        ringer.kill()
+        ringer.wait()
+    assert outcome == "OperationalError"
+    assert float(seconds) < 10
