@@ -50,6 +50,8 @@ _UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 def readable(text: str, length: int | None = None) -> str:
     """Callers' words as one plain line: a control character could forge a line of a report or drive a terminal."""
+    if text.isprintable():
+        return text[:length]
     return _UNREADABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)[:length]
 
 

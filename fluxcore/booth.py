@@ -13,9 +13,8 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from django.conf import settings
@@ -24,6 +23,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from fluxcore import config, metrics
 from fluxcore.errors import Busy, FluxError, OutcomeUnknown, StorageUnavailable
 from fluxcore.faults import gone, place, translate
+from fluxcore.reply import Reply
 
 log = logging.getLogger(__name__)
 
@@ -73,14 +73,14 @@ def lane(space: int | None) -> str:
 
 
 class _Caller:
-    __slots__ = ("came", "future", "lane", "slip", "work")
+    __slots__ = ("came", "lane", "reply", "slip", "work")
 
     def __init__(self, work: Callable[[], Any], lane: str) -> None:
         self.work = work
         self.lane = lane
         self.came = time.monotonic()
         self.slip = Slip()
-        self.future: Future[Any] = Future()
+        self.reply = Reply()
 
 
 def closer(kind: str, write: Callable[[list[Any]], None]) -> None:
@@ -104,12 +104,12 @@ def write(work: Callable[[], T], *, lane: str = INSTANCE_LANE) -> T:
     if settings.BOOTH == "inline":
         caller = _Caller(work, lane)
         _commit([caller])
-        return cast(T, caller.future.result())
-    future = _booth().put(work, lane)
+        return cast(T, caller.reply.result())
+    reply = _booth().put(work, lane)
     try:
-        return cast(T, future.result(timeout=WAIT_SECONDS))
-    except FutureTimeout:
-        if future.cancel():
+        return cast(T, reply.result(timeout=WAIT_SECONDS))
+    except TimeoutError:
+        if reply.cancel():
             raise Busy(retry_after=5) from None  # it had not begun and never will
         raise OutcomeUnknown(retry_after=5) from None
 
@@ -133,7 +133,7 @@ def post(work: Callable[[], Any], *, lane: str = INSTANCE_LANE) -> None:
             log.warning("a write-behind note failed: %s", type(error).__name__)
         return
     try:
-        _booth().put(work, lane).add_done_callback(_log_failure)
+        _booth().put(work, lane, then=_log_failure)
     except Busy:
         log.warning("a write-behind note was dropped: the booth is full")
 
@@ -143,8 +143,8 @@ def depth() -> int:
     return len(_current.waiting) if _current is not None else 0
 
 
-def _log_failure(future: Future[Any]) -> None:
-    error = future.exception()
+def _log_failure(reply: Reply) -> None:
+    error = reply.error()
     if error is not None:
         log.error("a write-behind note failed: %s", type(error).__name__)
 
@@ -157,14 +157,18 @@ class Booth:
         self.seconds_per_caller = 0.01
         threading.Thread(target=self._serve, name="write-booth", daemon=True).start()
 
-    def put(self, work: Callable[[], Any], lane: str) -> Future[Any]:
+    def put(
+        self, work: Callable[[], Any], lane: str = INSTANCE_LANE, *, then: Callable[[Reply], None] | None = None
+    ) -> Reply:
         caller = _Caller(work, lane)
+        if then is not None:
+            caller.reply.then(then)
         with self.bell:
             if len(self.waiting) >= config.current().MAX_WRITE_QUEUE_DEPTH:
                 raise Busy(retry_after=max(1.0, len(self.waiting) * self.seconds_per_caller))
             self.waiting.append(caller)
             self.bell.notify()
-        return caller.future
+        return caller.reply
 
     def _serve(self) -> None:
         while True:
@@ -173,7 +177,7 @@ class Booth:
                     self.bell.wait()
                 taken = [self.waiting.popleft() for _ in range(min(len(self.waiting), MAX_BATCH))]
             # A caller who gave up waiting has cancelled; from here on nobody can.
-            batch = [caller for caller in taken if caller.future.set_running_or_notify_cancel()]
+            batch = [caller for caller in taken if caller.reply.begin()]
             if not batch:
                 continue
             metrics.BOOTH.observe(len(batch))
@@ -195,7 +199,7 @@ class Booth:
         with self.bell:
             late = [caller for caller in self.waiting if caller.came < since]
             self.waiting = deque(caller for caller in self.waiting if caller.came >= since)
-        late = [caller for caller in late if caller.future.set_running_or_notify_cancel()]
+        late = [caller for caller in late if caller.reply.begin()]
         _answer(late, StorageUnavailable(retry_after=2))
 
 
@@ -227,8 +231,9 @@ def _commit(batch: list[_Caller]) -> bool:
                 line = connection.connection
                 _take_turns({caller.lane for caller in batch})
                 began = True
-                for caller in batch:
-                    outcomes.append(_run(caller, alone=len(batch) == 1))
+                with connection.cursor() as cursor:
+                    for caller in batch:
+                        outcomes.append(_run(caller, cursor, alone=len(batch) == 1))
                 _close([caller for caller, _, error in outcomes if error is None])
                 committing = True
         except Exception as error:
@@ -247,10 +252,7 @@ def _commit(batch: list[_Caller]) -> bool:
             return not began
         break
     for caller, result, failure in outcomes:
-        if failure is not None:
-            caller.future.set_exception(failure)
-        else:
-            caller.future.set_result(result)
+        caller.reply.answer(result, failure)
     for caller, _, failure in outcomes:
         if failure is None:
             for call in caller.slip.after:
@@ -284,14 +286,14 @@ def _commit_each(batch: list[_Caller]) -> bool:
     return False
 
 
-def _run(caller: _Caller, *, alone: bool) -> tuple[_Caller, Any, BaseException | None]:
+def _run(caller: _Caller, cursor: Any, *, alone: bool) -> tuple[_Caller, Any, BaseException | None]:
     caller.slip = Slip()
     _here.slip = caller.slip
     try:
         if alone:
             # The transaction itself is the savepoint: let its failure roll everything back.
             return caller, caller.work(), None
-        with transaction.atomic():
+        with _savepoint(cursor):
             return caller, caller.work(), None
     except (FluxError, DatabaseError) as error:
         if alone or gone(connection.connection) or connection.needs_rollback:
@@ -303,6 +305,21 @@ def _run(caller: _Caller, *, alone: bool) -> tuple[_Caller, Any, BaseException |
         return caller, None, error
     finally:
         _here.slip = None
+
+
+@contextmanager
+def _savepoint(cursor: Any) -> Iterator[None]:
+    """As a nested `atomic` block has it, at a fraction of its cost: this is taken once per caller."""
+    cursor.execute("SAVEPOINT caller")
+    try:
+        yield
+    except BaseException:
+        if not gone(connection.connection):
+            cursor.execute("ROLLBACK TO SAVEPOINT caller")
+            cursor.execute("RELEASE SAVEPOINT caller")
+            connection.needs_rollback = False
+        raise
+    cursor.execute("RELEASE SAVEPOINT caller")
 
 
 def _close(callers: list[_Caller]) -> None:
@@ -321,5 +338,5 @@ def _close(callers: list[_Caller]) -> None:
 
 def _answer(batch: list[_Caller], error: BaseException) -> None:
     for caller in batch:
-        if not caller.future.done():
-            caller.future.set_exception(error)
+        if not caller.reply.done():
+            caller.reply.answer(error=error)

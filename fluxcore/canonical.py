@@ -14,9 +14,13 @@ MAX_VALUES = 100_000  # of one body: a few bytes each on the wire, a hundred tim
 MAX_INTEGER = 2**53 - 1  # what every JSON reader can hold exactly
 
 
+# Made once: `json.dumps` would make an encoder for every call with these options.
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def dumps(value: Any) -> str:
     """One text per value: sorted keys, no spaces, no NaN. What digests and hash chains are made of."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def digest(value: Any) -> str:

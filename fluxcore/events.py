@@ -14,6 +14,7 @@ from fluxcore import booth, clock
 from fluxcore.canonical import dumps
 from fluxcore.errors import Invalid
 from fluxcore.models import Event
+from fluxcore.rows import adapt_moment
 
 
 class Position(NamedTuple):
@@ -59,13 +60,12 @@ def append(
 def write(rows: Iterable[tuple[Any, ...]]) -> None:
     """The booth's closer: one statement for all events of a batch."""
     xid = "pg_current_xact_id()::text::bigint" if connection.vendor == "postgresql" else "0"
-    adapt = connection.ops.adapt_datetimefield_value
     with connection.cursor() as cursor:
         cursor.executemany(
             f"INSERT INTO {Event._meta.db_table} (xid, space, kind, at, actor, subject, data, packed) "  # noqa: S608
             f"VALUES ({xid}, %s, %s, %s, %s, %s, %s, %s)",
             [
-                (space, kind, adapt(at), actor, subject, dumps(data), packed)
+                (space, kind, adapt_moment(at), actor, subject, dumps(data), packed)
                 for space, kind, at, actor, subject, data, packed in rows
             ],
         )

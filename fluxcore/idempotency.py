@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -34,15 +35,14 @@ def once(owner: str, key: str | None, request: Any, work: Callable[[], Any]) -> 
     try:
         # The row goes in first: a rival with the same key waits on it (PostgreSQL) or cannot be here (SQLite).
         with transaction.atomic():
-            row = IdempotencyKey.objects.create(owner=owner, key=key, request=wanted, answer=[], created_at=clock.now())
+            row = IdempotencyKey.objects.create(owner=owner, key=key, request=wanted, answer="", created_at=clock.now())
     except IntegrityError:
         found = _find(owner, key, wanted, forget=False)
         if found is None:
             raise
         return found[0]
     answer = work()
-    # In a list, because a bare None would be stored as no value at all.
-    IdempotencyKey.objects.filter(pk=row.pk).update(answer=[answer])
+    IdempotencyKey.objects.filter(pk=row.pk).update(answer=json.dumps(answer, ensure_ascii=False))
     return answer
 
 
@@ -64,7 +64,7 @@ def _find(owner: str, key: str, wanted: str, *, forget: bool) -> tuple[Any] | No
         return None
     if request != wanted:
         raise IdempotencyKeyReused(key=key)
-    return (answer[0],)
+    return (json.loads(answer),)
 
 
 def forget_old() -> int:

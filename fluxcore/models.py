@@ -92,7 +92,7 @@ class IdempotencyKey(models.Model):
     owner = models.CharField(max_length=160)
     key = models.CharField(max_length=128)
     request = models.CharField(max_length=64)  # digest of verb and arguments
-    answer = models.JSONField()
+    answer = models.TextField()  # JSON as it was given, so that a retry gets the same bytes on every database
     created_at = models.DateTimeField(db_index=True)
 
     class Meta:

@@ -68,7 +68,7 @@ def postgresql(url: str, *, durability: str) -> dict[str, Any]:
     except ValueError:
         # Without the reason: it may quote the URL, and the URL may hold a password.
         raise EnvError("DATABASE_URL cannot be read as postgresql://user:password@host:port/name.") from None
-    pool = query.pop("pool", "40")
+    pool = query.pop("pool", "20")  # four processes stay below PostgreSQL's usual hundred
     if not (pool.isascii() and pool.isdecimal() and 1 <= int(pool) <= 1000):
         raise EnvError("DATABASE_URL: pool must be a whole number from 1 to 1000.")
     options: dict[str, Any] = {

@@ -96,6 +96,7 @@ def worker() -> None:
     import warnings
 
     import django
+    from celery.beat import EmbeddedService
     from celery.platforms import SecurityWarning  # type: ignore[attr-defined]  # missing from its stubs
 
     from fluxsite import celery, leash
@@ -113,8 +114,10 @@ def worker() -> None:
     bell.ring()  # whatever was waiting while nobody worked
     # Celery warns root about pickled tasks; ours are two names in JSON.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)
+    # Celery's own --beat is a process, which a killed worker would leave behind.
+    EmbeddedService(celery.app, thread=True).start()  # type: ignore[union-attr]  # a thread, as asked
     celery.app.worker_main(
-        ["--quiet", "worker", "--beat", "--pool=threads", "--concurrency=2", "--without-gossip", "--without-mingle",
+        ["--quiet", "worker", "--pool=threads", "--concurrency=2", "--without-gossip", "--without-mingle",
          "--without-heartbeat", "--queues=flux", "--loglevel=WARNING"]
     )  # fmt: skip
 

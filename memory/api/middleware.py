@@ -47,6 +47,9 @@ class RestDoor:
             response["X-Request-Id"] = identity
             response["X-Content-Type-Options"] = "nosniff"
             response["Cache-Control"] = "no-store"
+            if request.META.get("CONTENT_LENGTH") and not request._read_started:  # type: ignore[attr-defined]
+                # Refused before its body was read: what is still to come must not pass for the next request.
+                response["Connection"] = "close"
             if not response.streaming:
                 response["Content-Length"] = str(len(response.content))
             spent = time.perf_counter() - started

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from django.contrib.staticfiles.views import serve
-from django.urls import URLPattern, path, re_path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.decorators.http import require_safe
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from memory.api import views
 
+# Tried in this order: the hottest first.
 CALLS = [
-    ("", views.Root.as_view()),
+    ("grains/<str:grain>", views.Grain.as_view()),
     ("store", views.Store.as_view()),
     ("store/batch", views.StoreBatch.as_view()),
     ("grains", views.Grains.as_view()),
-    ("grains/<str:grain>", views.Grain.as_view()),
     ("health", views.Health.as_view()),
     ("readyz", views.Ready.as_view()),
     ("metrics", views.Metrics.as_view()),
+    ("", views.Root.as_view()),
 ]
 
 _READ = ["get", "head"]
 _static = require_safe(serve)
 
-urlpatterns: list[URLPattern] = [
-    *(path(f"api/v1/{route}", view) for route, view in CALLS),
+_versioned = [
     *(path(route, view) for route, view in CALLS),
-    path("api/v1/openapi.json", views.Document.as_view(), name="schema"),
-    path("api/v1/docs", SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=_READ)),
+    path("openapi.json", views.Document.as_view(), name="schema"),
+    path("docs", SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=_READ)),
+]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/v1/", include(_versioned)),
+    *(path(route, view) for route, view in CALLS),
     # The documentation page's own files and nothing else: no name in the path may begin with a dot.
     re_path(r"^static/(?P<path>drf_spectacular_sidecar(?:/[\w-][\w.-]*)+)$", _static, {"insecure": True}),
 ]

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
+from django.db.models import F
 
 from accounts import origins
 from accounts.verbs import Act, Change, verb
@@ -16,6 +16,7 @@ from memory.grains import texts
 from memory.grains.models import Grain
 
 _COLUMNS = ("uuid", "space", "text", "digest", "origin", "status", "writer", "label", "corroborations", "recorded_at")
+_ACTIVE = Grain.Status.ACTIVE.value
 _ITEM_FIELDS = ("content", "provenance")
 
 
@@ -23,6 +24,7 @@ _ITEM_FIELDS = ("content", "provenance")
 class Item:
     """A checked statement on its way to becoming a grain."""
 
+    grain: uuid.UUID  # the id it gets if it is new
     text: str
     origin: str
     digest: str
@@ -38,7 +40,7 @@ def _checked(act: Act, item: Any) -> Item:
     claimed = item.get("provenance")
     if claimed is not None and not isinstance(claimed, str):
         raise Invalid("provenance must be a text.", field="provenance")
-    return Item(text, origins.bind(claimed, ceiling=act.principal.ceiling), texts.digest(text))
+    return Item(uuid.uuid4(), text, origins.bind(claimed, ceiling=act.principal.ceiling), texts.digest(text))
 
 
 def _ticket(act: Act, cost: int) -> limits.Ticket | None:
@@ -102,53 +104,46 @@ def store_batch(act: Act, *, items: Any) -> Change:
     return change
 
 
+# A text that is here already from the same origin is not stored again: it gains a corroboration.
+_OR_CORROBORATE = (
+    f"ON CONFLICT (space_id, digest, origin) DO UPDATE SET corroborations = {Grain._meta.db_table}.corroborations + 1 "
+    "RETURNING uuid, digest, origin"
+)
+
+
 def _insert(act: Act, items: list[Item]) -> list[dict[str, Any]]:
-    """New texts become grains; a text already here from the same origin is corroborated instead."""
+    """New texts become grains in one statement; equal ones of the same origin are corroborated."""
     space = act.principal.space
     if space is None:
         raise Invalid("Name a space to store in.", field="space")
-    known = _known(space, items)
-    moment = clock.now()
-    new: list[tuple[Any, ...]] = []
-    answers: list[dict[str, Any]] = []
-    again: list[str] = []
+    moment, who, label = clock.now(), act.principal.actor, act.principal.label
+    first: dict[tuple[str, str], Item] = {}
     for item in items:
-        found = known.get((item.digest, item.origin))
-        if found is None:
-            found = str(uuid.uuid4())
-            known[item.digest, item.origin] = found
-            new.append((
-                found, space, item.text, item.digest, item.origin, Grain.Status.ACTIVE, act.principal.actor,
-                act.principal.label, 0, moment,
-            ))  # fmt: skip
-            kind, status = "grain.stored", "stored"
-        else:
-            again.append(found)
-            kind, status = "grain.corroborated", "corroborated"
-        act.record(found, digest=item.digest, origin=item.origin, status=status)
-        act.event(kind, found, {"origin": item.origin})
-        answers.append({"grain_id": found, "status": status, "provenance": item.origin})
-    if new:
-        rows.insert(Grain, _COLUMNS, new)
-    if again:
-        _corroborate(again)
+        first.setdefault((item.digest, item.origin), item)
+    new = [
+        (item.grain, space, item.text, item.digest, item.origin, _ACTIVE, who, label, 0, moment)
+        for item in first.values()
+    ]
+    known: dict[tuple[str, str], uuid.UUID] = {
+        (digest, origin): found if isinstance(found, uuid.UUID) else uuid.UUID(found)
+        for found, digest, origin in rows.upsert(Grain, _COLUMNS, new, _OR_CORROBORATE)
+    }
+    answers: list[dict[str, Any]] = []
+    repeated: list[uuid.UUID] = []
+    for item in items:
+        key = (item.digest, item.origin)
+        if first[key] is not item:
+            repeated.append(known[key])
+        grain, status = str(known[key]), "stored" if known[key] == item.grain else "corroborated"
+        act.record(grain, digest=item.digest, origin=item.origin, status=status)
+        act.event(f"grain.{status}", grain, {"origin": item.origin})
+        answers.append({"grain_id": grain, "status": status, "provenance": item.origin})
+    if repeated:
+        _corroborate(repeated)
     return answers
 
 
-def _known(space: int, items: list[Item]) -> dict[tuple[str, str], str]:
-    marks = ", ".join(["%s"] * len(items))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT digest, origin, uuid FROM {Grain._meta.db_table} WHERE space_id = %s AND digest IN ({marks})",  # noqa: S608
-            [space, *(item.digest for item in items)],
-        )
-        return {(digest, origin): str(uuid.UUID(str(found))) for digest, origin, found in cursor.fetchall()}
-
-
-def _corroborate(grains: list[str]) -> None:
-    field = Grain._meta.get_field("uuid")
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"UPDATE {Grain._meta.db_table} SET corroborations = corroborations + 1 WHERE uuid = %s",  # noqa: S608
-            [(field.get_db_prep_save(uuid.UUID(found), connection),) for found in grains],
-        )
+def _corroborate(grains: list[uuid.UUID]) -> None:
+    """Texts that stand twice in one batch: the statement above counted only their first."""
+    for grain in grains:
+        Grain.objects.filter(uuid=grain).update(corroborations=F("corroborations") + 1)

@@ -244,7 +244,7 @@ def test_the_queue_is_bounded_and_says_when_to_come_back(threaded, monkeypatch):
     assert refusal.value.status == 503
     assert 1 <= refusal.value.retry_after < 60
     held.let_go.set()
-    assert [future.result(10) for future in waiting] == ["done", "done"]
+    assert [reply.result(10) for reply in waiting] == ["done", "done"]
     assert names() == []
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.db import connection
 
 from fluxcore import booth, clock, events
 from fluxcore.errors import Invalid
 from fluxcore.events import Position
 from fluxcore.models import Event
+from tests.core.test_booth import wait_until
 from tests.core.threads import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,6 +21,18 @@ def tell(*subjects, space=None, **more):
     booth.write(
         lambda: [events.append("test.kind", space=space, actor="agent:a", subject=one, **more) for one in subjects]
     )
+    wait_until(_behind_the_watermark)
+
+
+def _behind_the_watermark():
+    """PostgreSQL's watermark is the cluster's: a transaction in another test's database holds it back for a while."""
+    if connection.vendor != "postgresql":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(max(xid), 0) < pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM fluxcore_event"
+        )
+        return cursor.fetchone()[0]
 
 
 def follow_all(space=None, limit=3):

@@ -20,11 +20,19 @@ def test_the_table_of_routes_is_complete():
 
 
 def test_every_address_is_a_call_an_alias_or_the_documentation():
-    patterns = [str(pattern.pattern) for pattern in urls.urlpatterns if isinstance(pattern, URLPattern)]
+    patterns = list(_addresses(urls.urlpatterns))
     calls = [prefix + route for prefix in ("", "api/v1/") for route in ROUTES]
     others = [pattern for pattern in patterns if pattern not in calls]
     assert len(patterns) == len(calls) + 3
     assert [other.lstrip("^").split("(")[0] for other in others] == ["api/v1/openapi.json", "api/v1/docs", "static/"]
+
+
+def _addresses(patterns, prefix=""):
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            yield prefix + str(pattern.pattern)
+        else:
+            yield from _addresses(pattern.url_patterns, prefix + str(pattern.pattern))
 
 
 @pytest.mark.parametrize("route", ROUTES)
