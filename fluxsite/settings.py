@@ -68,9 +68,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_otp",
     "django_otp.plugins.otp_totp",
-    "rest_framework",
-    "drf_spectacular",
-    "drf_spectacular_sidecar",
     "channels",
     "fluxsite.apps.FluxSiteConfig",
     "fluxcore",
@@ -82,6 +79,10 @@ INSTALLED_APPS = [
     "dashboard",
     "mcp_bridge",
 ]
+
+if DOOR == "rest":
+    # The other doors have no use for them, and their system checks cost every start most of a second.
+    INSTALLED_APPS += ["rest_framework", "drf_spectacular", "drf_spectacular_sidecar"]
 
 # Agents carry a token, no cookie: sessions, CSRF and messages have no business on their door.
 _REST_MIDDLEWARE = ["memory.api.middleware.RestDoor"]

