@@ -24,7 +24,7 @@ layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 migrations: $(VENV)/.dev
-	$(BIN)/python manage.py makemigrations --check --dry-run
+	FLUX_HOME=$$(mktemp -d) DATABASE_URL= $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -28,7 +28,7 @@ def _key(
 
 @dataclass(frozen=True)
 class Config:
-    """The instance's choices. Keys and defaults are the seed's where it had one."""
+    """The instance's choices. Names and defaults are those flux-memory users know."""
 
     OPERATING_MODE: str = _key(
         "caller_extracts", "who finds the features of a text", allowed=("caller_extracts", "flux_extracts")

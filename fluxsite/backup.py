@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from django.apps import apps
+from django.core.management import call_command
 from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
 from fluxcore import clock
-from fluxcore.errors import Conflict, Invalid, StopTheInstance
+from fluxcore.errors import Conflict, Invalid
 from fluxcore.version import VERSION
 from fluxsite.home import Home
 
@@ -194,18 +195,23 @@ def _digest(file: IO[bytes]) -> str:
 
 def restore(home: Home, path: Path) -> Path | None:
     """Put the instance back to a backup. What was there is set aside, not deleted; its place is returned."""
-    from fluxsite.running import is_running
+    from fluxsite.running import alone
 
-    if is_running(home):
-        raise StopTheInstance
+    with alone(home):
+        return _restore(home, path)
+
+
+def _restore(home: Home, path: Path) -> Path | None:
     manifest = verify(path)
     if manifest["database"] != connection.vendor:
         raise Invalid(f"This backup holds a {manifest['database']} database; the instance uses {connection.vendor}.")
+    if connection.vendor != "sqlite" and not _migrations():
+        call_command("migrate", verbosity=0, interactive=False)  # an empty database gets this release's tables first
     if connection.vendor != "sqlite" and manifest["migrations"] != _migrations():
         # A SQLite backup brings its tables along; here the rows go into the tables that are there.
         raise Conflict(
             f"This backup was made by release {manifest['version']}, whose tables differ from those of this database. "
-            "Restore it with that release into an empty database, then upgrade."
+            "Restore it with that release, then upgrade."
         )
     fresh = home.path.with_name(f".{home.name}.restoring")
     try:

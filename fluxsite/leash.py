@@ -11,10 +11,10 @@ LOOK_EVERY = 0.5
 
 
 def follow_parent() -> None:
-    """End this process soon after its parent is gone. Only under `flux_start`; elsewhere a no-op."""
-    if os.environ.get("FLUX_LEASH") != "on":
+    """End this process soon after its parent is gone. FLUX_LEASH names the parent, which may be dead already."""
+    parent = int(os.environ.get("FLUX_LEASH") or 0)
+    if not parent:
         return
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -6,9 +6,33 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from fluxcore.errors import Forbidden, StopTheInstance
 from fluxsite.home import Home, private_file
+
+try:
+    import fcntl
+except ImportError:  # Windows: the note of the running process is all there is
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def alone(home: Home) -> Iterator[None]:
+    """Hold the instance: starting, resetting and restoring it exclude each other. A kill lets go of it."""
+    if is_running(home):
+        raise StopTheInstance
+    home.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Beside the home, not in it: a restore puts another folder in its place.
+    with (home.path.parent / f".{home.name}.lock").open("a") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise StopTheInstance("The instance is being started, reset or restored.") from None
+        yield
 
 
 def note(home: Home, state: dict[str, Any]) -> None:
@@ -58,7 +82,12 @@ def stop(home: Home, *, seconds: float) -> bool:
     found = state(home)
     if found is None:
         return True
-    os.kill(int(found["pid"]), signal.SIGTERM)
+    try:
+        os.kill(int(found["pid"]), signal.SIGTERM)
+    except ProcessLookupError:
+        return True  # it ended by itself just now
+    except PermissionError:
+        raise Forbidden(f"The instance belongs to another user (process {found['pid']}).") from None
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if state(home) is None:

@@ -6,6 +6,8 @@ import os
 import socket
 import sys
 
+from fluxsite import leash
+
 
 def rest(host: str, port: int, processes: int) -> None:
     """REST on granian: WSGI, 32 blocking threads, persistent connections."""
@@ -14,9 +16,8 @@ def rest(host: str, port: int, processes: int) -> None:
     from granian.http import HTTP1Settings
     from granian.log import LogLevels
 
-    from fluxsite import leash
-
-    leash.follow_parent()
+    if os.environ.get("FLUX_LEASH"):
+        os.environ["FLUX_LEASH"] = str(os.getpid())  # granian's workers follow granian, which follows the supervisor
     _drop_header_lookalikes()
     Granian(
         "fluxsite.wsgi:application",
@@ -58,9 +59,6 @@ def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
     """The people's and the MCP door on uvicorn: one process, two sockets."""
     import uvicorn
 
-    from fluxsite import leash
-
-    leash.follow_parent()
     os.environ["FLUX_MCP_PORT"] = str(mcp_port)
     # Imported here and not by uvicorn inside its event loop: setting up Django asks the database.
     from fluxsite.asgi import application
@@ -99,11 +97,10 @@ def worker() -> None:
     from celery.beat import EmbeddedService
     from celery.platforms import SecurityWarning  # type: ignore[attr-defined]  # missing from its stubs
 
-    from fluxsite import celery, leash
+    from fluxsite import celery
 
     django.setup()
     celery.configure()
-    leash.follow_parent()
     from django.conf import settings
 
     from fluxcore import bell
@@ -123,6 +120,7 @@ def worker() -> None:
 
 
 def main(arguments: list[str]) -> None:
+    leash.follow_parent()
     os.umask(0o077)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
     kind, rest_of = arguments[0], arguments[1:]

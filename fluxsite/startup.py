@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+EX_CONFIG = 78
+
 
 def execute(arguments: list[str]) -> None:
     from fluxcore.config import ConfigError
@@ -16,10 +18,13 @@ def execute(arguments: list[str]) -> None:
     try:
         if arguments[1:2] == ["flux_start"] and not {"--help", "-h", "--once"} & set(arguments):
             # Before settings are read: they belong to the key and configuration of this home.
-            make_home(current_home())
+            try:
+                make_home(current_home())
+            except OSError as error:
+                raise HomeError(f"The data home {current_home().path} cannot be made: {error.strerror}.") from None
         from django.core.management import execute_from_command_line
 
         execute_from_command_line(arguments)
     except (ConfigError, EnvError, HomeError) as error:
         sys.stderr.write(f"flux: {error}\n")
-        raise SystemExit(78) from None  # EX_CONFIG
+        raise SystemExit(EX_CONFIG) from None

@@ -92,7 +92,7 @@ class Supervisor:
             **os.environ,
             "FLUX_NAME": self.home.name,
             "FLUX_HOME": str(self.home.path.parent),
-            "FLUX_LEASH": "on",
+            "FLUX_LEASH": str(os.getpid()),
             "PROMETHEUS_MULTIPROC_DIR": str(metrics),
         }
         commands = {

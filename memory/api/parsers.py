@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from fluxcore.canonical import loads
 from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, TooLarge, UnsupportedMediaType
 
-# The seed's names for who calls, with their longest text. They label a caller inside its token's agent
+# flux-memory's names for who calls, with their longest text. They label a caller inside its token's agent
 # and are never an identity.
 LABELS = {"caller_id": 128, "client": 60, "role": 60}
 # No controls and nothing that reorders or hides text where the label is shown.
@@ -102,7 +102,7 @@ def text(value: dict[str, Any], name: str) -> str | None:
 
 
 def label(request: Request, value: dict[str, Any]) -> str:
-    """What the caller calls itself: the header, else the seed's body fields. All of them are checked."""
+    """What the caller calls itself: the header, else the body fields. All of them are checked."""
     given: dict[str, str] = {}
     for name, longest in LABELS.items():
         if name in value:

@@ -1,13 +1,15 @@
-"""Addresses of the REST door: `/api/v1/...`, the seed's bare paths as aliases of the same views."""
+"""Addresses of the REST door: `/api/v1/...`, the bare paths as aliases of the same views."""
 
 from __future__ import annotations
 
 from django.contrib.staticfiles.views import serve
+from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from django.views.decorators.http import require_safe
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from fluxcore.errors import MethodNotAllowed
 from memory.api import views
+from memory.api.errors import answer
 
 # Tried in this order: the hottest first.
 CALLS = [
@@ -22,7 +24,13 @@ CALLS = [
 ]
 
 _READ = ["get", "head"]
-_static = require_safe(serve)
+
+
+def _static(request: HttpRequest, path: str) -> HttpResponseBase:
+    if request.method not in ("GET", "HEAD"):
+        return answer(MethodNotAllowed())
+    return serve(request, path, insecure=True)
+
 
 _versioned = [
     *(path(route, view) for route, view in CALLS),
@@ -33,7 +41,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(_versioned)),
     *(path(route, view) for route, view in CALLS),
     # The documentation page's own files and nothing else: no name in the path may begin with a dot.
-    re_path(r"^static/(?P<path>drf_spectacular_sidecar(?:/[\w-][\w.-]*)+)$", _static, {"insecure": True}),
+    re_path(r"^static/(?P<path>drf_spectacular_sidecar(?:/[\w-][\w.-]*)+)$", _static),
 ]
 
 handler404 = "memory.api.errors.not_found"

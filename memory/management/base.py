@@ -29,6 +29,10 @@ class FluxCommand(BaseCommand):
     needs_instance: ClassVar[bool] = True
     requires_system_checks: list[str] = []
 
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
+        """Options in full: `--nam` would be understood here after the instance was chosen without it."""
+        return super().create_parser(prog_name, subcommand, allow_abbrev=False, **options)
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--name", help="the instance (default: FLUX_NAME or 'default')")
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")

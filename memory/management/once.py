@@ -26,8 +26,9 @@ def prove(command: FluxCommand) -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="flux-once-") as folder:
         environment = {**os.environ, "FLUX_HOME": folder, "FLUX_NAME": "once"}
-        for name in ("DATABASE_URL", "REDIS_URL", "FLUX_SECRET_KEY", "FLUX_SECRET_KEY_FILE"):
+        for name in ("DATABASE_URL", "REDIS_URL", "FLUX_SECRET_KEY"):
             environment.pop(name, None)
+            environment.pop(f"{name}_FILE", None)
         ready = Path(folder) / "ready.json"
         server = subprocess.Popen(
             [sys.executable, sys.argv[0], "flux_start", "--ready-file", str(ready),

@@ -10,7 +10,10 @@ from rich.console import Console
 
 def lan_addresses() -> list[str]:
     """Addresses of this machine that others on its network can reach. Nothing is sent to find out."""
-    found = {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    except OSError:
+        found = set()  # a host name nobody resolves
     probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         # Connecting a datagram socket only asks the routing table; no packet leaves.

@@ -14,7 +14,7 @@ def read(tmp_path, text):
     return manifests.read(path)
 
 
-def test_the_shapes_of_the_seed_are_read(tmp_path):
+def test_both_shapes_are_read(tmp_path):
     found = read(
         tmp_path,
         "apiVersion: v1\nkind: AgentManifest\nmetadata:\n  name: alice\n  space: home\n"

@@ -41,6 +41,13 @@ def test_a_reset_leaves_a_backup_and_a_first_link(instance):
     assert entry["action"] == "instance.reset"
 
 
+def test_a_reset_empties_a_database_outside_the_home_too(instance, tmp_path):
+    one = instance(DATABASE_URL=f"sqlite:///{tmp_path}/elsewhere.db")
+    one.command("flux_init", "--no-input", "--token-file", str(tmp_path / "token"))
+    one.command("flux_reset", "--confirm", "test")
+    assert json.loads(one.command("flux_agent", "--json").stdout)["agents"] == []
+
+
 def test_a_damaged_backup_changes_nothing(instance, tmp_path):
     one = instance()
     one.command("flux_init", "--no-input")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import json
 import os
@@ -127,13 +128,49 @@ def test_ctrl_c_ends_everything_within_five_seconds(instance):
     assert _gone(pids, 0.5) == []
 
 
-def test_a_dying_child_ends_the_rest_with_a_status(instance):
+@pytest.mark.parametrize("who", ["worker", "rest"])
+def test_a_dying_child_ends_the_rest_with_a_status(instance, who):
     one = instance().start()
     pids = one.pids()
-    os.kill(one.state["pids"]["worker"], signal.SIGKILL)
-    assert one.process.wait(timeout=10) != 0
+    # Of the REST door the process that serves, a child of the one the supervisor knows.
+    victim = one.state["pids"][who]
+    os.kill(victim if who == "worker" else _child(victim), signal.SIGKILL)
+    assert one.process.wait(timeout=15) != 0
     assert _gone(pids, 1) == []
-    assert "worker process died" in one.output.read_text()
+    assert f"{who} process died" in one.output.read_text()
+
+
+def _child(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+def test_ctrl_c_while_it_starts_leaves_nothing(instance):
+    one = instance()
+    ports = ["--rest-port", "0", "--people-port", "0", "--mcp-port", "0"]
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "manage.py"), "flux_start", *ports],
+        env=one.environment, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    one.process = process
+    until = time.monotonic() + 60
+    while len(pids := one.pids()) < 4:  # the servers are there, none of them answers yet
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=15) == 0
+    assert "is running" not in process.stdout.read()
+    assert _gone(pids, 1) == []
+    assert json.loads(one.command("flux_agent", "--json").stdout)["agents"] == []  # no token was made for nobody
+
+
+def test_a_second_start_is_refused_while_the_first_is_under_way(instance):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    with (one.home / ".test.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        for command in (("flux_start",), ("flux_reset", "--confirm", "test")):
+            refused = one.command(*command, "--json", check=False)
+            assert json.loads(refused.stdout)["error"]["code"] == "running", command
 
 
 def test_nothing_outlives_a_killed_supervisor(instance):

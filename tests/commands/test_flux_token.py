@@ -38,5 +38,11 @@ def test_a_token_can_expire(run):
     assert minted["expires_at"] is not None
 
 
+@pytest.mark.parametrize("days", ["0", "-1", "nan", "1e12"])
+def test_it_refuses_a_life_that_is_none(run, days):
+    refused = run("flux_token", "mint", "helper", f"--days={days}", "--json")
+    assert refused.json()["error"]["details"]["field"] == "days"
+
+
 def test_it_refuses_an_unknown_prefix(run):
     assert run("flux_token", "revoke", "flux_nothere1", "--json").json()["error"]["code"] == "not_found"

@@ -1,4 +1,4 @@
-"""config.yaml: the keys of the seed with the seed's defaults."""
+"""config.yaml: the keys flux-memory users know, with their defaults."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ SEED = {
     "DEDUP_SIMILARITY_THRESHOLD": 0.90, "EPISTEMIC_CHECK_SIMILARITY": 0.82, "TOMBSTONE_MIN_DEGREE": 2,
     "HEALTH_TICK_MINUTES": 15,
 }  # fmt: skip
-# The seed's own default was flux_extracts; here no local model is needed to begin with.
+# flux-memory's own default was flux_extracts; here no local model is needed to begin with.
 OURS = {"OPERATING_MODE": "caller_extracts", "MAX_GRAIN_BYTES": 65_536}
 
 
 @pytest.mark.parametrize(("name", "value"), sorted({**SEED, **OURS}.items()))
-def test_a_default_is_the_seeds(name, value):
+def test_a_default_is_the_known_one(name, value):
     assert getattr(config.Config(), name) == value
 
 

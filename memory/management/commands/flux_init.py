@@ -48,6 +48,8 @@ class Command(FluxCommand):
         make_home(home, mode=mode)
         upgrade = setup.bring_up_to_date(home)
         administrator = self._administrator(options)
+        if options["token_file"] and not options["token_file"].absolute().parent.is_dir():
+            raise Invalid(f"There is no folder for {options['token_file']}.", field="token_file")
         token = setup.first_token() if options["token_file"] else None
         if token is not None:
             private_file(options["token_file"], token + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -13,8 +14,8 @@ from django.db import connection
 from accounts import audit
 from accounts.instance_verbs import note_reset
 from accounts.principals import shell
-from fluxcore.errors import StopTheInstance
 from fluxsite import backup, running, setup
+from fluxsite.home import Home
 from memory.management.base import FluxCommand
 
 
@@ -27,15 +28,18 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         home = settings.HOME
-        if running.is_running(home):
-            raise StopTheInstance
         self.confirm(options["confirm"], home.name, what=f"This forgets everything in the instance {home.name!r}.")
+        with running.alone(home):
+            self._reset(home, options)
+
+    def _reset(self, home: Home, options: dict[str, Any]) -> None:
         heads = {chain: audit.verify(chain).head for chain in audit.chains()}
         saved = None if options["no_backup"] else backup.create(home, label="before-reset")
         if connection.vendor == "sqlite":
             connection.close()
+            live = Path(str(connection.settings_dict["NAME"]))  # DATABASE_URL may place it outside the home
             for suffix in ("", "-wal", "-shm", "-journal"):
-                home.database.with_name(home.database.name + suffix).unlink(missing_ok=True)
+                live.with_name(live.name + suffix).unlink(missing_ok=True)
         else:
             call_command("flush", verbosity=0, interactive=False)
         shutil.rmtree(home.queue, ignore_errors=True)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,9 @@ class Command(FluxCommand):
         parser.add_argument("--processes", type=int, default=1, help="REST processes (default 1)")
         parser.add_argument("--detach", action="store_true", help="return once the doors are open")
         parser.add_argument("--ready-file", type=Path, help="write ports and pids here as JSON when ready")
-        parser.add_argument("--rest-port", type=int, help="instead of REST_PORT; 0 picks a free one")
-        parser.add_argument("--people-port", type=int, help="instead of DASHBOARD_PORT; 0 picks a free one")
-        parser.add_argument("--mcp-port", type=int, help="instead of MCP_PORT; 0 picks a free one")
+        parser.add_argument("--rest-port", type=port_number, help="instead of REST_PORT; 0 picks a free one")
+        parser.add_argument("--people-port", type=port_number, help="instead of DASHBOARD_PORT; 0 picks a free one")
+        parser.add_argument("--mcp-port", type=port_number, help="instead of MCP_PORT; 0 picks a free one")
         parser.add_argument("--quiet", action="store_true", help="print nothing but problems")
         parser.add_argument("--once", action="store_true", help="prove a throw-away instance end to end, then exit")
 
@@ -55,31 +56,26 @@ class Command(FluxCommand):
         if options["detach"]:
             self._detach(options)
             return
-        self._serve(options)
+        with running.alone(settings.HOME):
+            self._serve(options)
 
     def _serve(self, options: dict[str, Any]) -> None:
         supervisor = self._supervisor(options)
         upgrade = setup.bring_up_to_date(settings.HOME)
         if upgrade.backup is not None:
             self.notes.print(f"Upgraded the database ({len(upgrade.applied)} steps). Backup: {upgrade.backup}")
-        token = setup.first_token()
-        link = None if setup.has_administrator() else people.issue_enrolment(shell())["secret"]
         self._refuse_unsound()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stopping.set())
         if options["broadcast"]:
             names = [*settings.ALLOWED_HOSTS, *lan_addresses()]
             os.environ["FLUX_ALLOWED_HOSTS"] = ",".join(dict.fromkeys(names))
+            os.environ.pop("FLUX_ALLOWED_HOSTS_FILE", None)
         try:
             supervisor.start()
             supervisor.wait_until_ready()
-            state = supervisor.state()
-            running.note(settings.HOME, state)
-            # The token and the link exist only here, on their way to whoever started the instance.
-            shown = {**state, "token": token, "enrolment": f"{state['urls']['people']}/enrol/{link}" if link else None}
-            self._welcome(shown, options)
-            if options["ready_file"]:
-                _write_whole(options["ready_file"], json.dumps(shown))
+            if not supervisor.stopping.is_set():
+                self._open(supervisor, options)
             dead = supervisor.watch()
         finally:
             supervisor.stop()
@@ -88,6 +84,18 @@ class Command(FluxCommand):
             raise StorageUnavailable(f"The {dead} process died; everything was stopped. See {settings.HOME.log}.")
         if not self.as_json and not options["quiet"]:
             self.console.print("Stopped.")
+
+    def _open(self, supervisor: Supervisor, options: dict[str, Any]) -> None:
+        """Tell whoever started the instance. Token and link are made only now that somebody gets to see them."""
+        state = supervisor.state()
+        running.note(settings.HOME, state)
+        token = setup.first_token()
+        link = None if setup.has_administrator() else people.issue_enrolment(shell())["secret"]
+        connections.close_all()
+        shown = {**state, "token": token, "enrolment": f"{state['urls']['people']}/enrol/{link}" if link else None}
+        self._welcome(shown, options)
+        if options["ready_file"]:
+            _write_whole(options["ready_file"], json.dumps(shown))
 
     def _welcome(self, shown: dict[str, Any], options: dict[str, Any]) -> None:
         if self.as_json:
@@ -143,6 +151,12 @@ class Command(FluxCommand):
         if options["ready_file"]:
             _write_whole(options["ready_file"], json.dumps(state))
         self._welcome(state, options)
+
+
+def port_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) <= 65535):
+        raise ArgumentTypeError(f"{text!r} is not a port: use 0 to 65535")
+    return int(text)
 
 
 def _write_whole(path: Path, text: str) -> None:

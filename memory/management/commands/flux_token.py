@@ -15,6 +15,8 @@ from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
 
+MAX_DAYS = 36_500
+
 
 class Command(FluxCommand):
     help = "Tokens: list, mint for an agent, revoke by prefix."
@@ -61,7 +63,10 @@ class Command(FluxCommand):
         )
 
     def _mint(self, options: dict[str, Any]) -> None:
-        expiry = clock.rfc3339(clock.now() + timedelta(days=options["days"])) if options["days"] else None
+        days = options["days"]
+        if days is not None and not 0 < days <= MAX_DAYS:
+            raise Invalid(f"--days is more than 0 and at most {MAX_DAYS}.", field="days")
+        expiry = clock.rfc3339(clock.now() + timedelta(days=days)) if days is not None else None
         made = tokens.mint(
             shell(), space=options["space"] or FIRST_SPACE, agent=options["what"], ceiling=options["ceiling"],
             expires_at=expiry, note=options["note"], reason=options["reason"],
