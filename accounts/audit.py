@@ -19,10 +19,11 @@ from django.db import connection
 
 from accounts.models import AuditEntry
 from accounts.principals import Principal
-from fluxcore import booth, clock, rows
+from fluxcore import booth, clock, limits, rows
 from fluxcore.canonical import dumps
 
 GENESIS = "0" * 64
+MAX_REFUSALS_PER_MINUTE = 600
 _COLUMNS = ("chain", "seq", "at", "actor", "action", "object", "outcome", "reason", "details", "prev", "hash")
 # A constant that separates our advisory locks from anybody else's in the same PostgreSQL database.
 _LOCK_SPACE = 0x464C5558
@@ -56,10 +57,20 @@ def readable(text: str, length: int | None = None) -> str:
 
 
 def refuse(principal: Principal, action: str, object: str, *, details: dict[str, Any]) -> None:
-    """A refusal of a known principal is itself worth a link, in a write of its own."""
-    booth.write(
-        lambda: record(principal, action, object, outcome="refused", details=details), lane=booth.lane(principal.space)
-    )
+    """A refusal of a known principal is itself worth a link, in a write of its own.
+
+    Links stay for ever, so an agent cannot make them without end: past the limit it is told 429 instead.
+    """
+    ticket = None
+    if principal.agent is not None:
+        ticket = limits.ask(f"refusals:{principal.agent}", cost=1, limit=MAX_REFUSALS_PER_MINUTE)
+
+    def write_link() -> None:
+        if ticket is not None:
+            ticket.take()
+        record(principal, action, object, outcome="refused", details=details)
+
+    booth.write(write_link, lane=booth.lane(principal.space))
 
 
 def hash_of(
@@ -76,7 +87,8 @@ def write(entries: list[tuple[str, datetime, str, str, str, str, str, str]]) -> 
     for entry in entries:
         by_chain[entry[0]].append(entry)
     new: list[tuple[Any, ...]] = []
-    for chain in sorted(by_chain):  # one order for all processes, so that two batches cannot deadlock
+    # One order for all processes, that of the locks, so that two batches cannot wait for each other.
+    for chain in sorted(by_chain, key=booth.lock_key):
         seq, prev = _head_for_writing(chain)
         for _, at, actor, action, object, outcome, reason, details in by_chain[chain]:
             seq += 1
@@ -89,7 +101,7 @@ def write(entries: list[tuple[str, datetime, str, str, str, str, str, str]]) -> 
 def _head_for_writing(chain: str) -> tuple[int, str]:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_SPACE, chain])
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_SPACE, booth.lock_key(chain)])
         cursor.execute(
             f"SELECT seq, hash FROM {AuditEntry._meta.db_table} WHERE chain = %s ORDER BY seq DESC LIMIT 1",  # noqa: S608
             [chain],

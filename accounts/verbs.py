@@ -92,6 +92,9 @@ def verb(
             ran = False
 
             def write() -> Any:
+                nonlocal ran
+                ran = False  # the booth may run a write again
+
                 def effect() -> Any:
                     nonlocal ran
                     ran = True

@@ -8,6 +8,7 @@ the caller's slip and written once per batch, before the commit: no audit, no wr
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import threading
@@ -67,6 +68,11 @@ class Slip:
         del self.after[calls:]
 
 
+def lock_key(name: str) -> int:
+    """An advisory lock's number for a name; locks are taken in the order of the numbers, which may collide."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
+
+
 def lane(space: int | None) -> str:
     """Writes of one lane take turns over all processes; those of different spaces run side by side."""
     return INSTANCE_LANE if space is None else f"space:{space}"
@@ -109,6 +115,8 @@ def write(work: Callable[[], T], *, lane: str = INSTANCE_LANE) -> T:
     try:
         return cast(T, reply.result(timeout=WAIT_SECONDS))
     except TimeoutError:
+        if reply.done():
+            return cast(T, reply.result())  # the work's own error, or an answer that came at the last moment
         if reply.cancel():
             raise Busy(retry_after=5) from None  # it had not begun and never will
         raise OutcomeUnknown(retry_after=5) from None
@@ -155,7 +163,12 @@ class Booth:
         self.waiting: deque[_Caller] = deque()
         self.bell = threading.Condition()
         self.seconds_per_caller = 0.01
-        threading.Thread(target=self._serve, name="write-booth", daemon=True).start()
+        self.thread = threading.Thread(target=self._serve, name="write-booth", daemon=True)
+        self.thread.start()
+
+    def open(self) -> bool:
+        """False in a process forked from the booth's, and if its thread should ever have died."""
+        return self.pid == os.getpid() and self.thread.is_alive()
 
     def put(
         self, work: Callable[[], Any], lane: str = INSTANCE_LANE, *, then: Callable[[Reply], None] | None = None
@@ -180,9 +193,9 @@ class Booth:
             batch = [caller for caller in taken if caller.reply.begin()]
             if not batch:
                 continue
-            metrics.BOOTH.observe(len(batch))
             started = time.monotonic()
             try:
+                metrics.BOOTH.observe(len(batch))
                 refused = _commit(batch)
             except BaseException as error:
                 log.critical("the write booth failed on a batch of %d: %s", len(batch), place(error))
@@ -209,9 +222,9 @@ _making = threading.Lock()
 
 def _booth() -> Booth:
     global _current
-    if _current is None or _current.pid != os.getpid():
+    if _current is None or not _current.open():
         with _making:
-            if _current is None or _current.pid != os.getpid():
+            if _current is None or not _current.open():
                 _current = Booth()
     return _current
 
@@ -235,16 +248,17 @@ def _commit(batch: list[_Caller]) -> bool:
                     for caller in batch:
                         outcomes.append(_run(caller, cursor, alone=len(batch) == 1))
                 _close([caller for caller, _, error in outcomes if error is None])
+                _refuse_autocommit()
                 committing = True
         except Exception as error:
             # Asked of the connection the batch had: leaving the block may already have made a new one.
-            lost = isinstance(error, InterfaceError | OperationalError) and gone(line or connection.connection)
+            lost = gone(line or connection.connection)
             if lost:
                 connection.close()
             if committing and lost:
                 _answer(batch, OutcomeUnknown(retry_after=1))
                 return False
-            if lost and line is not None and attempt == 1 and not connection.in_atomic_block:
+            if lost and attempt == 1 and not connection.in_atomic_block:
                 continue  # nothing was committed: a fresh connection may try again
             if len(batch) > 1 and began:
                 return _commit_each(batch)
@@ -263,6 +277,12 @@ def _commit(batch: list[_Caller]) -> bool:
     return False
 
 
+def _refuse_autocommit() -> None:
+    """The last look before a commit that many rely on: SQLite ends a transaction by itself when its disk fails."""
+    if connection.vendor == "sqlite" and not connection.connection.in_transaction:
+        raise StorageUnavailable(retry_after=2)
+
+
 def _take_turns(lanes: set[str]) -> None:
     """One batch at a time per lane over all processes, as SQLite's IMMEDIATE has it for the whole file.
 
@@ -273,8 +293,8 @@ def _take_turns(lanes: set[str]) -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{TURN_SECONDS}s"])
-            for name in sorted(lanes):
-                cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_TURNS, name])
+            for key in sorted({lock_key(name) for name in lanes}):
+                cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_TURNS, key])
 
 
 def _commit_each(batch: list[_Caller]) -> bool:
@@ -313,13 +333,19 @@ def _savepoint(cursor: Any) -> Iterator[None]:
     cursor.execute("SAVEPOINT caller")
     try:
         yield
+        cursor.execute("RELEASE SAVEPOINT caller")  # inside: in a transaction PostgreSQL gave up, this is what fails
     except BaseException:
         if not gone(connection.connection):
-            cursor.execute("ROLLBACK TO SAVEPOINT caller")
-            cursor.execute("RELEASE SAVEPOINT caller")
-            connection.needs_rollback = False
+            connection.needs_rollback = False  # the ORM sets it on an error; the savepoint is what it asks for
+            try:
+                cursor.execute("ROLLBACK TO SAVEPOINT caller")
+                cursor.execute("RELEASE SAVEPOINT caller")
+            except Exception:
+                # SQLite undoes a whole transaction on an I/O error, savepoints included. What came before in
+                # this batch is gone, and going on would commit every statement by itself: the batch is void.
+                connection.needs_rollback = True
+                raise
         raise
-    cursor.execute("RELEASE SAVEPOINT caller")
 
 
 def _close(callers: list[_Caller]) -> None:

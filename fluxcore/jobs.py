@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 from django.db.models import F, Q
 
 from fluxcore import bell, booth, clock
@@ -89,7 +89,7 @@ def enqueue(
     kind: str, args: dict[str, Any] | None = None, *, space: int | None = None,
     due_at: datetime | None = None, once_key: str = "",
 ) -> uuid.UUID | None:  # fmt: skip
-    """Add a job to the running write. With `once_key`, None if such a job already waits or runs."""
+    """Add a job to the running write. With `once_key`, None if such a job already waits."""
     slip = booth.slip()
     moment = clock.now()
     row = Job(
@@ -141,7 +141,7 @@ def run_one() -> bool:
         function = _handlers.get(run.kind)
         if function is None:
             raise NotFound(f"No handler for jobs of kind {run.kind}.")
-        with _renewing(run.job):
+        with _renewing(run):
             apply = function(run)
         booth.write(lambda: _finish(run, apply), lane=booth.lane(run.space))
     except LeaseLost:
@@ -196,15 +196,25 @@ def _failed(run: Run, error: Exception) -> None:
     def again() -> None:
         pause = BACK_OFF_SECONDS[min(run.attempt, len(BACK_OFF_SECONDS)) - 1]
         # Only while it is still running: after a broken connection the finishing commit may have happened.
-        Job.objects.filter(pk=run.job, lease_owner=_ME, state=Job.State.RUNNING, attempts=run.attempt).update(
-            state=Job.State.QUEUED, due_at=clock.now() + timedelta(seconds=pause), lease_until=None, error=text
-        )
-        _write_lines(run)
+        mine = Job.objects.filter(pk=run.job, lease_owner=_ME, state=Job.State.RUNNING, attempts=run.attempt)
+        try:
+            with transaction.atomic():
+                changed = mine.update(
+                    state=Job.State.QUEUED, due_at=clock.now() + timedelta(seconds=pause), lease_until=None, error=text
+                )
+        except IntegrityError:
+            # The same work was asked for again while this ran: the newer job does it.
+            changed = mine.update(state=Job.State.DONE, finished_at=clock.now(), lease_until=None, error=text)
+        if changed:
+            _write_lines(run)
 
     booth.write(again, lane=booth.lane(run.space))
 
 
 def _park(job: int, owner: str, text: str, run: Run | None = None) -> None:
+    if run is not None:
+        run.say(f"Parked after {MAX_TRIES} tries.")
+
     def park() -> None:
         parked = (
             Job.objects.filter(pk=job, lease_owner=owner)
@@ -212,7 +222,6 @@ def _park(job: int, owner: str, text: str, run: Run | None = None) -> None:
             .update(state=Job.State.PARKED, finished_at=clock.now(), lease_until=None, error=text)
         )
         if run is not None:
-            run.say(f"Parked after {MAX_TRIES} tries.")
             _write_lines(run)
         elif parked:
             JobLine.objects.create(job_id=job, at=clock.now(), text=f"Parked: {text}")
@@ -225,19 +234,20 @@ def _write_lines(run: Run) -> None:
 
 
 @contextmanager
-def _renewing(job: int) -> Iterator[None]:
+def _renewing(run: Run) -> Iterator[None]:
     """Keep the lease alive while a handler computes."""
     stop = threading.Event()
 
     def renew() -> None:
         while not stop.wait(LEASE.total_seconds() / 3):
             try:
-                Job.objects.filter(pk=job, lease_owner=_ME, state=Job.State.RUNNING).update(
+                Job.objects.filter(pk=run.job, lease_owner=_ME, state=Job.State.RUNNING, attempts=run.attempt).update(
                     lease_until=clock.now() + LEASE
                 )
-            except DatabaseError as error:
+            except (DatabaseError, InterfaceError) as error:
                 # A missed renewal is caught at the end: the finishing write checks the lease.
                 log.warning("a job lease could not be renewed: %s", type(error).__name__)
+                connection.close()  # the next one begins with a fresh connection
         connection.close()
 
     thread = threading.Thread(target=renew, name="job-lease", daemon=True)

@@ -50,7 +50,7 @@ class Job(models.Model):
     due_at = models.DateTimeField()
     lease_owner = models.CharField(max_length=80, default="")
     lease_until = models.DateTimeField(null=True)
-    # At most one unfinished job per key; "" = no such wish.
+    # At most one waiting job per key; "" = no such wish. A running one has read its input already.
     once_key = models.CharField(max_length=200, default="")
     error = models.TextField(default="")
     created_at = models.DateTimeField()
@@ -64,7 +64,7 @@ class Job(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["kind", "once_key"],
-                condition=models.Q(state__in=["queued", "running"]) & ~models.Q(once_key=""),
+                condition=models.Q(state="queued") & ~models.Q(once_key=""),
                 name="job_once",
             )
         ]

@@ -28,6 +28,7 @@ from django.db.models import Model
 
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid
+from fluxcore.models import Event
 from fluxcore.version import VERSION
 from fluxsite.home import Home
 
@@ -289,3 +290,6 @@ def _load_tables(bundle: zipfile.ZipFile, members: list[str]) -> None:
         counted: list[type[Model]] = [*apps.get_models(include_auto_created=True), MigrationRecorder.Migration]
         for statement in connection.ops.sequence_reset_sql(no_style(), counted):
             cursor.execute(statement)
+        # Transaction numbers mean nothing in another server: at 0 the old events keep their order, lie below
+        # every watermark and come before whatever is written from here on.
+        cursor.execute(f"UPDATE {Event._meta.db_table} SET xid = 0")  # noqa: S608

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from fluxcore.errors import Forbidden, StopTheInstance
@@ -19,6 +20,10 @@ except ImportError:  # Windows: the note of the running process is all there is
     fcntl = None  # type: ignore[assignment]
 
 
+def lock_file(home: Home) -> Path:
+    return home.path.parent / f".{home.name}.lock"
+
+
 @contextmanager
 def alone(home: Home) -> Iterator[None]:
     """Hold the instance: starting, resetting and restoring it exclude each other. A kill lets go of it."""
@@ -26,7 +31,7 @@ def alone(home: Home) -> Iterator[None]:
         raise StopTheInstance
     home.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Beside the home, not in it: a restore puts another folder in its place.
-    with (home.path.parent / f".{home.name}.lock").open("a") as file:
+    with lock_file(home).open("a") as file:
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

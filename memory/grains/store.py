@@ -16,6 +16,7 @@ from memory.grains import texts
 from memory.grains.models import Grain
 
 _COLUMNS = ("uuid", "space", "text", "digest", "origin", "status", "writer", "label", "corroborations", "recorded_at")
+_TABLE = Grain._meta.db_table
 _ACTIVE = Grain.Status.ACTIVE.value
 _ITEM_FIELDS = ("content", "provenance")
 
@@ -82,7 +83,8 @@ def store_batch(act: Act, *, items: Any) -> Change:
             if isinstance(error, Forbidden):
                 forbidden.append(error)
             results[index] = {"index": index, "grain_id": None, "status": "refused", "error": error.body()}
-    ticket = _ticket(act, len(good)) if good else None
+    # At least one: a batch of nothing but refusals leaves a link too, and must not be free.
+    ticket = _ticket(act, max(1, len(good)))
 
     def change() -> dict[str, Any]:
         if ticket is not None:
@@ -90,8 +92,8 @@ def store_batch(act: Act, *, items: Any) -> Change:
         answers = _insert(act, [item for _, item in good]) if good else []
         for (index, _), answer in zip(good, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}
-        for error in forbidden:
-            act.record("", outcome="refused", code=error.code, **error.details)
+        if forbidden:
+            act.record("", outcome="refused", code=forbidden[0].code, count=len(forbidden), **forbidden[0].details)
         if not good and not forbidden:
             act.record("", refused=len(items))
         return {
@@ -106,7 +108,10 @@ def store_batch(act: Act, *, items: Any) -> Change:
 
 # A text that is here already from the same origin is not stored again: it gains a corroboration.
 _OR_CORROBORATE = (
-    f"ON CONFLICT (space_id, digest, origin) DO UPDATE SET corroborations = {Grain._meta.db_table}.corroborations + 1 "
+    f"ON CONFLICT (space_id, digest, origin) DO UPDATE SET corroborations = {_TABLE}.corroborations + 1, "
+    # Said again, a text that was on its way out is wanted: what we acknowledge must not be purged.
+    f"status = CASE WHEN {_TABLE}.status IN ('dormant', 'archived', 'pending_deletion') THEN 'active' "
+    f"ELSE {_TABLE}.status END "
     "RETURNING uuid, digest, origin"
 )
 

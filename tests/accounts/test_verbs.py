@@ -294,3 +294,13 @@ def test_the_shell_acts_under_its_own_name(note):
     (entry,) = entries()
     assert entry.chain == "instance"
     assert entry.actor.startswith("shell:")
+
+
+def test_refusals_of_one_agent_do_not_fill_the_chain_without_end(as_agent, make_token, monkeypatch):
+    from accounts import audit
+
+    monkeypatch.setattr(audit, "MAX_REFUSALS_PER_MINUTE", 3)
+    reader = as_agent(make_token("reader", capabilities=("grains.read",)))
+    statuses = [reader.post("/store", {"content": "no"}).status_code for _ in range(5)]
+    assert statuses == [403, 403, 403, 429, 429]
+    assert AuditEntry.objects.filter(actor="agent:reader", outcome="refused").count() == 3

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from django.db import DataError, IntegrityError, InterfaceError, OperationalError, connection
@@ -150,3 +155,70 @@ def test_a_caller_who_always_breaks_the_connection_is_told(postgresql, threaded)
     with pytest.raises(StorageUnavailable):
         booth.write(lambda: terminate(backend()))
     assert booth.write(lambda: add("one")) == "one"
+
+
+@pytest.mark.sqlite_only
+def test_a_disk_that_fails_in_mid_batch_leaves_no_acknowledged_write_behind(transactional_db, tmp_path):
+    """SQLite then undoes the whole transaction, savepoints included; the batch must not go on without one."""
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING_DISK], env={**os.environ, "FLUX_HOME": str(tmp_path), "FLUX_NAME": "disk"},
+        capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    acknowledged, stored, links = json.loads(done.stdout)
+    assert 0 < acknowledged < 150, "the disk must fail in the middle for this to prove anything"
+    assert acknowledged == stored == links
+
+
+FAILING_DISK = """
+import json, os, resource, signal
+os.environ["DJANGO_SETTINGS_MODULE"] = "fluxsite.settings"
+for name in ("FLUX_DOOR", "DATABASE_URL"):
+    os.environ.pop(name, None)
+from fluxsite.home import current_home, make_home
+make_home(current_home())
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from accounts import agents
+from accounts.models import AuditEntry, Space
+from accounts.principals import shell
+from fluxcore import booth
+from memory.grains import store
+from memory.grains.models import Grain
+agents.create_space(shell(), name="main")
+principal = shell(Space.objects.get())
+callers, real = [], booth.write
+booth.write = lambda work, lane="instance": callers.append(booth._Caller(work, lane))
+for number in range(150):
+    store.store(principal, content=f"{number} " + "x" * 60_000)
+booth.write = real
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4_500_000, resource.RLIM_INFINITY))
+booth._commit(callers)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+acknowledged = sum(caller.reply.error() is None for caller in callers)
+links = AuditEntry.objects.filter(action="grains.store").count()
+print(json.dumps([acknowledged, Grain.objects.count(), links]))
+"""
+
+
+def test_an_error_of_the_orm_rolls_back_its_caller_alone_and_once(transactional_db):
+    """The ORM marks the connection for rollback; the savepoint is enough, and nobody runs twice."""
+    ran = []
+
+    def good(number):
+        ran.append(number)
+        return add(f"good {number}")
+
+    def bad():
+        ran.append("bad")
+        add("twice")
+        add("twice")
+
+    callers = [booth._Caller(work, "instance") for work in (lambda: good(1), bad, lambda: good(2))]
+    booth._commit(callers)
+    assert ran == [1, "bad", 2]
+    assert [caller.reply.error() is None for caller in callers] == [True, False, True]
+    assert names() == ["good 1", "good 2"]

@@ -153,7 +153,7 @@ def test_a_job_whose_commit_got_through_is_not_run_again(handle):
     assert job().state == "done"
 
 
-def test_once_key_lets_one_unfinished_job_in():
+def test_once_key_lets_one_waiting_job_in():
     first = enqueue(once_key="rebuild")
     assert first is not None
     assert enqueue(once_key="rebuild") is None
@@ -172,6 +172,32 @@ def test_a_refused_once_key_does_not_spoil_its_write():
     booth.write(work)
     assert Job.objects.count() == 1
     assert Space.objects.filter(name="kept").exists()
+
+
+def test_work_asked_for_while_it_runs_runs_again(handle):
+    """The running job has read its input already; what changed since must not be forgotten."""
+    again = []
+
+    def work(run):
+        if not again:
+            again.append(enqueue(once_key="k"))
+
+    handle(work)
+    enqueue(once_key="k")
+    assert jobs.drain() == 2
+    assert again[0] is not None
+
+
+def test_a_failed_try_gives_way_to_a_newer_job_of_its_key(handle):
+    def work(run):
+        if run.attempt == 1 and Job.objects.count() == 1:
+            enqueue(once_key="k")
+            raise OSError
+
+    handle(work)
+    enqueue(once_key="k")
+    jobs.drain()
+    assert sorted(Job.objects.values_list("state", flat=True)) == ["done", "done"]
 
 
 def test_a_finished_once_key_is_free_again(handle):

@@ -148,3 +148,15 @@ def test_two_tokens_of_an_agent_share_its_limit(make_token, as_agent, configure)
     first, second = as_agent(make_token("anna")), as_agent(make_token("anna"))
     assert first.post("/store", {"content": "a"}).status_code == 200
     assert second.post("/store", {"content": "b"}).status_code == 429
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("pending_deletion", "active"), ("archived", "active"), ("quarantined", "quarantined")]
+)
+def test_a_text_said_again_comes_back_from_its_way_out(api, before, after):
+    grain = api.post("/store", {"content": "still true"}).json()["grain_id"]
+    Grain.objects.update(status=before)
+    assert api.post("/store", {"content": "still true"}).json() == {
+        "grain_id": grain, "status": "corroborated", "provenance": "ai_stated"
+    }  # fmt: skip
+    assert Grain.objects.get().status == after
