@@ -19,7 +19,7 @@ from django.db import connection
 
 from accounts.models import AuditEntry
 from accounts.principals import Principal
-from fluxcore import booth, clock, limits, rows
+from fluxcore import booth, clock, lanes, limits, rows
 from fluxcore.canonical import dumps
 
 GENESIS = "0" * 64
@@ -70,7 +70,7 @@ def refuse(principal: Principal, action: str, object: str, *, details: dict[str,
             ticket.take()
         record(principal, action, object, outcome="refused", details=details)
 
-    booth.write(write_link, lane=booth.lane(principal.space))
+    booth.write(write_link, lane=lanes.of(principal.space))
 
 
 def hash_of(
@@ -88,7 +88,7 @@ def write(entries: list[tuple[str, datetime, str, str, str, str, str, str]]) -> 
         by_chain[entry[0]].append(entry)
     new: list[tuple[Any, ...]] = []
     # One order for all processes, that of the locks, so that two batches cannot wait for each other.
-    for chain in sorted(by_chain, key=booth.lock_key):
+    for chain in sorted(by_chain, key=lanes.lock_key):
         seq, prev = _head_for_writing(chain)
         for _, at, actor, action, object, outcome, reason, details in by_chain[chain]:
             seq += 1
@@ -101,7 +101,7 @@ def write(entries: list[tuple[str, datetime, str, str, str, str, str, str]]) -> 
 def _head_for_writing(chain: str) -> tuple[int, str]:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_SPACE, booth.lock_key(chain)])
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_SPACE, lanes.lock_key(chain)])
         cursor.execute(
             f"SELECT seq, hash FROM {AuditEntry._meta.db_table} WHERE chain = %s ORDER BY seq DESC LIMIT 1",  # noqa: S608
             [chain],

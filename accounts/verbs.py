@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from accounts import audit
 from accounts.authorise import authorise
 from accounts.principals import Principal
-from fluxcore import booth, events, idempotency
+from fluxcore import booth, events, idempotency, lanes
 from fluxcore.errors import Forbidden, Invalid
 from fluxcore.limits import Ticket
 from fluxcore.preconditions import NONE, UNSET, Precondition
@@ -108,7 +108,7 @@ def verb(
 
             try:
                 change = body(act, **arguments)
-                answer = booth.write(write, lane=booth.lane(principal.space))
+                answer = booth.write(write, lane=lanes.of(principal.space))
             except BaseException as error:
                 _give_back(act)
                 if isinstance(error, Forbidden):

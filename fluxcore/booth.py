@@ -8,7 +8,6 @@ the caller's slip and written once per batch, before the commit: no audit, no wr
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import threading
@@ -21,10 +20,11 @@ from typing import Any, TypeVar, cast
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 
-from fluxcore import config, metrics
+from fluxcore import config, lanes, metrics
 from fluxcore.errors import Busy, FluxError, OutcomeUnknown, StorageUnavailable
 from fluxcore.faults import gone, place, translate
 from fluxcore.reply import Reply
+from fluxcore.slip import Slip
 
 log = logging.getLogger(__name__)
 
@@ -35,47 +35,9 @@ WAIT_SECONDS = 30.0
 # When the database refuses a whole batch, whoever has waited this long behind it is told so at once:
 # with the lock's own wait nobody then hears nothing for more than ten seconds.
 PATIENCE_SECONDS = 2.0
-# PostgreSQL: how long a batch waits for its turn, as long as SQLite waits for its lock.
-TURN_SECONDS = 8
-_TURNS = 0x464C5554  # our own number among the database's advisory locks
-INSTANCE_LANE = "instance"
 
 _closers: dict[str, Callable[[list[Any]], None]] = {}
 _here = threading.local()
-
-
-class Slip:
-    """What one caller's work leaves for the batch: rows for the closers, calls for after the commit."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, list[Any]] = {}
-        self.after: list[Callable[[], None]] = []
-
-    def add(self, kind: str, row: Any) -> None:
-        self.rows.setdefault(kind, []).append(row)
-
-    def after_commit(self, call: Callable[[], None]) -> None:
-        self.after.append(call)
-
-    def mark(self) -> tuple[dict[str, int], int]:
-        return {kind: len(rows) for kind, rows in self.rows.items()}, len(self.after)
-
-    def back_to(self, mark: tuple[dict[str, int], int]) -> None:
-        """Forget what a part of the work left that was rolled back."""
-        lengths, calls = mark
-        for kind, rows in self.rows.items():
-            del rows[lengths.get(kind, 0) :]
-        del self.after[calls:]
-
-
-def lock_key(name: str) -> int:
-    """An advisory lock's number for a name; locks are taken in the order of the numbers, which may collide."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big", signed=True)
-
-
-def lane(space: int | None) -> str:
-    """Writes of one lane take turns over all processes; those of different spaces run side by side."""
-    return INSTANCE_LANE if space is None else f"space:{space}"
 
 
 class _Caller:
@@ -102,7 +64,7 @@ def slip() -> Slip:
     return cast(Slip, current)
 
 
-def write(work: Callable[[], T], *, lane: str = INSTANCE_LANE) -> T:
+def write(work: Callable[[], T], *, lane: str = lanes.INSTANCE) -> T:
     """Run `work` in a durable transaction and return its result after the commit."""
     if getattr(_here, "slip", None) is not None:
         # A verb that calls another verb shares its transaction and its slip.
@@ -132,7 +94,7 @@ def _within(shared: Slip, work: Callable[[], T]) -> T:
         raise
 
 
-def post(work: Callable[[], Any], *, lane: str = INSTANCE_LANE) -> None:
+def post(work: Callable[[], Any], *, lane: str = lanes.INSTANCE) -> None:
     """Run `work` soon and do not wait: for notes whose loss on a kill is acceptable and documented."""
     if settings.BOOTH == "inline" or getattr(_here, "slip", None) is not None:
         try:
@@ -171,7 +133,7 @@ class Booth:
         return self.pid == os.getpid() and self.thread.is_alive()
 
     def put(
-        self, work: Callable[[], Any], lane: str = INSTANCE_LANE, *, then: Callable[[Reply], None] | None = None
+        self, work: Callable[[], Any], lane: str = lanes.INSTANCE, *, then: Callable[[Reply], None] | None = None
     ) -> Reply:
         caller = _Caller(work, lane)
         if then is not None:
@@ -242,7 +204,7 @@ def _commit(batch: list[_Caller]) -> bool:
         try:
             with transaction.atomic():
                 line = connection.connection
-                _take_turns({caller.lane for caller in batch})
+                lanes.take_turns({caller.lane for caller in batch})
                 began = True
                 with connection.cursor() as cursor:
                     for caller in batch:
@@ -281,20 +243,6 @@ def _refuse_autocommit() -> None:
     """The last look before a commit that many rely on: SQLite ends a transaction by itself when its disk fails."""
     if connection.vendor == "sqlite" and not connection.connection.in_transaction:
         raise StorageUnavailable(retry_after=2)
-
-
-def _take_turns(lanes: set[str]) -> None:
-    """One batch at a time per lane over all processes, as SQLite's IMMEDIATE has it for the whole file.
-
-    PostgreSQL would let batches of one space run side by side, but each holds its callers' locks until
-    the commit, in whatever order they came: two batches then wait for each other in a circle, or
-    collide on an equal row. Lanes are taken in one order, so they cannot do so either.
-    """
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{TURN_SECONDS}s"])
-            for key in sorted({lock_key(name) for name in lanes}):
-                cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_TURNS, key])
 
 
 def _commit_each(batch: list[_Caller]) -> bool:

@@ -22,7 +22,7 @@ from typing import Any
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 from django.db.models import F, Q
 
-from fluxcore import bell, booth, clock
+from fluxcore import bell, booth, clock, lanes
 from fluxcore.errors import Conflict, Invalid, NotFound
 from fluxcore.faults import place
 from fluxcore.models import Job, JobLine
@@ -143,7 +143,7 @@ def run_one() -> bool:
             raise NotFound(f"No handler for jobs of kind {run.kind}.")
         with _renewing(run):
             apply = function(run)
-        booth.write(lambda: _finish(run, apply), lane=booth.lane(run.space))
+        booth.write(lambda: _finish(run, apply), lane=lanes.of(run.space))
     except LeaseLost:
         log.warning("job %s was taken over by another worker", run.uuid)
     except Exception as error:
@@ -208,7 +208,7 @@ def _failed(run: Run, error: Exception) -> None:
         if changed:
             _write_lines(run)
 
-    booth.write(again, lane=booth.lane(run.space))
+    booth.write(again, lane=lanes.of(run.space))
 
 
 def _park(job: int, owner: str, text: str, run: Run | None = None) -> None:
