@@ -47,7 +47,15 @@ def run(bench: Bench) -> list[dict[str, Any]]:
     return [{"bench": bench.module, "on": bench.on, **row} for row in rows]
 
 
-def main(wanted: list[str]) -> None:
+def missed(row: dict[str, Any]) -> bool:
+    """Whether a row with a goal, `≥ 2` or `≤ 3`, falls short of it."""
+    relation, _, bound = row.get("goal", "").partition(" ")
+    if relation == "≥":
+        return float(row["ratio"]) < float(bound)
+    return relation == "≤" and float(row["ratio"]) > float(bound)
+
+
+def main(wanted: list[str]) -> int:
     console = Console()
     began, load = time.time(), os.getloadavg()
     rows = [row for bench in BENCHES if not wanted or bench.module in wanted for row in run(bench)]
@@ -55,7 +63,8 @@ def main(wanted: list[str]) -> None:
     for column in ("benchmark", "on", "ratio", "goal", "measured"):
         table.add_column(column, overflow="fold", justify="right" if column == "ratio" else "left")
     for row in rows:
-        table.add_row(row["what"], row["on"], f"{row['ratio']:.2f}", row.get("goal", ""), row["measured"])
+        style = "red" if missed(row) else ""
+        table.add_row(row["what"], row["on"], f"{row['ratio']:.2f}", row.get("goal", ""), row["measured"], style=style)
     console.print(table)
     console.print(f"[dim]load average {load[0]:.1f} before, {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores[/]")
     report = ROOT / "reports" / f"benchmarks-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(began))}.json"
@@ -66,7 +75,11 @@ def main(wanted: list[str]) -> None:
         )
     )
     console.print(f"[dim]{report.relative_to(ROOT)}[/]")
+    short = [row["what"] for row in rows if missed(row)]
+    if short:
+        console.print(f"[red]Goal missed: {'; '.join(short)}[/]")
+    return bool(short)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -37,6 +37,7 @@ KEEP_DONE = timedelta(days=7)
 Apply = Callable[[], None]
 Handler = Callable[["Run"], Apply | None]
 _handlers: dict[str, Handler] = {}
+_closing = threading.Event()
 # Who holds a lease: this process, once.
 _ME = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
@@ -152,12 +153,17 @@ def run_one() -> bool:
 
 
 def drain(*, seconds: float = 30.0) -> int:
-    """Run jobs until none is ready or the time is up; the number run."""
+    """Run jobs until none is ready, the time is up or the process is to end; the number run."""
     until = time.monotonic() + seconds
     count = 0
-    while time.monotonic() < until and run_one():
+    while time.monotonic() < until and not _closing.is_set() and run_one():
         count += 1
     return count
+
+
+def begin_no_more() -> None:
+    """This process is about to end: finish the job in hand and leave the rest to the next worker."""
+    _closing.set()
 
 
 def next_due() -> datetime | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 
@@ -60,6 +60,14 @@ def configure() -> None:
 @setup_logging.connect
 def _keep_our_logging(**_: object) -> None:
     """Being connected is the point: Celery then leaves Django's logging alone."""
+
+
+@worker_shutting_down.connect
+def _finish_the_job_in_hand(**_: object) -> None:
+    """Celery waits for its running task, and ours would go on for as long as there are jobs."""
+    from fluxcore import jobs
+
+    jobs.begin_no_more()
 
 
 def ring() -> None:

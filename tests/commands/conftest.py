@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from tests.concurrency.databases import new_database
+from tests.instances import Instance
+
 
 class Said:
     """What a command printed, and how it ended."""
@@ -32,3 +35,15 @@ def run(db: None) -> Callable[..., Said]:
         return Said(out.getvalue(), 0)
 
     return call
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def on_each_database(request: pytest.FixtureRequest, instance: Callable[..., Instance]) -> Callable[..., Instance]:
+    """Make instances as `instance` does, once on SQLite and once each on a PostgreSQL database of its own."""
+
+    def make(name: str = "test") -> Instance:
+        if request.param == "sqlite":
+            return instance(name)
+        return instance(name, DATABASE_URL=new_database(request.getfixturevalue("postgres_url")))
+
+    return make

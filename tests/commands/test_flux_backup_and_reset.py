@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 
-def test_a_backup_brings_everything_back(instance, tmp_path):
-    one = instance()
+def test_a_backup_brings_everything_back(on_each_database, tmp_path):
+    one = on_each_database()
     one.command("flux_init", "--no-input", "--token-file", str(tmp_path / "token"))
     before = one.command("flux_audit", "export").stdout
     file = str(tmp_path / "saved.zip")
@@ -23,6 +23,23 @@ def test_a_backup_brings_everything_back(instance, tmp_path):
     assert one.command("flux_audit", "verify").returncode == 0
 
 
+def test_a_backup_moves_an_instance_to_an_empty_database(on_each_database, tmp_path):
+    """As after the loss of a machine: a new home, a new database, the same memory and the same tokens."""
+    old, new = on_each_database("old"), on_each_database("new")
+    old.command("flux_init", "--no-input")
+    old.start()
+    stored = old.call("POST", "/store", {"content": "kept"}).json()
+    old.command("flux_backup", "create", str(tmp_path / "saved.zip"))
+    old.stop()
+    restored = new.command("flux_backup", "restore", str(tmp_path / "saved.zip"), "--confirm", "new", "--json")
+    assert json.loads(restored.stdout)["set_aside"] is None
+    new.token = old.token
+    new.start()
+    assert new.call("GET", f"/grains/{stored['grain_id']}").json()["content"] == "kept"
+    assert new.call("POST", "/store", {"content": "goes on"}).status == 200
+    assert json.loads(new.command("flux_audit", "verify", "--json").stdout)["sound"] is True
+
+
 def test_a_reset_needs_the_name_repeated(instance):
     one = instance()
     one.command("flux_init", "--no-input")
@@ -32,8 +49,8 @@ def test_a_reset_needs_the_name_repeated(instance):
     assert refused.returncode == 65
 
 
-def test_a_reset_leaves_a_backup_and_a_first_link(instance):
-    one = instance()
+def test_a_reset_leaves_a_backup_and_a_first_link(on_each_database):
+    one = on_each_database()
     one.command("flux_init", "--no-input")
     done = json.loads(one.command("flux_reset", "--confirm", "test", "--json").stdout)
     assert json.loads(one.command("flux_backup", "verify", done["backup"], "--json").stdout)["sound"] is True

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import pty
+import select
 import stat
+import subprocess
+import sys
 import time
 
 from django_otp.oath import TOTP
+
+from tests.instances import ROOT
 
 
 def _mode(path):
@@ -77,6 +84,75 @@ def test_a_broken_configuration_is_named_with_its_line(instance):
     refused = one.command("flux_status", check=False)
     assert refused.returncode == 78
     assert "line 2: unknown key 'REST_PROT'. Did you mean REST_PORT?" in refused.stderr
+
+
+class Terminal:
+    """A command with a terminal before it: what it shows can be waited for, answers can be typed."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self.hand, other = pty.openpty()
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=other, stdout=other, stderr=other, start_new_session=True
+        )
+        os.close(other)
+        self.shown = ""
+        self._read_to = 0
+
+    def wait_for(self, text: str) -> str:
+        """What was shown since the last wait, up to this text."""
+        until = time.monotonic() + 30
+        while (found := self.shown.find(text, self._read_to)) < 0:
+            assert select.select([self.hand], [], [], max(0, until - time.monotonic()))[0], f"no {text!r}: {self.shown}"
+            try:
+                self.shown += os.read(self.hand, 65536).decode(errors="replace")
+            except OSError:  # the other side is closed
+                raise AssertionError(f"it ended without {text!r}: {self.shown}") from None
+        before, self._read_to = self.shown[self._read_to : found], found + len(text)
+        return before
+
+    def type(self, text: str) -> None:
+        os.write(self.hand, text.encode() + b"\n")
+
+
+def test_at_a_terminal_it_asks_shows_a_picture_and_checks_the_first_code(instance):
+    one = instance()
+    terminal = Terminal([sys.executable, str(ROOT / "manage.py"), "flux_init"], one.environment)
+    try:
+        terminal.wait_for("Operating mode, caller_extracts or flux_extracts [caller_extracts]: ")
+        terminal.type("")
+        terminal.wait_for("user name")
+        terminal.type("ada")
+        terminal.wait_for("Password (at least 12 characters): ")
+        terminal.type("short")  # refused at once, asked again
+        terminal.wait_for("Password (at least 12 characters): ")
+        terminal.type("quiet river stone lamp")
+        terminal.wait_for("Once more: ")
+        terminal.type("quiet river stone lamb")
+        terminal.wait_for("The two differ.")
+        terminal.wait_for("Password (at least 12 characters): ")
+        terminal.type("quiet river stone lamp")
+        terminal.wait_for("Once more: ")
+        terminal.type("quiet river stone lamp")
+        terminal.wait_for("second factor now? [Y/n]: ")
+        terminal.type("")
+        picture = terminal.wait_for("or type the key: ")
+        assert sum(picture.count(block) for block in "█▀▄") > 200
+        key = base64.b32decode(terminal.wait_for("\r\n"))
+        terminal.wait_for("First code: ")
+        right = _code(key)
+        terminal.type("000000" if right != "000000" else "111111")
+        terminal.wait_for("does not match")
+        terminal.wait_for("First code: ")
+        terminal.type(right)
+        terminal.wait_for("the instance test in")
+        assert terminal.process.wait(timeout=10) == 0
+    finally:
+        terminal.process.kill()
+        os.close(terminal.hand)
+    assert "quiet river" not in terminal.shown  # passwords are not echoed
+    assert "OPERATING_MODE: caller_extracts" in (one.folder / "config.yaml").read_text()
+    status = json.loads(one.command("flux_status", "--json").stdout)
+    assert not any("no administrator" in warning for warning in status["warnings"])
 
 
 def _code(key: bytes) -> str:

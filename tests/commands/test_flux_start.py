@@ -8,15 +8,18 @@ import json
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.concurrency.databases import connect
 from tests.instances import ROOT, Instance
+from tests.servers import missing
 
 
 def _gone(pids: list[int], seconds: float) -> list[int]:
@@ -69,7 +72,7 @@ def test_a_door_answers_404_to_the_paths_of_another(running):
 def test_every_door_listens_on_loopback_only(running):
     address = _lan_address()
     if address is None:
-        pytest.skip("this machine has no address but loopback")
+        pytest.skip(missing("network", "this machine has no address but loopback"))
     for port in running.state["ports"].values():
         with pytest.raises(OSError):
             socket.create_connection((address, port), timeout=2)
@@ -128,13 +131,82 @@ def test_ctrl_c_ends_everything_within_five_seconds(instance):
     assert _gone(pids, 0.5) == []
 
 
-@pytest.mark.parametrize("who", ["worker", "rest"])
+@pytest.mark.parametrize("how", ["flux_stop", "Ctrl-C"])
+def test_a_request_that_waits_for_the_disk_is_answered_before_the_end(instance, how):
+    one = instance().start()
+    answers = []
+    with closing(connect(one)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        waiting = threading.Thread(target=lambda: answers.append(one.call("POST", "/store", {"content": "in time"})))
+        waiting.start()
+        time.sleep(0.5)  # it is in the booth now, behind the lock
+        began = time.monotonic()
+        if how == "Ctrl-C":
+            one.process.send_signal(signal.SIGINT)
+        else:
+            stopping = subprocess.Popen(
+                [sys.executable, str(ROOT / "manage.py"), "flux_stop"], env=one.environment, stdout=subprocess.DEVNULL
+            )
+            while "stopping" not in one.output.read_text().lower():
+                assert time.monotonic() < began + 20
+                time.sleep(0.02)
+            began = time.monotonic()
+        time.sleep(1)
+        assert answers == []
+        holder.execute("ROLLBACK")
+    assert one.process.wait(timeout=10) == 0
+    assert time.monotonic() - began < 5
+    waiting.join()
+    assert answers[0].status == 200
+    with closing(connect(one)) as database:
+        assert database.execute("SELECT text FROM grains_grain").fetchall() == [("in time",)]
+    if how == "flux_stop":
+        assert stopping.wait(timeout=10) == 0
+
+
+def test_ctrl_c_under_load_keeps_its_five_seconds_and_every_acknowledged_write(instance):
+    one = instance().start("--processes", "2")
+    acknowledged: list[str] = []
+    ended = threading.Event()
+
+    def write(writer: int) -> None:
+        line = one.connection(timeout=20)
+        for turn in range(10_000):
+            if ended.is_set():
+                return
+            try:
+                answer = one.call("POST", "/store", {"content": f"writer {writer} turn {turn}"}, line=line)
+            except (OSError, http.client.HTTPException):
+                line.close()
+                continue
+            if answer.status == 200:
+                acknowledged.append(answer.json()["grain_id"])
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(12)]
+    for writer in writers:
+        writer.start()
+    while len(acknowledged) < 100:
+        time.sleep(0.02)
+    began = time.monotonic()
+    try:
+        assert one.stop() == 0
+        assert time.monotonic() - began < 5
+    finally:
+        ended.set()
+        for writer in writers:
+            writer.join()
+    with closing(connect(one)) as database:
+        kept = {str(grain).replace("-", "") for (grain,) in database.execute("SELECT uuid FROM grains_grain")}
+    assert {grain.replace("-", "") for grain in acknowledged} <= kept
+
+
+@pytest.mark.parametrize("who", ["worker", "rest", "people"])
 def test_a_dying_child_ends_the_rest_with_a_status(instance, who):
     one = instance().start()
     pids = one.pids()
     # Of the REST door the process that serves, a child of the one the supervisor knows.
     victim = one.state["pids"][who]
-    os.kill(victim if who == "worker" else _child(victim), signal.SIGKILL)
+    os.kill(_child(victim) if who == "rest" else victim, signal.SIGKILL)
     assert one.process.wait(timeout=15) != 0
     assert _gone(pids, 1) == []
     assert f"{who} process died" in one.output.read_text()
@@ -221,9 +293,8 @@ def test_for_scripts_it_prints_one_json_line(instance):
         assert process.wait(timeout=10) == 0
 
 
-@pytest.mark.sqlite_only
-def test_an_older_database_is_backed_up_and_upgraded(instance):
-    one = instance()
+def test_an_older_database_is_backed_up_and_upgraded(on_each_database):
+    one = on_each_database()
     one.command("flux_init", "--no-input")
     one.command("migrate", "grains", "zero")
     one.start()
@@ -233,11 +304,10 @@ def test_an_older_database_is_backed_up_and_upgraded(instance):
     assert one.call("GET", "/grains").status == 200
 
 
-@pytest.mark.sqlite_only
-def test_a_newer_database_is_refused_by_name(instance):
-    one = instance()
+def test_a_newer_database_is_refused_by_name(on_each_database):
+    one = on_each_database()
     one.command("flux_init", "--no-input")
-    with sqlite3.connect(one.folder / "flux.db") as database:
+    with closing(connect(one)) as database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('grains', '9999_far_future', '2030-01-01')"
         )
@@ -248,7 +318,7 @@ def test_a_newer_database_is_refused_by_name(instance):
 def test_broadcast_opens_the_peoples_door_alone(instance):
     address = _lan_address()
     if address is None:
-        pytest.skip("this machine has no address but loopback")
+        pytest.skip(missing("network", "this machine has no address but loopback"))
     one = instance().start("--broadcast")
     ports = one.state["ports"]
     line = http.client.HTTPConnection(address, ports["people"], timeout=5)

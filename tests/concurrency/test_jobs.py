@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fluxsite.supervisor import STOP_SECONDS
 from tests.concurrency.databases import new_database
 from tests.concurrency.workshop import Workshop
 
@@ -49,3 +50,21 @@ def test_sixty_jobs_and_a_killed_worker_leave_sixty_effects(workshop: Any, datab
     print(f"\njobs on {database}: {len(shop.effects())} effects, {dict(shop.states())}")
     assert shop.effects() == {str(number): 1 for number in range(60)}
     assert shop.states() == {("test.effect", "done", 0): 60, ("test.broken", "parked", 5): 2}
+
+
+def test_a_worker_told_to_end_finishes_its_job_and_begins_no_other(workshop: Any) -> None:
+    shop = workshop(database="sqlite")
+    shop.add(effect=600)
+    worker = shop.hire()
+    until = time.monotonic() + 60
+    while len(shop.effects()) < 10:
+        assert time.monotonic() < until, "the worker does not work"
+        time.sleep(0.02)
+    worker.terminate()
+    assert worker.wait(timeout=STOP_SECONDS) == 0
+    shop.workers.remove(worker)
+    states = shop.states()
+    assert states[("test.effect", "running", 0)] == 0  # none waits for a dead worker's lease
+    assert states[("test.effect", "queued", 0)] > 0
+    assert states[("test.effect", "done", 0)] == sum(shop.effects().values())
+    assert max(shop.effects().values()) == 1

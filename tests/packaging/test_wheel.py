@@ -14,12 +14,16 @@ import pytest
 from fluxcore.version import VERSION
 from tests.packaging.test_requirements import pins
 from tests.packaging.tree import PACKAGES, ROOT, files
+from tests.servers import missing
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     """Built from a copy, so that no build folder appears in the tree."""
-    pytest.importorskip("setuptools", "77")
+    try:
+        pytest.importorskip("setuptools", "77")
+    except pytest.skip.Exception as error:
+        pytest.skip(missing("setuptools", str(error)))
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for path in files():
         copy = source / path.relative_to(ROOT)

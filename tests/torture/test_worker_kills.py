@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.concurrency.databases import new_database
 from tests.concurrency.workshop import Workshop
 
 pytestmark = pytest.mark.torture
@@ -17,10 +18,13 @@ pytestmark = pytest.mark.torture
 JOBS, KILLS = 200, 20
 
 
-@pytest.fixture
-def workshop(tmp_path: Path) -> Iterator[Workshop]:
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workshop]:
     """Lease, back-off and sweep as in production."""
-    shop = Workshop(tmp_path)
+    environment = {}
+    if request.param == "postgres":
+        environment["DATABASE_URL"] = new_database(request.getfixturevalue("postgres_url"))
+    shop = Workshop(tmp_path, **environment)
     yield shop
     shop.close()
 
@@ -43,8 +47,9 @@ def test_twenty_kills_under_two_hundred_jobs_leave_each_effect_once(workshop: Wo
     workshop.hire()
     took = workshop.wait_until_finished(seconds=60)
     effects = workshop.effects()
+    on = "PostgreSQL" if "DATABASE_URL" in workshop.instance.environment else "SQLite"
     print(
-        f"\nTORTURE SIGKILL of the worker: kills {KILLS}, jobs {JOBS}, effects {sum(effects.values())}, "
+        f"\nTORTURE SIGKILL of the worker on {on}: kills {KILLS}, jobs {JOBS}, effects {sum(effects.values())}, "
         f"twice {sum(count > 1 for count in effects.values())}, jobs found running after a kill {midway}, "
         f"drained {took:.1f} s after the last kill, seed {seed}"
     )

@@ -77,13 +77,19 @@ class Command(FluxCommand):
             if not supervisor.stopping.is_set():
                 self._open(supervisor, options)
             dead = supervisor.watch()
+            if dead is None:
+                self._say(options, "Stopping: what has begun may finish ...")
         finally:
             supervisor.stop()
             running.forget(settings.HOME)
         if dead is not None:
             raise StorageUnavailable(f"The {dead} process died; everything was stopped. See {settings.HOME.log}.")
+        self._say(options, "Stopped.")
+
+    def _say(self, options: dict[str, Any], text: str) -> None:
         if not self.as_json and not options["quiet"]:
-            self.console.print("Stopped.")
+            self.console.print(text)
+            self.stdout.flush()
 
     def _open(self, supervisor: Supervisor, options: dict[str, Any]) -> None:
         """Tell whoever started the instance. Token and link are made only now that somebody gets to see them."""

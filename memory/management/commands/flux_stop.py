@@ -1,4 +1,8 @@
-"""Stop a running instance: the doors finish what they have begun, the worker its job."""
+"""Stop a running instance: the doors finish what they have begun, the worker its job.
+
+They have `supervisor.STOP_SECONDS` for it. What takes longer is cut off: an unanswered write was not acknowledged,
+and an unfinished job is run again once its lease is over.
+"""
 
 from __future__ import annotations
 

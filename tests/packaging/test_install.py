@@ -1,0 +1,83 @@
+"""scripts/install builds the environment with uv when that works and with pip otherwise."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.tree import ROOT
+
+
+def make_wheel(folder: Path, name: str) -> Path:
+    """The smallest package pip accepts, so that no test of ours needs an index."""
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    about = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{name}.py", "")
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with our script and three packages from the disk."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy2(ROOT / "scripts/install", tmp_path / "scripts")
+    (tmp_path / "constraints.txt").write_text("")
+    for file, package in (("requirements", "needed"), ("requirements-dev", "tools"), ("requirements-models", "model")):
+        (tmp_path / f"{file}.txt").write_text(f"{make_wheel(tmp_path, package)}\n")
+    return tmp_path
+
+
+def install(project: Path, packages: str, uv: str) -> subprocess.CompletedProcess[str]:
+    """Run the script with this as `uv`, and with no index for pip to ask."""
+    (project / "bin").mkdir(exist_ok=True)
+    (project / "bin/uv").write_text(f"#!/bin/sh\n{uv}\n")
+    (project / "bin/uv").chmod(0o755)
+    return subprocess.run(
+        ["scripts/install", "env", packages],
+        cwd=project, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PATH": f"{project / 'bin'}:{os.environ['PATH']}", "PYTHON": sys.executable,
+             "PIP_NO_INDEX": "1"},
+    )  # fmt: skip
+
+
+def has(project: Path, module: str) -> bool:
+    done = subprocess.run([project / "env/bin/python", "-c", f"import {module}"], stderr=subprocess.DEVNULL)
+    return done.returncode == 0
+
+
+def test_pip_takes_over_from_a_uv_that_fails(project):
+    done = install(project, "dev", "echo cannot reach the index >&2; exit 2")
+    assert done.returncode == 0, done.stderr
+    assert "using pip" in done.stdout
+    assert "cannot reach the index" in (project / "env/uv.log").read_text()
+    assert all(has(project, module) for module in ("needed", "tools", "model"))
+
+
+def test_a_running_environment_holds_no_tools(project):
+    assert install(project, "runtime", "exit 2").returncode == 0
+    assert has(project, "needed")
+    assert not has(project, "tools")
+
+
+def test_a_uv_that_works_is_enough(project):
+    done = install(project, "dev", f'echo "$@" >> {project}/asked')
+    assert done.returncode == 0, done.stderr
+    assert "using pip" not in done.stdout
+    asked = (project / "asked").read_text().splitlines()
+    assert "-r requirements.txt -r requirements-dev.txt" in asked[0]
+    assert "--no-deps -r requirements-models.txt" in asked[1]
+
+
+def test_packages_that_nobody_has_end_it_with_a_status(project):
+    (project / "requirements.txt").write_text("no-such-package-anywhere==1\n")
+    assert install(project, "runtime", "exit 2").returncode != 0
