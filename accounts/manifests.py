@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from accounts.capabilities import split
+from accounts.names import check_name
 from fluxcore.errors import Invalid, NotFound
 
 
@@ -76,6 +77,10 @@ def _manifest(top: Mapping, source: str) -> Manifest:
     name = _text(top.get("name") or metadata.get("name"), "name", source)
     if name is None:
         raise Invalid(f"{source}: the manifest has no name.")
+    try:
+        check_name(name, what="an agent")
+    except Invalid as error:
+        raise Invalid(f"{source}: {error.message}", **error.details) from None
     if "spec" not in top:
         raise Invalid(f"{source}: the manifest has no spec.")
     spec = _mapping(top["spec"][1], source)

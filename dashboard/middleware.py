@@ -1,11 +1,14 @@
-"""Headers of the people's door: nothing inline, nothing from elsewhere."""
+"""The frame around every request of a person: request id, and headers that let nothing in from elsewhere."""
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest
+
+from fluxsite.logs import request_id
 
 POLICY = "; ".join([
     "default-src 'self'",
@@ -17,7 +20,7 @@ POLICY = "; ".join([
 ])  # fmt: skip
 
 
-class ContentSecurityPolicy:
+class PeoplesDoor:
     async_capable = True
     sync_capable = True
 
@@ -29,12 +32,21 @@ class ContentSecurityPolicy:
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self.get_response):
             return self._call_async(request)
-        return self._with_policy(self.get_response(request))
+        mark = request_id.set(secrets.token_hex(8))
+        try:
+            return _framed(self.get_response(request))
+        finally:
+            request_id.reset(mark)
 
     async def _call_async(self, request: HttpRequest) -> Any:
-        return self._with_policy(await self.get_response(request))
+        mark = request_id.set(secrets.token_hex(8))
+        try:
+            return _framed(await self.get_response(request))
+        finally:
+            request_id.reset(mark)
 
-    @staticmethod
-    def _with_policy(response: Any) -> Any:
-        response["Content-Security-Policy"] = POLICY
-        return response
+
+def _framed(response: Any) -> Any:
+    response["Content-Security-Policy"] = POLICY
+    response["X-Request-Id"] = request_id.get()
+    return response

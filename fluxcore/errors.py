@@ -138,6 +138,11 @@ class DiskFull(FluxError):
     message = "The disk is full. Nothing was stored; free some space and try again."
 
 
+class NotReady(FluxError):
+    code, status, exit_status = "not_ready", 503, 75
+    message = "This process cannot take writes now: its database is away or not migrated, or too much is waiting."
+
+
 class NotStarted(FluxError):
     code, status, exit_status = "not_started", 503, 70
     message = "The instance did not start."

@@ -39,13 +39,10 @@ def rest(host: str, port: int, processes: int) -> None:
 
 def _granian_logging() -> dict[str, object]:
     """Granian's own lines go where ours go, in our format."""
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "formatters": {"flux": {"()": "fluxsite.logs.LineFormatter"}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "flux"}},
-        "loggers": {"_granian": {"handlers": ["stderr"], "level": "ERROR", "propagate": False}},
-    }
+    os.environ["FLUX_DOOR"] = "rest"
+    from django.conf import settings
+
+    return {**settings.LOGGING, "loggers": {"_granian": {"level": "ERROR", "propagate": True}}}
 
 
 def _drop_header_lookalikes() -> None:

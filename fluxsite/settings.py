@@ -87,8 +87,8 @@ if DOOR == "rest":
 # Agents carry a token, no cookie: sessions, CSRF and messages have no business on their door.
 _REST_MIDDLEWARE = ["memory.api.middleware.RestDoor"]
 _PEOPLE_MIDDLEWARE = [
+    "dashboard.middleware.PeoplesDoor",
     "django.middleware.security.SecurityMiddleware",
-    "dashboard.middleware.ContentSecurityPolicy",
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -135,6 +135,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
+SESSION_ENGINE = "accounts.sessions"
 OTP_ADMIN_HIDE_SENSITIVE_DATA = True
 OTP_TOTP_ISSUER = f"Flux Memory ({HOME.name})"
 

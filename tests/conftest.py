@@ -14,7 +14,7 @@ from django.test import Client
 from tests.instances import Instance
 from tests.servers import Redis, missing, start_postgres
 
-DATABASE_FIXTURES = {"db", "transactional_db", "space", "agent", "token", "api", "principal"}
+DATABASE_FIXTURES = {"db", "transactional_db", "space", "agent", "token", "api", "principal", "door"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

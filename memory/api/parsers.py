@@ -62,6 +62,8 @@ class JSONOnly(BaseContentNegotiation):
 def body(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
     """The request's JSON object with only the fields a call knows; labels are taken off, the rest refused."""
     meta = request.META
+    if meta.get("QUERY_STRING"):
+        query(request, ())
     if "chunked" in meta.get("HTTP_TRANSFER_ENCODING", "").lower():
         raise LengthRequired
     if meta.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":

@@ -23,7 +23,7 @@ def only_versioned_paths(endpoints: list[Any], **kwargs: Any) -> list[Any]:
 
 
 # Refusals only a call with a body can meet.
-_OF_WRITES = {409, 411, 413, 415, 429, 507}
+_OF_WRITES = {409, 411, 413, 415, 507}
 
 
 def add_common_answers(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
@@ -71,6 +71,6 @@ def _refusals() -> dict[int, dict[str, Any]]:
 def _meets(status: int, *, path: str, method: str, operation: dict[str, Any]) -> bool:
     if status in _OF_WRITES:
         return method != "get"
-    if status == 401:
+    if status in (401, 429):  # refusals are limited too, so a read can meet a limit
         return bool(operation.get("security"))
     return status != 404 or "{" in path

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from accounts.principals import Principal
 from fluxcore import config, idempotency, metrics
-from fluxcore.errors import NotFound
+from fluxcore.errors import NotFound, NotReady
 from memory.api import parsers, shapes
 from memory.grains import select, store
 from memory.health import vitals
@@ -147,11 +147,12 @@ class Ready(Call):
     authentication_classes = ()
     permission_classes = ()
 
-    @extend_schema(operation_id="ready", auth=[], responses={200: shapes.Ready, 503: shapes.Ready})
+    @extend_schema(operation_id="ready", auth=[], responses=shapes.Ready)
     def get(self, request: Request) -> HttpResponse:
         """Whether this process can serve writes now; for balancers and supervisors."""
-        ready = vitals.ready()
-        return json_answer({"ready": ready}, 200 if ready else 503)
+        if not vitals.ready():
+            raise NotReady(retry_after=1)
+        return json_answer({"ready": True})
 
 
 class Metrics(Call):

@@ -50,11 +50,19 @@ def test_a_changed_manifest_takes_capabilities_away(run, tmp_path):
     assert run("flux_agent", "apply", str(file), "--json").json()["agents"][0]["capabilities"] == ["grains.read"]
 
 
-def test_a_bad_manifest_is_refused_with_its_line_and_applies_nothing(run, tmp_path):
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ("name: other\nspec:\n  capabilites: [grains.read]\n", "line 9"),
+        ("name: Other!\nspec:\n  capabilities: [grains.read]\n", "Other!"),
+        ("name: other\nspace: nowhere\nspec:\n  capabilities: [grains.read]\n", "nowhere"),
+    ],
+)
+def test_a_bad_manifest_is_refused_by_name_and_applies_nothing(run, tmp_path, second, said):
     file = tmp_path / "two.yaml"
-    file.write_text(MANIFEST + "---\nname: other\nspec:\n  capabilites: [grains.read]\n")
+    file.write_text(MANIFEST + "---\n" + second)
     refused = run("flux_agent", "apply", str(file), "--json")
-    assert "line 9" in refused.json()["error"]["message"]
+    assert said in refused.json()["error"]["message"]
     assert run("flux_agent", "--json").json()["agents"] == []
 
 

@@ -69,6 +69,16 @@ def test_a_door_answers_404_to_the_paths_of_another(running):
     assert running.call("GET", "/grains", door="mcp").json()["code"] == "not_found"
 
 
+@pytest.mark.parametrize("door", ["rest", "people", "mcp"])
+def test_a_door_knows_its_names_and_its_own_pages_only(running, door):
+    port = running.state["ports"][door]
+    assert running.call("GET", "/health", door=door, headers={"Host": "evil.example"}).status == 400
+    assert running.call("GET", "/health", door=door, headers={"Host": f"localhost:{port}"}).status == 200
+    if door != "people":  # a page may be read from anywhere, agents' doors are not for pages at all
+        foreign = {"Origin": "http://evil.example"}
+        assert running.call("GET", "/health", door=door, headers=foreign).json()["code"] == "bad_origin"
+
+
 def test_every_door_listens_on_loopback_only(running):
     address = _lan_address()
     if address is None:
@@ -202,7 +212,7 @@ def test_ctrl_c_under_load_keeps_its_five_seconds_and_every_acknowledged_write(i
 
 @pytest.mark.parametrize("who", ["worker", "rest", "people"])
 def test_a_dying_child_ends_the_rest_with_a_status(instance, who):
-    one = instance().start()
+    one = instance(FLUX_LOG_JSON="on").start()
     pids = one.pids()
     # Of the REST door the process that serves, a child of the one the supervisor knows.
     victim = one.state["pids"][who]
@@ -210,6 +220,9 @@ def test_a_dying_child_ends_the_rest_with_a_status(instance, who):
     assert one.process.wait(timeout=15) != 0
     assert _gone(pids, 1) == []
     assert f"{who} process died" in one.output.read_text()
+    logged = [json.loads(line) for line in (one.folder / "flux.log").read_text().splitlines()]
+    if who == "rest":
+        assert "_granian" in {line["logger"] for line in logged}  # the server's own word is where we say: in flux.log
 
 
 def _child(pid: int) -> int:

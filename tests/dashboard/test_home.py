@@ -103,3 +103,25 @@ def test_the_browsers_own_question_for_an_icon_is_answered(people_client):
 @pytest.mark.parametrize("name", ["400.html", "403.html", "403_csrf.html", "404.html", "500.html"])
 def test_error_pages_need_no_context(name):
     assert "<h1>" in render_to_string(name)
+
+
+@pytest.mark.parametrize("path", ["/", "/welcome", "/admin/", "/admin/login/", "/enrol/nonsense"])
+@pytest.mark.parametrize("session", ['"abcdefgh\\000x"', "x" * 5000, "\u00e9" * 32, "' OR 1=1 --", "../../etc/passwd"])
+def test_a_hostile_session_is_no_session(people_client, settings, path, session):
+    name = settings.SESSION_COOKIE_NAME
+    answer = people_client.get(path, headers={"Cookie": f"{name}={session}"})
+    assert answer.status_code == people_client.get(path).status_code
+    assert answer.status_code < 500
+
+
+def test_every_answer_has_a_request_id_of_its_own(people_client):
+    first, second = people_client.get("/")["X-Request-Id"], people_client.get("/")["X-Request-Id"]
+    assert first != second
+    assert re.fullmatch(r"[0-9a-f]{16}", first)
+
+
+def test_the_admin_offers_nothing_that_writes_past_the_audit_chain():
+    from django.contrib import admin
+
+    foreign = {model._meta.label for model in admin.site._registry if model.__module__.startswith("django")}
+    assert foreign == set()

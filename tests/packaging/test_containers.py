@@ -96,6 +96,14 @@ def test_a_service_sets_only_variables_that_exist(name):
 
 
 @pytest.mark.parametrize("name", OURS)
+def test_a_service_works_on_the_shared_database_and_broker(name):
+    """Without them each would quietly use files of its own."""
+    environment = SERVICES[name]["environment"]
+    assert environment["DATABASE_URL_FILE"] == "/run/secrets/database_url"
+    assert environment["REDIS_URL_FILE"] == "/run/secrets/redis_url"
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_a_service_has_the_privileges_of_nobody(name):
     service = SERVICES[name]
     assert "user" not in service  # the image's own
@@ -172,6 +180,8 @@ def test_the_secrets_are_made_at_random_and_kept(tmp_path):
     assert first["postgres_password"] in first["database_url"]
     assert f"requirepass {first['redis_url'].split(':')[2].split('@')[0]}\n" in first["redis_conf"]
     assert (tmp_path / "one").stat().st_mode & 0o777 == 0o700
+    for path in (tmp_path / "one").iterdir():  # a container's user has another number than the one who made them
+        assert path.stat().st_mode & 0o777 == 0o644
     assert make_secrets(tmp_path / "one").returncode == 1
     assert {path.name: path.read_text() for path in (tmp_path / "one").iterdir()} == first
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from fluxcore import config
+from tests.concurrency.databases import new_database
 from tests.instances import Instance
 
 
@@ -75,7 +77,10 @@ class Door(Instance):
 @pytest.fixture(scope="session")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     """One instance for all tests of the wire. Their limit is out of the way, their agents are their own."""
-    one = Door(tmp_path_factory.mktemp("door"), "wire")
+    environment = {}
+    if "FLUX_TESTS_POSTGRES" in os.environ:  # the pass on PostgreSQL speaks to a door on PostgreSQL
+        environment["DATABASE_URL"] = new_database(os.environ["FLUX_TESTS_POSTGRES"])
+    one = Door(tmp_path_factory.mktemp("door"), "wire", **environment)
     try:
         one.start()
         file = one.folder / "config.yaml"

@@ -154,6 +154,11 @@ def test_it_refuses_unknown_and_repeated_parameters(api, query):
     refused(api.get(f"/grains?{query}"), 422, "invalid")
 
 
+@pytest.mark.parametrize("path", ["/store", "/store/batch"])
+def test_a_write_takes_no_parameters(api, path):
+    refused(api.post(f"{path}?colour=red", {"content": "x"}), 422, "invalid")
+
+
 def test_one_grain_takes_no_parameters(api):
     grain = api.post("/store", {"content": "x"}).json()["grain_id"]
     refused(api.get(f"/grains/{grain}?fields=id"), 422, "invalid")

@@ -8,6 +8,7 @@ import pytest
 
 from fluxcore import booth, metrics
 from fluxcore.version import VERSION
+from memory.health import vitals
 from tests.rest.routes import refused
 
 
@@ -40,7 +41,27 @@ def test_it_is_ready_when_migrated(db, as_agent):
 def test_it_is_not_ready_when_the_booth_is_full(db, as_agent, monkeypatch):
     monkeypatch.setattr(booth, "depth", lambda: 1000)
     answer = as_agent(None).get("/readyz")
-    assert (answer.status_code, answer.json()) == (503, {"ready": False})
+    refused(answer, 503, "not_ready")
+    assert answer["Retry-After"] == "1"
+
+
+def test_it_is_not_ready_before_the_migrations_or_without_the_database(db, as_agent, monkeypatch):
+    from django.db import OperationalError, connection
+    from django.db.migrations.recorder import MigrationRecorder
+
+    monkeypatch.setattr(vitals, "_migrated", False)
+    last = MigrationRecorder.Migration.objects.filter(app="grains").latest("pk")
+    last.delete()
+    refused(as_agent(None).get("/readyz"), 503, "not_ready")
+    last.save(force_insert=True)
+    assert as_agent(None).get("/readyz").status_code == 200
+
+    def gone(*_):
+        raise OperationalError("the connection is closed")
+
+    with monkeypatch.context() as away:
+        away.setattr(connection, "cursor", gone)
+        refused(as_agent(None).get("/readyz"), 503, "not_ready")
 
 
 @pytest.mark.parametrize("capabilities", [(), ("grains.read", "grains.write", "health.read")])

@@ -14,16 +14,20 @@ import pytest
 
 from tests.concurrency.conftest import write_limit
 from tests.instances import Instance
+from tests.servers import missing
 
-pytestmark = [
-    pytest.mark.torture,
-    pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed (apt-get install strace)"),
-]
+pytestmark = pytest.mark.torture
 
 WRITES = 200
 _RECEIVED = re.compile(r"(?:recvfrom|read|recvmsg|readv)\(.*POST /store")
 _SYNCED = re.compile(r"(?:fsync|fdatasync)(?:\(\d+\)| resumed>\)?)\s*.*= 0")
 _ANSWERED = re.compile(r"(?:sendto|sendmsg|write|writev)\(.*HTTP/1\.1 2\d\d")
+
+
+@pytest.fixture(autouse=True)
+def strace() -> None:
+    if shutil.which("strace") is None:
+        pytest.skip(missing("strace", "it is not installed (apt-get install strace)"))
 
 
 def synced_before_answer(trace: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 
 from accounts import agents, manifests
 from accounts.models import Agent
-from accounts.principals import shell
+from accounts.principals import find_space, shell
 from accounts.tokens import find_agent
 from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
@@ -71,14 +71,15 @@ class Command(FluxCommand):
 
     def _apply(self, options: dict[str, Any]) -> None:
         """All manifests of the file are checked before the first is applied."""
-        wanted = manifests.read(Path(options["agent"]))
+        wanted = [(options["space"] or one.space or FIRST_SPACE, one) for one in manifests.read(Path(options["agent"]))]
+        for space in {space for space, _ in wanted}:
+            find_space(space)
         done = [
             agents.apply_agent(
-                shell(), space=options["space"] or one.space or FIRST_SPACE, name=one.name,
-                capabilities=one.capabilities, reason=options["reason"],
+                shell(), space=space, name=one.name, capabilities=one.capabilities, reason=options["reason"]
             )
-            for one in wanted
-        ]  # fmt: skip
+            for space, one in wanted
+        ]
         lines = [
             f"{agent['space']}/{agent['name']}: "
             + ("made" if agent["created"] else "changed" if agent["changed"] else "unchanged")

@@ -1,0 +1,11 @@
+"""What the admin shows of accounts."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+# Their own pages would write past the verbs and so past the audit chain. We have no groups, and second factors
+# are made by enrolment alone.
+admin.site.unregister([Group, TOTPDevice])
