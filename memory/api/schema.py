@@ -54,7 +54,10 @@ def add_common_answers(result: dict[str, Any], generator: Any, request: Any, pub
                 if "pattern" in field:
                     field.pop("minLength", None)  # the framework's guess; the pattern says whether empty is fine
     if "StoreBatchRequest" in schemas:  # `check` also builds the schema in processes that serve no REST
-        schemas["StoreBatchRequest"]["properties"]["items"]["maxItems"] = config.current().MAX_GRAINS_PER_CALL
+        items = schemas["StoreBatchRequest"]["properties"]["items"]
+        items["maxItems"] = config.current().MAX_GRAINS_PER_CALL
+        # A client may rely on it: one bad item never costs the good ones.
+        items["items"] = {"anyOf": [items["items"], {"description": "Anything else is refused as this one item."}]}
     return result
 
 
