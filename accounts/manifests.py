@@ -28,6 +28,8 @@ def read(path: Path) -> list[Manifest]:
         raise NotFound(f"{path} cannot be read: {error}.") from None
     try:
         composed = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    except RecursionError:
+        raise Invalid(f"{path}: nested far too deeply.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise Invalid(f"{path}{f', line {mark.line + 1}' if mark else ''}: not valid YAML.") from None

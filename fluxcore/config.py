@@ -21,9 +21,10 @@ class ConfigError(ValueError):
 
 def _key(
     default: Any, says: str, *, low: float | None = None, high: float | None = None,
-    allowed: tuple[str, ...] | None = None, hot: bool = False,
+    allowed: tuple[str, ...] | None = None, hot: bool = False, unused: bool = False,
 ) -> Any:  # fmt: skip
-    return field(default=default, metadata={"says": says, "low": low, "high": high, "allowed": allowed, "hot": hot})
+    rule = {"says": says, "low": low, "high": high, "allowed": allowed, "hot": hot, "unused": unused}
+    return field(default=default, metadata=rule)
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Config:
     REST_HOST: str = _key("127.0.0.1", "address of the REST door")
     REST_PORT: int = _key(7465, "port of the REST door; 0 picks a free one", low=0, high=65535)
     MCP_HOST: str = _key("127.0.0.1", "address of the MCP door")
+    MCP_SERVER_NAME: str = _key("flux-memory", "name the MCP door gives itself")
     MCP_PORT: int = _key(7464, "port of the MCP door; 0 picks a free one", low=0, high=65535)
     DASHBOARD_HOST: str = _key("127.0.0.1", "address of the people's door")
     DASHBOARD_PORT: int = _key(7462, "port of the people's door; 0 picks a free one", low=0, high=65535)
@@ -112,9 +114,29 @@ class Config:
     QUARANTINE_CORRECTION_COUNT: int = _key(3, "corrections that quarantine at once", low=1, high=1000, hot=True)
     QUARANTINE_PERIOD_DAYS: float = _key(30.0, "days in quarantine before a decision", low=0, high=3650, hot=True)
     CORRECTION_DETECTION_TURNS: int = _key(3, "turns in which a new statement corrects", low=1, high=100, hot=True)
-    DEDUP_SIMILARITY_THRESHOLD: float = _key(0.90, "cosine of near-equal texts", low=0, high=1, hot=True)
+    DEDUP_SIMILARITY_THRESHOLD: float = _key(
+        0.90, "cosine of near-equal texts; above 1 none are", low=0, high=2, hot=True
+    )
+    EPISTEMIC_CHECK_ENABLED: bool = _key(True, "compare the truth of near-equal texts", hot=True)
     EPISTEMIC_CHECK_SIMILARITY: float = _key(0.82, "cosine above which truth is compared", low=0, high=1, hot=True)
+    CONTRADICTION_CONFIDENCE_PENALTY: float = _key(0.5, "confidence kept when contradicted", low=0, high=1, hot=True)
+    SUPERSEDED_CONFIDENCE_PENALTY: float = _key(0.4, "confidence kept when superseded", low=0, high=1, hot=True)
+    CONFIRMATION_CONFIDENCE_BOOST: float = _key(1.15, "confidence factor when confirmed", low=1, high=10, hot=True)
+    AI_INFERRED_CONFIDENCE_HALFLIFE_DAYS: float = _key(
+        30.0, "days in which an unconfirmed inference loses half its bonus", low=0.1, high=3650, hot=True
+    )
+    CONFIDENCE_RETRIEVAL_WEIGHT: float = _key(0.5, "how much confidence counts in recall", low=0, high=1, hot=True)
+    TOMBSTONE_ENABLED: bool = _key(True, "leave a mark where a linked grain was forgotten", hot=True)
     TOMBSTONE_MIN_DEGREE: int = _key(2, "links that make a forgotten grain leave a mark", low=0, high=1000, hot=True)
+    # Consolidation: many related grains become one, in the quiet hours
+    DREAM_ENABLED: bool = _key(True, "consolidate related grains", hot=True)
+    DREAM_INTERVAL_HOURS: float = _key(24.0, "hours between consolidations", low=0.1, high=8760, hot=True)
+    DREAM_MIN_CLUSTER: int = _key(6, "fewest grains worth consolidating", low=2, high=1000, hot=True)
+    DREAM_MAX_CLUSTER: int = _key(25, "most grains consolidated into one", low=2, high=1000, hot=True)
+    DREAM_SIMILARITY: float = _key(0.75, "cosine that makes grains related", low=0, high=1, hot=True)
+    DREAM_CENTROID_MIN: float = _key(0.78, "cosine of the result to their middle", low=0, high=1, hot=True)
+    DREAM_MAX_PER_CYCLE: int = _key(3, "consolidations at a time", low=0, high=1000, hot=True)
+    DREAM_MIN_GRAIN_AGE_HOURS: float = _key(24.0, "younger grains are left alone", low=0, high=1e5, hot=True)
     # Cleaning up
     CLEANUP_INTERVAL_HOURS: float = _key(6.0, "hours between clean-ups", low=0.1, high=8760, hot=True)
     CLEANUP_STALE_HOURS: float = _key(72.0, "hours unused before a weak conduit may go", low=1, high=1e5, hot=True)
@@ -122,9 +144,20 @@ class Config:
     # Retention and health
     TRACE_RETENTION_DAYS: float = _key(30.0, "days a trace is kept", low=1, high=3650, hot=True)
     TRACE_RETENTION_COUNT: int = _key(10_000, "traces kept at least", low=0, high=10_000_000, hot=True)
-    HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots", low=1, high=1440)
+    HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
     PURGE_UNDO_WINDOW_HOURS: float = _key(24.0, "hours a purge can be undone", low=0, high=8760, hot=True)
     EMBEDDING_MODEL_NAME: str = _key("all-MiniLM-L6-v2", "encoder of texts and queries")
+    # Known so that an old file can be read; set to anything else they are warned about
+    ADMIN_REST_HOST: str = _key("127.0.0.1", "without effect: the admin is at the people's door", unused=True)
+    ADMIN_REST_PORT: int = _key(
+        7463, "without effect: the admin is at the people's door", low=0, high=65535, unused=True
+    )
+    ALERTS_ENABLED: bool = _key(False, "without effect: this server connects nowhere by itself", unused=True)
+    ALERT_TELEGRAM_BOT_TOKEN: str = _key("", "without effect: this server connects nowhere by itself", unused=True)
+    ALERT_TELEGRAM_CHAT_ID: str = _key("", "without effect: this server connects nowhere by itself", unused=True)
+    ALERT_MIN_INTERVAL_HOURS: float = _key(
+        6.0, "without effect: this server connects nowhere by itself", low=0, high=1e5, unused=True
+    )
 
 
 FIELDS = {item.name: item for item in fields(Config)}
@@ -135,6 +168,8 @@ def parse(text: str, *, source: str = "config.yaml") -> Config:
     """Read YAML text, refusing anything the instance would silently ignore or misread."""
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except RecursionError:
+        raise ConfigError(f"{source}: nested far too deeply.") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{source}, line {_line(error, text)}: not valid YAML ({_problem(error)}).") from None
     if node is None:
@@ -198,6 +233,20 @@ def _did_you_mean(name: str) -> str:
     return f" Did you mean {close[0]}?" if close else ""
 
 
+def without_effect(config: Config) -> list[str]:
+    """What somebody has set and nothing reads, each with the reason."""
+    return [
+        f"{name} is {item.metadata['says']}"
+        for name, item in FIELDS.items()
+        if item.metadata["unused"] and getattr(config, name) != item.default
+    ]
+
+
+def bound(config: Config) -> dict[str, Any]:
+    """What a running instance keeps from its start, whatever the file says since."""
+    return {name: getattr(config, name) for name, item in FIELDS.items() if not item.metadata["hot"]}
+
+
 def load(path: Path) -> Config:
     """The configuration in that file; the defaults where there is no file yet."""
     try:
@@ -213,6 +262,8 @@ def render(config: Config) -> str:
     """A config.yaml that shows every key with its meaning and, read back, gives this configuration."""
     lines = ["# Flux Memory. `hot` values take effect within a second, the others at the next start."]
     for item in fields(config):
+        if item.metadata["unused"]:
+            continue
         value = getattr(config, item.name)
         mark = " (hot)" if item.metadata["hot"] else ""
         shown = yaml.safe_dump({item.name: value}, default_flow_style=False).strip()

@@ -148,6 +148,11 @@ class NotStarted(FluxError):
     message = "The instance did not start."
 
 
+class BadConfiguration(FluxError):
+    code, status, exit_status = "bad_configuration", 503, 78
+    message = "config.yaml cannot be used."
+
+
 class StopTheInstance(FluxError):
     code, status, exit_status = "running", 409, 75
     message = "The instance is running. Stop it first: flux_stop."

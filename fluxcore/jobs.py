@@ -37,7 +37,9 @@ KEEP_DONE = timedelta(days=7)
 Apply = Callable[[], None]
 Handler = Callable[["Run"], Apply | None]
 _handlers: dict[str, Handler] = {}
-_closing = threading.Event()
+_hands = threading.Condition()  # guards the two below
+_in_hand = 0
+_closing = False
 # Who holds a lease: this process, once.
 _ME = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
@@ -156,14 +158,35 @@ def drain(*, seconds: float = 30.0) -> int:
     """Run jobs until none is ready, the time is up or the process is to end; the number run."""
     until = time.monotonic() + seconds
     count = 0
-    while time.monotonic() < until and not _closing.is_set() and run_one():
+    while time.monotonic() < until:
+        with in_hand() as allowed:
+            if not allowed or not run_one():
+                break
         count += 1
     return count
 
 
-def begin_no_more() -> None:
-    """This process is about to end: finish the job in hand and leave the rest to the next worker."""
-    _closing.set()
+@contextmanager
+def in_hand() -> Iterator[bool]:
+    """Work that the end of the process waits for; False if it is too late to begin any."""
+    global _in_hand
+    with _hands:
+        allowed = not _closing
+        _in_hand += allowed
+    try:
+        yield allowed
+    finally:
+        with _hands:
+            _in_hand -= allowed
+            _hands.notify_all()
+
+
+def finish_and_begin_no_more() -> None:
+    """This process is about to end: wait for what is in hand and leave the rest to the next worker."""
+    global _closing
+    with _hands:
+        _closing = True
+        _hands.wait_for(lambda: _in_hand == 0)
 
 
 def next_due() -> datetime | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 
 from fluxcore import booth, idempotency, jobs, limits
@@ -19,10 +20,23 @@ def every_minute(chore: Callable[[], object]) -> None:
 
 
 def sweep() -> int:
-    for chore in _chores:
-        try:
-            booth.write(chore)
-        except Exception as error:
-            # One chore that fails must not keep the others, nor the jobs, from their minute.
-            log.warning("a minute chore failed: %s", type(error).__name__)
+    global _last
+    _last = time.monotonic()
+    with jobs.in_hand() as allowed:
+        if not allowed:
+            return 0
+        for chore in _chores:
+            try:
+                booth.write(chore)
+            except Exception as error:
+                # One chore that fails must not keep the others, nor the jobs, from their minute.
+                log.warning("a minute chore failed: %s", type(error).__name__)
     return jobs.drain()
+
+
+_last = time.monotonic()
+
+
+def overdue(seconds: float) -> bool:
+    """Whether this process has not swept for so long: the broker that rings the minute may be away."""
+    return time.monotonic() - _last > seconds

@@ -23,6 +23,7 @@ from django.apps import apps
 from django.core.management import call_command
 from django.core.management.color import no_style
 from django.db import connection, transaction
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
@@ -78,8 +79,10 @@ def _small_files(home: Home) -> Iterator[tuple[str, Path]]:
     if home.config.exists():
         yield "config.yaml", home.config
     for key in sorted(home.keys.glob("*")) if home.keys.is_dir() else ():
-        if key.is_file() and not key.name.startswith("."):  # a key that is just being made has a dot
-            yield f"keys/{key.name}", key
+        name = f"keys/{key.name}"
+        # A key that is just being made has a dot in front, an editor's copy something behind.
+        if key.is_file() and not key.name.startswith(".") and _MEMBER.fullmatch(name):
+            yield name, key
 
 
 def _add(bundle: zipfile.ZipFile, name: str, source: Path) -> str:
@@ -132,6 +135,10 @@ def _dump_database(home: Home, bundle: zipfile.ZipFile, digests: dict[str, str])
 
 def _migrations() -> list[str]:
     return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
+
+
+def _known_migrations() -> set[str]:
+    return {f"{app}.{name}" for app, name in MigrationLoader(None, ignore_no_migrations=True).disk_migrations or ()}
 
 
 def _existing(cursor: Any) -> list[str]:
@@ -206,6 +213,12 @@ def _restore(home: Home, path: Path) -> Path | None:
     manifest = verify(path)
     if manifest["database"] != connection.vendor:
         raise Invalid(f"This backup holds a {manifest['database']} database; the instance uses {connection.vendor}.")
+    unknown = sorted(set(manifest["migrations"]) - _known_migrations())
+    if unknown:
+        raise Conflict(
+            f"This backup was made by a newer release ({manifest['version']}): it has {', '.join(unknown)}, which this "
+            "code does not know. Restore it with that release."
+        )
     if connection.vendor != "sqlite" and not _migrations():
         call_command("migrate", verbosity=0, interactive=False)  # an empty database gets this release's tables first
     if connection.vendor != "sqlite" and manifest["migrations"] != _migrations():

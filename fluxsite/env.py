@@ -61,6 +61,16 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
+def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
+    """An address that names its scheme; None if there is none. It may hold a password, so it is never quoted."""
+    value = text(name)
+    if not value:
+        return None
+    if value.partition("://")[0] not in schemes or not value.partition("://")[2]:
+        raise EnvError(f"{name} must begin with {' or '.join(f'{scheme}://' for scheme in schemes)}.")
+    return value
+
+
 def names(name: str) -> list[str]:
     """A comma-separated list."""
     return [part.strip() for part in (text(name) or "").split(",") if part.strip()]

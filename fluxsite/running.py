@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,22 @@ def alone(home: Home) -> Iterator[None]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise StopTheInstance("The instance is being started, reset or restored.") from None
+        yield
+
+
+@contextmanager
+def one_at_a_time(home: Home, *, seconds: float = 60) -> Iterator[None]:
+    """Hold the instance as `alone` does, after whoever holds it now; at once if it runs, and so needs no change."""
+    until = time.monotonic() + seconds
+    with ExitStack() as held:
+        while not is_running(home):
+            try:
+                held.enter_context(alone(home))
+                break
+            except StopTheInstance:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(0.1)
         yield
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 
 from fluxsite import leash
 
@@ -101,13 +102,17 @@ def worker() -> None:
     from django.conf import settings
 
     from fluxcore import bell
+    from fluxcore.config import ConfigError
 
+    if settings.CONFIG_PROBLEM:
+        raise ConfigError(settings.CONFIG_PROBLEM)
     bell.on_ring(celery.ring)
     for folder in ("messages", "control"):
         (settings.HOME.queue / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
     bell.ring()  # whatever was waiting while nobody worked
     # Celery warns root about pickled tasks; ours are two names in JSON.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)
+    threading.Thread(target=celery.sweep_without_the_broker, name="minute", daemon=True).start()
     # Celery's own --beat is a process, which a killed worker would leave behind.
     EmbeddedService(celery.app, thread=True).start()  # type: ignore[union-attr]  # a thread, as asked
     celery.app.worker_main(

@@ -15,10 +15,17 @@ databases.use_safe_sqlite()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = current_home()
-FLUX = flux_config.load(HOME.config)
-
 # Which door this process serves: `rest` (agents), `people` (admin, dashboard, MCP), `shell` (commands, worker).
 DOOR = env.choice("FLUX_DOOR", "shell", ("rest", "people", "shell"))
+
+CONFIG_PROBLEM: str | None = None
+try:
+    FLUX = flux_config.load(HOME.config)
+except flux_config.ConfigError as error:
+    if DOOR != "shell":
+        raise
+    # An operator must be able to look at and stop an instance whose file was broken after its start.
+    FLUX, CONFIG_PROBLEM = flux_config.Config(), str(error)
 
 # Secrets -------------------------------------------------------------------------------------------
 # The key file is made by flux_init or flux_start. Before that a process gets a random key that dies
@@ -170,7 +177,7 @@ MAX_BODY_BYTES = env.number("FLUX_MAX_BODY_BYTES", 8 * 1024 * 1024, low=1024, hi
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 
 # Work and live feed --------------------------------------------------------------------------------
-REDIS_URL = env.text("REDIS_URL") or None
+REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", "unix"))
 CHANNEL_LAYERS = {
     "default": (
         {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}

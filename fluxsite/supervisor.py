@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Reserved:
 
 
 def reserve(door: Door) -> Reserved:
+    door = replace(door, host=_address(door))
     family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
     # First without SO_REUSEPORT: with it, a port another server shares would look free.
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -72,6 +73,17 @@ def reserve(door: Door) -> Reserved:
         hold.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     hold.bind((door.host, door.port))
     return Reserved(door, hold)
+
+
+def _address(door: Door) -> str:
+    """The servers want numbers: `localhost` becomes 127.0.0.1."""
+    try:
+        found = socket.getaddrinfo(door.host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        key = door.key.replace("_PORT", "_HOST")
+        raise Conflict(f"{door.what}: {door.host!r} is no address of this machine. Set {key} in config.yaml.") from None
+    # IPv4 first: that is where clients look for a name without brackets.
+    return str(min(found, key=lambda one: one[0] != socket.AF_INET)[4][0])
 
 
 @dataclass
@@ -109,6 +121,7 @@ class Supervisor:
                 env=environment,
                 cwd=root,
                 stdin=subprocess.DEVNULL,
+                stdout=2,  # ours is for the one line that scripts read; Celery prints to it when it ends
                 # A group of its own: Ctrl-C reaches the supervisor alone, which then ends them in order.
                 start_new_session=True,
             )
@@ -166,7 +179,9 @@ class Supervisor:
                 child.wait(timeout=max(0.05, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 pass
-        for child in self.children.values():
+        for name, child in self.children.items():
+            if child.poll() is None:
+                log.warning("the %s process did not end within %.1f s and is killed", name, STOP_SECONDS)
             _kill_group(child)
         for reserved in (self.rest, self.people, self.mcp):
             reserved.hold.close()

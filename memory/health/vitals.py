@@ -64,6 +64,7 @@ def warnings() -> list[str]:
         found.append(f"config.yaml is not in force: {live.problem}")
     if live.waiting_for_restart:
         found.append(f"restart to apply {', '.join(live.waiting_for_restart)}")
+    found += config.without_effect(config.current())
     parked = jobs.counts()["parked"]
     if parked:
         found.append(f"{parked} parked job(s): flux_jobs list --state parked")

@@ -6,17 +6,20 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any, ClassVar, cast
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from fluxcore.errors import FluxError, Invalid
+from fluxcore.errors import BadConfiguration, FluxError, Invalid, NotReady
 from fluxcore.faults import translate
+from fluxcore.models import Job
 from fluxsite import home
 
 EX_CONFIG = 78
@@ -27,6 +30,8 @@ class FluxCommand(BaseCommand):
 
     # Set where the command reads or writes memory, so that an instance nobody made is named and not invented.
     needs_instance: ClassVar[bool] = True
+    # Cleared where the command makes the tables or works without them.
+    needs_tables: ClassVar[bool] = True
     requires_system_checks: list[str] = []
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
@@ -52,11 +57,18 @@ class FluxCommand(BaseCommand):
             if self.needs_instance and not home.current_home().initialised:
                 here = home.current_home()
                 raise Invalid(f"There is no instance {here.name!r} in {here.path.parent}. Make it: flux_init.")
+            if self.needs_tables and Job._meta.db_table not in connection.introspection.table_names():
+                raise NotReady("The database has no tables yet. Make them: flux_init.")
             self.run(options)
         except (FluxError, DatabaseError) as error:
             self._refuse(translate(error))
         except BrokenPipeError:
             sys.exit(0)
+
+    def refuse_bad_configuration(self) -> None:
+        """For commands that put config.yaml into force; the others must work while it is being mended."""
+        if settings.CONFIG_PROBLEM:
+            raise BadConfiguration(settings.CONFIG_PROBLEM)
 
     def _refuse(self, error: BaseException) -> None:
         if not isinstance(error, FluxError):
@@ -66,6 +78,10 @@ class FluxCommand(BaseCommand):
         else:
             self.notes.print(Text.assemble((error.code, "bold red"), f": {error.message}"))
         sys.exit(error.exit_status)
+
+    def say_upgrade(self, backup: Path | str | None) -> None:
+        if backup is not None:
+            self.notes.print(f"Upgraded the database. Backup: {backup}")
 
     def answer(self, value: Any, *, says: str = "") -> None:
         """The result: JSON for scripts, a sentence for people."""

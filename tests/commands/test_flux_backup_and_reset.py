@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+
+from tests.concurrency.databases import connect
 
 
 def test_a_backup_brings_everything_back(on_each_database, tmp_path):
@@ -63,6 +66,31 @@ def test_a_reset_empties_a_database_outside_the_home_too(instance, tmp_path):
     one.command("flux_init", "--no-input", "--token-file", str(tmp_path / "token"))
     one.command("flux_reset", "--confirm", "test")
     assert json.loads(one.command("flux_agent", "--json").stdout)["agents"] == []
+
+
+def test_a_backup_of_a_newer_release_changes_nothing(on_each_database, tmp_path):
+    one = on_each_database()
+    one.command("flux_init", "--no-input")
+    with closing(connect(one)) as database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('grains', '9999_far_future', '2030-01-01')"
+        )
+        one.command("flux_backup", "create", str(tmp_path / "newer.zip"))
+        database.execute("DELETE FROM django_migrations WHERE name = '9999_far_future'")
+    refused = one.command(
+        "flux_backup", "restore", str(tmp_path / "newer.zip"), "--confirm", "test", "--json", check=False
+    )
+    assert "grains.9999_far_future" in json.loads(refused.stdout)["error"]["message"]
+    assert [path.name for path in one.home.iterdir() if not path.name.startswith(".")] == ["test"]
+    assert one.command("flux_audit", "verify").returncode == 0
+
+
+def test_what_an_editor_left_beside_a_key_does_not_spoil_a_backup(instance, tmp_path):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    (one.folder / "keys/secret_key~").write_text("old")
+    one.command("flux_backup", "create", str(tmp_path / "b.zip"))
+    assert json.loads(one.command("flux_backup", "verify", str(tmp_path / "b.zip"), "--json").stdout)["sound"] is True
 
 
 def test_a_damaged_backup_changes_nothing(instance, tmp_path):

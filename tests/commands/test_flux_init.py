@@ -52,6 +52,7 @@ def test_every_question_has_a_flag(instance, tmp_path):
     )  # fmt: skip
     assert made["mode"] == "flux_extracts"
     assert made["administrator"] == {"username": "ada", "second_factor": True}
+    assert json.loads(one.command("flux_init", "--no-input", "--json").stdout)["mode"] == "flux_extracts"
     assert token_file.read_text().startswith("flux_")
     assert _mode(token_file) == 0o600
 
@@ -70,6 +71,37 @@ def test_a_wrong_first_code_makes_no_administrator(instance, tmp_path):
     assert any("no administrator" in warning for warning in status["warnings"])
 
 
+def test_a_token_file_without_a_folder_is_refused_before_anything_is_made(instance, tmp_path):
+    one = instance()
+    (tmp_path / "password").write_text("quiet river stone lamp")
+    given = ("--admin", "ada", "--password-file", str(tmp_path / "password"), "--no-totp")
+    refused = one.command(
+        "flux_init", "--no-input", "--json", *given, "--token-file", str(tmp_path / "none/token"), check=False
+    )
+    assert json.loads(refused.stdout)["error"]["details"]["field"] == "token_file"
+    assert not one.folder.exists()
+
+
+def test_four_at_once_make_one_instance(instance):
+    one = instance()
+    command = [sys.executable, str(ROOT / "manage.py"), "flux_init", "--no-input", "--json"]
+    running = [
+        subprocess.Popen(command, env=one.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    said = [process.communicate(timeout=60) for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0, 0], said
+    assert sorted(json.loads(out)["migrations_applied"] > 0 for out, _ in said) == [False, False, False, True]
+
+
+def test_a_database_without_tables_is_told_so(instance):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    (one.folder / "flux.db").unlink()
+    refused = json.loads(one.command("flux_agent", "--json", check=False).stdout)["error"]
+    assert refused["code"] == "not_ready" and "flux_init" in refused["message"]
+
+
 def test_a_weak_password_is_refused(instance, tmp_path):
     (tmp_path / "password").write_text("short")
     given = ("--admin", "ada", "--password-file", str(tmp_path / "password"))
@@ -81,7 +113,7 @@ def test_a_broken_configuration_is_named_with_its_line(instance):
     one = instance()
     one.command("flux_init", "--no-input")
     (one.folder / "config.yaml").write_text("TOP_K: 5\nREST_PROT: 1\n")
-    refused = one.command("flux_status", check=False)
+    refused = one.command("flux_init", "--no-input", check=False)
     assert refused.returncode == 78
     assert "line 2: unknown key 'REST_PROT'. Did you mean REST_PORT?" in refused.stderr
 

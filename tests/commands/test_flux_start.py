@@ -124,6 +124,41 @@ def test_a_taken_port_is_named(instance):
     assert "REST_PORT" in message
 
 
+@pytest.mark.parametrize(
+    ("line", "said"), [("REST_HOST: no.such.host.invalid", "REST_HOST"), ("REST_PROT: 1", "line 1: unknown key")]
+)
+def test_a_configuration_it_cannot_use_is_named(instance, line, said):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    (one.folder / "config.yaml").write_text(f"{line}\n")
+    refused = one.command("flux_start", "--json", check=False)
+    assert refused.returncode > 0
+    assert said in json.loads(refused.stdout)["error"]["message"]
+
+
+def test_a_ready_file_that_cannot_be_written_is_refused_before_the_start(instance):
+    refused = instance().command("flux_start", "--json", "--ready-file", "/nowhere/ready.json", check=False)
+    assert json.loads(refused.stdout)["error"]["details"]["field"] == "ready_file"
+
+
+def test_a_file_broken_since_the_start_does_not_lock_the_operator_out(instance):
+    one = instance()
+    one.command("flux_init", "--no-input")
+    (one.folder / "config.yaml").write_text("REST_HOST: localhost\n")
+    one.start()
+    assert one.call("GET", "/health").status == 200
+
+    def warnings() -> str:
+        return " ".join(json.loads(one.command("flux_status", "--json").stdout)["warnings"])
+
+    (one.folder / "config.yaml").write_text("REST_HOST: localhost\nREAD_WORKERS: 7\n")
+    assert "restart to apply READ_WORKERS" in warnings()
+    (one.folder / "config.yaml").write_text("REST_HOST: localhost\nREST_PROT: 1\n")
+    assert "line 2: unknown key 'REST_PROT'" in warnings()
+    assert json.loads(one.command("flux_backup", "--json").stdout)["bytes"] > 0
+    assert json.loads(one.command("flux_stop", "--json").stdout)["stopped"] is True
+
+
 def test_two_instances_run_side_by_side_and_share_nothing(running, instance):
     other = instance("other").start()
     assert other.state["ports"] != running.state["ports"]
@@ -139,6 +174,7 @@ def test_ctrl_c_ends_everything_within_five_seconds(instance):
     assert one.stop() == 0
     assert time.monotonic() - began < 5
     assert _gone(pids, 0.5) == []
+    assert "is killed" not in (one.folder / "flux.log").read_text()  # each ended by itself
 
 
 @pytest.mark.parametrize("how", ["flux_stop", "Ctrl-C"])
@@ -304,6 +340,7 @@ def test_for_scripts_it_prints_one_json_line(instance):
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0
+    assert process.stdout.read() == ""  # one line and no other
 
 
 def test_an_older_database_is_backed_up_and_upgraded(on_each_database):
@@ -312,6 +349,7 @@ def test_an_older_database_is_backed_up_and_upgraded(on_each_database):
     one.command("migrate", "grains", "zero")
     one.start()
     assert "Upgraded the database" in one.output.read_text()
+    assert Path(one.state["backup"]).is_file()
     (saved,) = (one.folder / "backups").glob("*before-upgrade*.zip")
     assert json.loads(one.command("flux_backup", "verify", str(saved), "--json").stdout)["sound"] is True
     assert one.call("GET", "/grains").status == 200

@@ -1,26 +1,151 @@
-"""What all flux_* commands share: options in full, --name and --json on each"""
+"""What all flux_* commands share: options in full, --name and --json on each, one JSON document for scripts"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, load_command_class
 
 import memory.management.commands
+from fluxcore import booth, jobs
 
 COMMANDS = sorted(path.stem for path in Path(memory.management.commands.__path__[0]).glob("flux_*.py"))
+
+# Every action of every command, as it works and as it is refused. {} stands for what the fixture `things` made.
+WORKS = [
+    "flux_agent list", "flux_agent show helper", "flux_agent create writer", "flux_agent apply {manifest}",
+    "flux_agent stop helper", "flux_agent resume helper", "flux_audit tail", "flux_audit verify", "flux_backup list",
+    "flux_init --no-input", "flux_jobs list", "flux_jobs show {waiting}", "flux_jobs run {parked}",
+    "flux_jobs park {waiting}", "flux_jobs drain", "flux_space list", "flux_space create other", "flux_status",
+    "flux_stop", "flux_token list", "flux_token mint helper", "flux_token revoke {prefix}",
+]  # fmt: skip
+REFUSED = [
+    "flux_agent show nobody", "flux_agent create", "flux_agent create Helper", "flux_agent apply {nowhere}",
+    "flux_agent stop nobody", "flux_agent resume nobody", "flux_audit tail --space nowhere",
+    "flux_audit verify --space nowhere", "flux_audit export --space nowhere", "flux_backup create {nowhere}/b.zip",
+    "flux_backup verify", "flux_backup verify {nowhere}", "flux_backup verify {manifest}",
+    "flux_backup restore {manifest} --confirm other", "flux_init --no-input --admin ada",
+    "flux_init --no-input --token-file {nowhere}/token", "flux_jobs show banana", "flux_jobs run {waiting}",
+    "flux_jobs park {parked}", "flux_reset --confirm other", "flux_space create", "flux_space create main",
+    "flux_token mint", "flux_token mint nobody", "flux_token mint helper --days 0", "flux_token revoke flux_nothere1",
+]  # fmt: skip
+# These change a whole instance and need one to themselves.
+ON_AN_INSTANCE = [
+    "flux_init --no-input", "flux_backup create {file}", "flux_backup verify {file}",
+    "flux_backup restore {file} --confirm test", "flux_reset --confirm test",
+]  # fmt: skip
+# Written for a file, an entry a line, with and without --json.
+A_DOCUMENT_A_LINE = {"flux_audit export"}
+# One process for all of them: its start would cost more than the command.
+ONE_BY_ONE = """
+import contextlib, io, json
+from django.core.management import call_command
+said = []
+for line in {lines!r}:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        call_command(*line.split(), "--json")
+    said.append(out.getvalue())
+print(json.dumps(said))
+"""
+
+
+def _parser(name):
+    return load_command_class("memory", name).create_parser("manage.py", name)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_takes_a_name_and_json(name):
-    parser = load_command_class("memory", name).create_parser("manage.py", name)
-    assert {"--name", "--json"} <= set(parser._option_string_actions)
+    assert {"--name", "--json"} <= set(_parser(name)._option_string_actions)
 
 
 def test_an_option_is_not_abbreviated():
     """`--nam two` would be read here after the settings of the default instance were loaded."""
-    parser = load_command_class("memory", "flux_status").create_parser("manage.py", "flux_status")
+    parser = _parser("flux_status")
     parser.called_from_command_line = False
     with pytest.raises(CommandError, match="unrecognized"):
         parser.parse_args(["--nam", "two"])
+
+
+@pytest.fixture
+def things(run, tmp_path, monkeypatch):
+    """Something of everything that can be named on a command line."""
+    monkeypatch.setitem(jobs._handlers, "test.good", lambda one: one.say("done"))
+    (tmp_path / "manifest.yaml").write_text("name: reader\nspec:\n  capabilities: [grains.read]\n")
+    run("flux_space", "create", "main")
+    run("flux_agent", "create", "helper")
+    waiting, parked = (str(booth.write(lambda: jobs.enqueue("test.good"))) for _ in range(2))
+    run("flux_jobs", "park", parked)
+    return {
+        "waiting": waiting, "parked": parked, "prefix": run("flux_token", "mint", "helper", "--json").json()["prefix"],
+        "manifest": tmp_path / "manifest.yaml", "nowhere": tmp_path / "nowhere",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def say(run, things, capfd):
+    """Run a command line with --json; what it printed must be one document, and all there is on stdout."""
+
+    def call(line):
+        said = run(*line.format(**things).split(), "--json")
+        assert capfd.readouterr().out == ""  # nothing went past the command's own output
+        return said.status, said.json()
+
+    return call
+
+
+@pytest.mark.parametrize("line", WORKS)
+def test_for_scripts_success_is_one_json_document(say, line):
+    status, document = say(line)
+    assert status == 0
+    assert document and not _is_refusal(document)
+
+
+def _is_refusal(document):
+    return set(document) == {"error"} and set(document["error"]) == {"code", "message", "details"}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_for_scripts_a_refusal_is_one_json_document(say, line):
+    status, document = say(line)
+    assert status > 0
+    assert _is_refusal(document)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if load_command_class("memory", name).needs_instance])
+def test_for_scripts_a_missing_instance_is_one_json_document(say, monkeypatch, name):
+    monkeypatch.setenv("FLUX_NAME", "nobody")
+    status, document = say(f"{name} tail" if name == "flux_audit" else name)
+    assert status == 65
+    assert "There is no instance 'nobody'" in document["error"]["message"]
+
+
+def test_for_scripts_a_change_of_the_whole_instance_is_one_json_document(instance, tmp_path):
+    lines = [line.format(file=tmp_path / "b.zip") for line in ON_AN_INSTANCE]
+    said = json.loads(instance().command("shell", "-v", "0", "-c", ONE_BY_ONE.format(lines=lines)).stdout)
+    made, saved, verified, restored, reset = (json.loads(text) for text in said)
+    assert (made["new"], saved["file"], verified["sound"]) == (True, str(tmp_path / "b.zip"), True)
+    assert (restored["restored"], reset["reset"]) == (True, True)
+
+
+def test_for_scripts_starting_and_stopping_is_one_json_document(instance):
+    one = instance()
+    ports = ("--rest-port", "0", "--people-port", "0", "--mcp-port", "0")
+    try:
+        assert json.loads(one.command("flux_start", "--detach", "--json", *ports).stdout)["ready"] is True
+        refused = one.command("flux_start", "--json", check=False)
+        assert refused.returncode == 75
+        assert _is_refusal(json.loads(refused.stdout))
+    finally:
+        stopped = one.command("flux_stop", "--json")
+    assert json.loads(stopped.stdout) == {"stopped": True, "was_running": True}
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "flux_start"])
+def test_every_action_is_tried_above_and_every_command_refused(name):
+    actions = next((action.choices for action in _parser(name)._actions if action.dest == "action"), [""])
+    every = {f"{name} {action}".strip() for action in actions} - A_DOCUMENT_A_LINE
+    tried = [line.split() for line in WORKS + ON_AN_INSTANCE]
+    assert [one for one in sorted(every) if not any(line[: len(one.split())] == one.split() for line in tried)] == []
+    assert any(line.split()[0] == name for line in REFUSED) or load_command_class("memory", name).needs_instance

@@ -12,6 +12,7 @@ import pytest
 from fluxsite.supervisor import STOP_SECONDS
 from tests.concurrency.databases import new_database
 from tests.concurrency.workshop import Workshop
+from tests.servers import free_port
 
 
 @pytest.fixture
@@ -50,6 +51,28 @@ def test_sixty_jobs_and_a_killed_worker_leave_sixty_effects(workshop: Any, datab
     print(f"\njobs on {database}: {len(shop.effects())} effects, {dict(shop.states())}")
     assert shop.effects() == {str(number): 1 for number in range(60)}
     assert shop.states() == {("test.effect", "done", 0): 60, ("test.broken", "parked", 5): 2}
+
+
+def test_an_idle_worker_told_to_end_ends_at_once(workshop: Any) -> None:
+    shop = workshop(database="sqlite")
+    shop.add(effect=1)
+    worker = shop.hire()
+    shop.wait_until_finished(seconds=60)
+    time.sleep(6)  # Celery has gone back to waiting for messages by then
+    worker.terminate()
+    assert worker.wait(timeout=1.5) == 0
+    shop.workers.remove(worker)
+
+
+def test_jobs_are_found_while_the_broker_is_away(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, "--sweep", "3", REDIS_URL=f"redis://127.0.0.1:{free_port()}/0")
+    try:
+        shop.add(effect=5)
+        shop.hire()
+        shop.wait_until_finished(seconds=30)
+        assert shop.effects() == {str(number): 1 for number in range(5)}
+    finally:
+        shop.close()
 
 
 def test_a_worker_told_to_end_finishes_its_job_and_begins_no_other(workshop: Any) -> None:

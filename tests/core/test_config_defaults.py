@@ -37,18 +37,29 @@ SEED = {
     "FEEDBACK_ENFORCEMENT_MAX_BLOCK_SECONDS": 86_400,
     "DEDUP_SIMILARITY_THRESHOLD": 0.90, "EPISTEMIC_CHECK_SIMILARITY": 0.82, "TOMBSTONE_MIN_DEGREE": 2,
     "HEALTH_TICK_MINUTES": 15,
+    "MCP_SERVER_NAME": "flux-memory",
+    "EPISTEMIC_CHECK_ENABLED": True, "CONTRADICTION_CONFIDENCE_PENALTY": 0.5, "SUPERSEDED_CONFIDENCE_PENALTY": 0.4,
+    "CONFIRMATION_CONFIDENCE_BOOST": 1.15, "AI_INFERRED_CONFIDENCE_HALFLIFE_DAYS": 30,
+    "CONFIDENCE_RETRIEVAL_WEIGHT": 0.5, "TOMBSTONE_ENABLED": True,
+    "DREAM_ENABLED": True, "DREAM_INTERVAL_HOURS": 24, "DREAM_MIN_CLUSTER": 6, "DREAM_MAX_CLUSTER": 25,
+    "DREAM_SIMILARITY": 0.75, "DREAM_CENTROID_MIN": 0.78, "DREAM_MAX_PER_CYCLE": 3, "DREAM_MIN_GRAIN_AGE_HOURS": 24,
+}  # fmt: skip
+# Known to flux-memory and without use here: read, and warned about when somebody sets them.
+UNUSED = {
+    "ADMIN_REST_HOST": "127.0.0.1", "ADMIN_REST_PORT": 7463, "ALERTS_ENABLED": False, "ALERT_TELEGRAM_BOT_TOKEN": "",
+    "ALERT_TELEGRAM_CHAT_ID": "", "ALERT_MIN_INTERVAL_HOURS": 6,
 }  # fmt: skip
 # flux-memory's own default was flux_extracts; here no local model is needed to begin with.
 OURS = {"OPERATING_MODE": "caller_extracts", "MAX_GRAIN_BYTES": 65_536}
 
 
-@pytest.mark.parametrize(("name", "value"), sorted({**SEED, **OURS}.items()))
+@pytest.mark.parametrize(("name", "value"), sorted({**SEED, **UNUSED, **OURS}.items()))
 def test_a_default_is_the_known_one(name, value):
     assert getattr(config.Config(), name) == value
 
 
 def test_no_key_goes_without_this_table():
-    assert set(config.FIELDS) == {*SEED, *OURS}
+    assert set(config.FIELDS) == {*SEED, *UNUSED, *OURS}
 
 
 def test_it_cannot_be_changed_in_place():
@@ -73,8 +84,23 @@ def test_what_is_bound_at_start_is_not_hot(name):
 def test_it_renders_every_key_and_reads_itself_back():
     text = config.render(config.Config())
     assert config.parse(text) == config.Config()
-    for name in config.FIELDS:
+    for name in {*SEED, *OURS}:
         assert f"{name}: " in text
+
+
+def test_what_has_no_effect_is_read_and_warned_about():
+    assert config.without_effect(config.Config()) == []
+    set_by_somebody = config.parse("ADMIN_REST_PORT: 7000\nALERTS_ENABLED: true\n")
+    assert config.without_effect(set_by_somebody) == [
+        "ADMIN_REST_PORT is without effect: the admin is at the people's door",
+        "ALERTS_ENABLED is without effect: this server connects nowhere by itself",
+    ]
+    assert not any(name in config.render(config.Config()) for name in UNUSED)
+
+
+def test_what_is_nested_without_end_is_refused():
+    with pytest.raises(config.ConfigError, match="nested"):
+        config.parse("TOP_K: " + "[" * 20_000)
 
 
 def test_it_renders_choices_so_that_they_survive():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
 import time_machine
+from django.db import connection
 
 from accounts.models import Space
 from fluxcore import booth, clock, jobs
@@ -141,6 +144,38 @@ def test_a_worker_that_lost_its_lease_changes_nothing(handle):
         assert not Space.objects.filter(name="twice").exists()
         row = job()
         assert (row.state, row.attempts) == ("running", 2)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_computes_longer_than_its_lease_keeps_it(handle, monkeypatch):
+    monkeypatch.setattr(jobs, "LEASE", timedelta(seconds=1))
+    tries, computing, over = [], threading.Event(), threading.Event()
+
+    def work(run):
+        tries.append(run.attempt)
+        computing.set()
+        if run.attempt == 1:
+            assert over.wait(30)
+        return lambda: Space.objects.create(name=f"effect-{run.attempt}", created_at=clock.now()) and None
+
+    def rival():
+        """Another worker, looking for work for two leases and a half."""
+        computing.wait(30)
+        until = time.monotonic() + 2.5 * jobs.LEASE.total_seconds()
+        while time.monotonic() < until and not jobs.run_one():
+            time.sleep(0.02)
+        over.set()
+        connection.close()
+
+    handle(work)
+    enqueue()
+    other = threading.Thread(target=rival)
+    other.start()
+    assert jobs.run_one() is True
+    other.join(30)
+    assert tries == [1]
+    assert list(Space.objects.values_list("name", flat=True)) == ["effect-1"]
+    assert (job().state, job().attempts) == ("done", 1)
 
 
 def test_a_job_whose_commit_got_through_is_not_run_again(handle):

@@ -2,21 +2,102 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
+import time
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from tests.packaging.test_requirements import pins
+from tests.packaging.test_runtime import needed_by
 from tests.packaging.tree import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
+RUNTIME_INPUTS = ("requirements.txt", "requirements-models.txt", "constraints.txt", "scripts/install")
+
+
+@pytest.fixture
+def built(tmp_path):
+    """What make looks at, with an environment that is up to date; a function that says what a target would do."""
+    for name in ("Makefile", "requirements-dev.txt", *RUNTIME_INPUTS):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+        os.utime(tmp_path / name, (time.time() - 200,) * 2)
+    (tmp_path / ".venv").mkdir()
+    for stamp in (".runtime", ".dev"):
+        (tmp_path / ".venv" / stamp).touch()
+        os.utime(tmp_path / ".venv" / stamp, (time.time() - 100,) * 2)
+    # Under `make test` these would hand this make the flags of the outer one.
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+
+    def plan(target: str) -> str:
+        return subprocess.run(
+            ["make", "-n", "-C", str(tmp_path), target], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    return tmp_path, plan
 
 
 @pytest.mark.parametrize("target", ["run", "test"])
 def test_the_readme_names_a_target(target):
     assert f"make {target}" in (ROOT / "README.md").read_text()
     assert target in TARGETS
+
+
+@pytest.mark.parametrize(
+    ("target", "does"),
+    [
+        ("run", "manage.py flux_start"), ("test", "-m pytest"), ("lint", "ruff check"), ("types", "mypy"),
+        ("layers", "lint-imports"), ("migrations", "makemigrations --check"), ("bench", "-m benchmarks"),
+        ("torture", "pytest -m torture"), ("lock", "--output-file constraints.txt"),
+    ],
+)  # fmt: skip
+def test_every_target_does_its_work_in_an_environment_that_is_built(built, target, does):
+    _, plan = built
+    planned = plan(target)
+    assert does in planned
+    assert "scripts/install" not in planned
+
+
+@pytest.mark.parametrize("name", RUNTIME_INPUTS)
+def test_a_touched_input_rebuilds_the_environment(built, name):
+    folder, plan = built
+    (folder / name).touch()
+    assert "scripts/install .venv runtime" in plan("run")
+    assert "scripts/install .venv dev" in plan("test")
+
+
+def test_a_touched_development_file_rebuilds_the_development_environment_alone(built):
+    folder, plan = built
+    (folder / "requirements-dev.txt").touch()
+    assert "scripts/install" not in plan("run")
+    assert "scripts/install .venv dev" in plan("test")
+
+
+@pytest.mark.parametrize("target", ["run", "test"])
+def test_an_environment_that_is_missing_is_built(built, target):
+    folder, plan = built
+    shutil.rmtree(folder / ".venv")
+    assert "scripts/install .venv" in plan(target)
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_the_lock_pins_everything_a_file_brings_in(name):
+    """A package that only another one asks for would otherwise be a different version on every machine."""
+    lines = [Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines()]
+    exact = {
+        canonicalize_name(line.name)
+        for line in lines
+        if re.fullmatch(r"==[^*,]+", str(line.specifier)) and (line.marker is None or line.marker.evaluate())
+    }
+    needed = needed_by([pin for pin, _ in pins(name)])
+    assert len(needed) > len(pins(name))
+    assert needed - exact == set()
 
 
 def test_every_make_command_in_the_documents_is_a_target():

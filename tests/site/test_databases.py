@@ -36,6 +36,23 @@ def test_the_linked_sqlite_is_a_safe_one():
     assert "pysqlite3" in sqlite3.connect.__module__ + repr(sqlite3)
 
 
+@pytest.mark.parametrize("durability", ["full", "normal"])
+@pytest.mark.parametrize("version", [(3, 40, 1), (3, 46, 1), (3, 51, 2)])
+def test_an_affected_sqlite_writes_no_write_ahead_log(monkeypatch, tmp_path, version, durability):
+    def opened():
+        """Journal and synchronous of the file, opened as these settings say."""
+        options = database(None, default=tmp_path / "flux.db", durability=durability)["OPTIONS"]
+        with closing(sqlite3.connect(tmp_path / "flux.db")) as line:
+            line.executescript(options["init_command"])
+            line.execute("CREATE TABLE IF NOT EXISTS kept (number)")
+            return [line.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+
+    assert opened() == ["wal", {"full": 2, "normal": 1}[durability]]
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
+    # Also a file that an unaffected version left in that mode; and a rollback journal is safe with FULL alone.
+    assert opened() == ["delete", 2]
+
+
 def test_nothing_said_means_the_file_in_the_data_home():
     for url in (None, ""):
         assert read(url)["NAME"] == "/data/flux.db"

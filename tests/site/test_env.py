@@ -77,3 +77,17 @@ def test_a_list_of_names(monkeypatch):
     assert env.names("FLUX_X") == []
     monkeypatch.setenv("FLUX_X", " a.example, b.example ,,")
     assert env.names("FLUX_X") == ["a.example", "b.example"]
+
+
+@pytest.mark.parametrize("value", ["localhost:6379", "http://somewhere", "redis:", "redis://", "//x"])
+def test_an_address_names_a_scheme_we_speak_and_is_not_quoted(monkeypatch, value):
+    monkeypatch.setenv("FLUX_X", value)
+    with pytest.raises(EnvError, match="FLUX_X must begin with redis:// or rediss://") as refused:
+        env.url("FLUX_X", schemes=("redis", "rediss"))
+    assert "somewhere" not in str(refused.value)
+
+
+def test_no_address_is_none(monkeypatch):
+    assert env.url("FLUX_X", schemes=("redis",)) is None
+    monkeypatch.setenv("FLUX_X", "redis://:secret@host:6379/0")
+    assert env.url("FLUX_X", schemes=("redis",)) == "redis://:secret@host:6379/0"

@@ -18,6 +18,7 @@ from memory.management.base import FluxCommand
 class Command(FluxCommand):
     help = "Back up or restore a whole instance. The file holds its secrets: keep it as safe as the data home."
     needs_instance = False
+    needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", default="create", choices=["create", "list", "verify", "restore"])

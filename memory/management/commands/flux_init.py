@@ -16,7 +16,7 @@ from django.core.management.base import CommandParser
 from accounts import people
 from accounts.principals import shell
 from fluxcore.errors import Conflict, Invalid
-from fluxsite import setup
+from fluxsite import running, setup
 from fluxsite.home import make_home, private_file
 from memory.management.base import FluxCommand
 
@@ -26,6 +26,7 @@ MODES = ("caller_extracts", "flux_extracts")
 class Command(FluxCommand):
     help = "Make an instance. Every question has a flag; --no-input asks nothing."
     needs_instance = False
+    needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--mode", choices=MODES, help="who finds the features of a text (default caller_extracts)")
@@ -39,17 +40,20 @@ class Command(FluxCommand):
         parser.add_argument("--no-input", action="store_true", help="never ask; what has no flag takes its default")
 
     def run(self, options: dict[str, Any]) -> None:
+        self.refuse_bad_configuration()
         self.asks = sys.stdin.isatty() and not options["no_input"]
-        home = settings.HOME
-        new = not home.initialised
-        mode = options["mode"] or (self._ask_mode() if new and self.asks else "caller_extracts")
-        if not new and options["mode"] and options["mode"] != settings.FLUX.OPERATING_MODE:
-            raise Conflict(f"The instance exists; change OPERATING_MODE in {home.config} instead.")
-        make_home(home, mode=mode)
-        upgrade = setup.bring_up_to_date(home)
-        administrator = self._administrator(options)
         if options["token_file"] and not options["token_file"].absolute().parent.is_dir():
             raise Invalid(f"There is no folder for {options['token_file']}.", field="token_file")
+        home = settings.HOME
+        new = not home.initialised
+        mode = options["mode"] or (self._ask_mode() if new and self.asks else settings.FLUX.OPERATING_MODE)
+        if not new and mode != settings.FLUX.OPERATING_MODE:
+            raise Conflict(f"The instance exists; change OPERATING_MODE in {home.config} instead.")
+        with running.one_at_a_time(home):
+            make_home(home, mode=mode)
+            upgrade = setup.bring_up_to_date(home)
+        self.say_upgrade(upgrade.backup)
+        administrator = self._administrator(options)
         token = setup.first_token() if options["token_file"] else None
         if token is not None:
             private_file(options["token_file"], token + "\n")
@@ -57,6 +61,7 @@ class Command(FluxCommand):
             {
                 "name": home.name, "home": str(home.path), "new": new, "mode": mode, "administrator": administrator,
                 "migrations_applied": len(upgrade.applied), "token_written": bool(token),
+                "backup": str(upgrade.backup) if upgrade.backup else None,
             },
             says=f"[bold green]{'Made' if new else 'Checked'}[/] the instance {home.name} in {home.path}.\n"
             f"Next: manage.py flux_start --name {home.name}",

@@ -21,7 +21,8 @@ from rich.text import Text
 
 from accounts import people
 from accounts.principals import shell
-from fluxcore.errors import Conflict, NotStarted, StorageUnavailable
+from fluxcore import config
+from fluxcore.errors import Conflict, Invalid, NotStarted, StorageUnavailable
 from fluxsite import running, setup
 from fluxsite.supervisor import Door, Supervisor, reserve
 from memory.management.base import FluxCommand
@@ -31,6 +32,7 @@ from memory.management.welcome import lan_addresses, welcome
 class Command(FluxCommand):
     help = "Start an instance and keep it running."
     needs_instance = False
+    needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--broadcast", action="store_true", help="open the people's door to the local network")
@@ -50,6 +52,10 @@ class Command(FluxCommand):
 
             prove(self)
             return
+        self.refuse_bad_configuration()
+        ready = options["ready_file"]
+        if ready is not None and not os.access(ready.absolute().parent, os.W_OK):
+            raise Invalid(f"{ready} cannot be written.", field="ready_file")
         found = running.state(settings.HOME)
         if found is not None:
             raise Conflict(f"The instance {settings.HOME.name!r} runs already (pid {found['pid']}): flux_status.")
@@ -62,8 +68,7 @@ class Command(FluxCommand):
     def _serve(self, options: dict[str, Any]) -> None:
         supervisor = self._supervisor(options)
         upgrade = setup.bring_up_to_date(settings.HOME)
-        if upgrade.backup is not None:
-            self.notes.print(f"Upgraded the database ({len(upgrade.applied)} steps). Backup: {upgrade.backup}")
+        self.say_upgrade(upgrade.backup)
         self._refuse_unsound()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stopping.set())
@@ -75,7 +80,7 @@ class Command(FluxCommand):
             supervisor.start()
             supervisor.wait_until_ready()
             if not supervisor.stopping.is_set():
-                self._open(supervisor, options)
+                self._open(supervisor, options, upgrade)
             dead = supervisor.watch()
             if dead is None:
                 self._say(options, "Stopping: what has begun may finish ...")
@@ -91,14 +96,19 @@ class Command(FluxCommand):
             self.console.print(text)
             self.stdout.flush()
 
-    def _open(self, supervisor: Supervisor, options: dict[str, Any]) -> None:
+    def _open(self, supervisor: Supervisor, options: dict[str, Any], upgrade: setup.Upgrade) -> None:
         """Tell whoever started the instance. Token and link are made only now that somebody gets to see them."""
         state = supervisor.state()
-        running.note(settings.HOME, state)
+        running.note(settings.HOME, {**state, "durability": settings.DURABILITY, "bound": config.bound(settings.FLUX)})
         token = setup.first_token()
         link = None if setup.has_administrator() else people.issue_enrolment(shell())["secret"]
         connections.close_all()
-        shown = {**state, "token": token, "enrolment": f"{state['urls']['people']}/enrol/{link}" if link else None}
+        shown = {
+            **state,
+            "token": token,
+            "enrolment": f"{state['urls']['people']}/enrol/{link}" if link else None,
+            "backup": str(upgrade.backup) if upgrade.backup else None,
+        }
         self._welcome(shown, options)
         if options["ready_file"]:
             _write_whole(options["ready_file"], json.dumps(shown))
@@ -154,6 +164,7 @@ class Command(FluxCommand):
                     raise NotStarted(said.splitlines()[-1] if said else "The instance did not start.")
                 time.sleep(0.05)
             state = json.loads(ready.read_text())
+        self.say_upgrade(state["backup"])
         if options["ready_file"]:
             _write_whole(options["ready_file"], json.dumps(state))
         self._welcome(state, options)

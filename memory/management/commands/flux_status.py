@@ -9,6 +9,7 @@ from django.conf import settings
 from rich.text import Text
 
 from accounts.models import Agent, Space
+from fluxcore import config
 from fluxsite import running, setup
 from memory.grains.models import Grain
 from memory.health import vitals
@@ -17,6 +18,7 @@ from memory.management.base import FluxCommand
 
 class Command(FluxCommand):
     help = "Show how an instance is doing."
+    needs_tables = False
 
     def run(self, options: dict[str, Any]) -> None:
         state = running.state(settings.HOME)
@@ -37,6 +39,8 @@ class Command(FluxCommand):
             found["counts"] = {
                 "spaces": Space.objects.count(), "agents": Agent.objects.count(), "grains": Grain.objects.count()
             }  # fmt: skip
+            if state is not None:
+                _as_it_runs(found, state)
             if not setup.has_administrator():
                 found["warnings"].append("there is no administrator yet: flux_start prints an enrolment link")
         if self.as_json:
@@ -69,6 +73,15 @@ class Command(FluxCommand):
         self.table(("", ""), rows, empty="")
         for warning in found["warnings"]:
             self.console.print(Text(f"! {warning}", "yellow"))
+
+
+def _as_it_runs(found: dict[str, Any], state: dict[str, Any]) -> None:
+    """The instance may have been started with other settings than this shell sees now."""
+    found["durability"] = state.get("durability", found["durability"])
+    bound, now = state.get("bound", {}), config.bound(settings.FLUX)
+    changed = [name for name in now if name in bound and bound[name] != now[name]]
+    if changed and not settings.CONFIG_PROBLEM:
+        found["warnings"].append(f"restart to apply {', '.join(changed)}")
 
 
 def _listed(counts: dict[str, int]) -> str:

@@ -18,6 +18,7 @@ from memory.management.base import FluxCommand
 
 class Command(FluxCommand):
     help = "Stop a running instance."
+    needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--seconds", type=float, default=15, help="how long to wait for it (default 15)")
