@@ -82,7 +82,8 @@ def _manifest(top: Mapping, source: str) -> Manifest:
     try:
         check_name(name, what="an agent")
     except Invalid as error:
-        raise Invalid(f"{source}: {error.message}", **error.details) from None
+        line, _ = top.get("name") or metadata["name"]
+        raise Invalid(f"{source}, line {line}: {error.message}", **error.details) from None
     if "spec" not in top:
         raise Invalid(f"{source}: the manifest has no spec.")
     spec = _mapping(top["spec"][1], source)

@@ -84,7 +84,7 @@ def test_the_printed_link_leads_to_the_administration(instance, browser, complai
     assert "ada" in page.inner_text("#user-tools").lower()
 
     visited = visit_the_administration(page, people)
-    assert len(visited) >= 8, visited
+    assert len(visited) >= 2, visited  # more with every model that gets a page
     assert complaints == []
 
     late = phone.new_page()

