@@ -76,7 +76,8 @@ def test_no_file_but_the_database_holds_a_callers_words_and_none_holds_a_token(d
     names = {path.name for path in files}
     assert "flux.log" in names and door.output.name in names
     database = {path for path in files if path.name.startswith("flux.db")}
-    assert any(mark.encode() in path.read_bytes() for path in database)  # the search itself works
+    if "DATABASE_URL" not in door.environment:
+        assert any(holds(path, mark) for path in database)  # the search itself works
     assert mark in " ".join(door.call("GET", "/grains", token=token).body.decode().split())
 
     words = [mark, mark.upper()]
