@@ -10,6 +10,8 @@ import time
 from celery import Celery
 from celery.signals import setup_logging, worker_shutting_down
 
+from fluxsite import messages
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 
 app = Celery("flux")
@@ -32,14 +34,8 @@ def configure() -> None:
         }
     else:
         broker = {
-            "broker_url": "filesystem://",
-            "broker_transport_options": {
-                "data_folder_in": str(queue / "messages"),
-                "data_folder_out": str(queue / "messages"),
-                "control_folder": str(queue / "control"),
-                "polling_interval": 0.2,
-                "store_processed": False,
-            },
+            "broker_url": f"{messages.SCHEME}://",
+            "broker_transport_options": {"folder": str(queue), "polling_interval": 0.2},
         }
     app.conf.update(
         **broker,

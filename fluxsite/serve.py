@@ -107,8 +107,7 @@ def worker() -> None:
     if settings.CONFIG_PROBLEM:
         raise ConfigError(settings.CONFIG_PROBLEM)
     bell.on_ring(celery.ring)
-    for folder in ("messages", "control"):
-        (settings.HOME.queue / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+    settings.HOME.queue.mkdir(parents=True, exist_ok=True, mode=0o700)
     bell.ring()  # whatever was waiting while nobody worked
     # Celery warns root about pickled tasks; ours are two names in JSON.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)

@@ -10,10 +10,17 @@ from pathlib import Path
 
 from tests.rest.conftest import Door
 
-# 404: an invented id. 409: an invented idempotency key that was used before.
+# 404: an invented id. 409: an invented idempotency key that was used before. A bad item of a batch is refused
+# inside a 200, beside the good ones.
 _SETTINGS = """
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", 404, 409]
+
+[[operations]]
+include-path = "/api/v1/store/batch"
+
+[operations.checks.negative_data_rejection]
+expected-statuses = ["2xx", 400, 409, 415, 422, 429]
 """
 
 

@@ -1,0 +1,87 @@
+"""Celery's messages as files: each whole, each to one reader, and nothing in the folder stops a worker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+import pytest
+from kombu import Connection
+
+from fluxsite import messages
+from tests.instances import ROOT
+
+WRITERS, EACH = 3, 400
+_WRITE = """
+import sys
+from kombu import Connection
+from fluxsite import messages
+channel = Connection("flux-files://", transport_options={"folder": sys.argv[1]}).channel()
+for number in range(int(sys.argv[3])):
+    channel._put("flux", {"number": f"{sys.argv[2]}-{number}", "text": "x" * 5000})
+"""
+
+
+def channel(folder: Path) -> Any:
+    return Connection(f"{messages.SCHEME}://", transport_options={"folder": str(folder)}).channel()
+
+
+def test_every_message_reaches_one_reader_whole(tmp_path: Path) -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", _WRITE, str(tmp_path), str(number), str(EACH)], cwd=ROOT)
+        for number in range(WRITERS)
+    ]
+    got: list[str] = []
+
+    def read() -> None:
+        own, until = channel(tmp_path), time.monotonic() + 60
+        while len(got) < WRITERS * EACH and time.monotonic() < until:
+            try:
+                message = own._get("flux")
+            except Empty:
+                time.sleep(0.001)
+                continue
+            assert len(message["text"]) == 5000
+            got.append(message["number"])
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert [writer.wait() for writer in writers] == [0] * WRITERS
+    assert Counter(got) == {f"{writer}-{number}": 1 for writer in range(WRITERS) for number in range(EACH)}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null"])
+def test_what_cannot_be_read_is_dropped_and_the_next_is_read(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "0-broken.flux").write_bytes(content)
+    own = channel(tmp_path)
+    own._put("flux", {"number": 1})
+    assert own._get("flux") == {"number": 1}
+    with pytest.raises(Empty):
+        own._get("flux")
+
+
+def test_other_queues_and_half_written_files_are_left_alone(tmp_path: Path) -> None:
+    own = channel(tmp_path)
+    own._put("other", {"number": 1})
+    (tmp_path / ".1-half.flux").write_bytes(b"{")
+    assert (own._size("flux"), own._size("other")) == (0, 1)
+    with pytest.raises(Empty):
+        own._get("flux")
+    assert own._purge("other") == 1
+    assert [path.name for path in tmp_path.iterdir()] == [".1-half.flux"]
+
+
+def test_messages_are_for_the_owner_alone(tmp_path: Path) -> None:
+    channel(tmp_path)._put("flux", {"number": 1})
+    (message,) = tmp_path.iterdir()
+    assert message.stat().st_mode & 0o777 == 0o600
