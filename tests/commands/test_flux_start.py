@@ -1,17 +1,14 @@
-"""flux_start and flux_stop: the doors open together and close together"""
+"""flux_start: the doors open together"""
 
 from __future__ import annotations
 
 import fcntl
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -20,23 +17,6 @@ import pytest
 from tests.concurrency.databases import connect
 from tests.instances import ROOT, Instance
 from tests.servers import missing
-
-
-def _gone(pids: list[int], seconds: float) -> list[int]:
-    """The pids that are still there after at most that long."""
-    until = time.monotonic() + seconds
-    while True:
-        left = [pid for pid in pids if Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in _status(pid)]
-        if not left or time.monotonic() > until:
-            return left
-        time.sleep(0.05)
-
-
-def _status(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return ""
 
 
 @pytest.fixture(scope="module")
@@ -166,124 +146,6 @@ def test_two_instances_run_side_by_side_and_share_nothing(running, instance):
     assert other.call("GET", "/grains").json()["count"] == 0
 
 
-def test_ctrl_c_ends_everything_within_five_seconds(instance):
-    one = instance().start("--processes", "2")
-    pids = one.pids()
-    assert len(pids) >= 6  # supervisor, granian and its two workers, uvicorn, celery
-    began = time.monotonic()
-    assert one.stop() == 0
-    assert time.monotonic() - began < 5
-    assert _gone(pids, 0.5) == []
-    assert "is killed" not in (one.folder / "flux.log").read_text()  # each ended by itself
-
-
-@pytest.mark.parametrize("how", ["flux_stop", "Ctrl-C"])
-def test_a_request_that_waits_for_the_disk_is_answered_before_the_end(instance, how):
-    one = instance().start()
-    answers = []
-    with closing(connect(one)) as holder:
-        holder.execute("BEGIN IMMEDIATE")
-        waiting = threading.Thread(target=lambda: answers.append(one.call("POST", "/store", {"content": "in time"})))
-        waiting.start()
-        time.sleep(0.5)  # it is in the booth now, behind the lock
-        began = time.monotonic()
-        if how == "Ctrl-C":
-            one.process.send_signal(signal.SIGINT)
-        else:
-            stopping = subprocess.Popen(
-                [sys.executable, str(ROOT / "manage.py"), "flux_stop"], env=one.environment, stdout=subprocess.DEVNULL
-            )
-            while "stopping" not in one.output.read_text().lower():
-                assert time.monotonic() < began + 20
-                time.sleep(0.02)
-            began = time.monotonic()
-        time.sleep(1)
-        assert answers == []
-        holder.execute("ROLLBACK")
-    assert one.process.wait(timeout=10) == 0
-    assert time.monotonic() - began < 5
-    waiting.join()
-    assert answers[0].status == 200
-    with closing(connect(one)) as database:
-        assert database.execute("SELECT text FROM grains_grain").fetchall() == [("in time",)]
-    if how == "flux_stop":
-        assert stopping.wait(timeout=10) == 0
-
-
-def test_ctrl_c_under_load_keeps_its_five_seconds_and_every_acknowledged_write(instance):
-    one = instance().start("--processes", "2")
-    acknowledged: list[str] = []
-    ended = threading.Event()
-
-    def write(writer: int) -> None:
-        line = one.connection(timeout=20)
-        for turn in range(10_000):
-            if ended.is_set():
-                return
-            try:
-                answer = one.call("POST", "/store", {"content": f"writer {writer} turn {turn}"}, line=line)
-            except (OSError, http.client.HTTPException):
-                line.close()
-                continue
-            if answer.status == 200:
-                acknowledged.append(answer.json()["grain_id"])
-
-    writers = [threading.Thread(target=write, args=(number,)) for number in range(12)]
-    for writer in writers:
-        writer.start()
-    while len(acknowledged) < 100:
-        time.sleep(0.02)
-    began = time.monotonic()
-    try:
-        assert one.stop() == 0
-        assert time.monotonic() - began < 5
-    finally:
-        ended.set()
-        for writer in writers:
-            writer.join()
-    with closing(connect(one)) as database:
-        kept = {str(grain).replace("-", "") for (grain,) in database.execute("SELECT uuid FROM grains_grain")}
-    assert {grain.replace("-", "") for grain in acknowledged} <= kept
-
-
-@pytest.mark.parametrize("who", ["worker", "rest", "people"])
-def test_a_dying_child_ends_the_rest_with_a_status(instance, who):
-    one = instance(FLUX_LOG_JSON="on").start()
-    pids = one.pids()
-    # Of the REST door the process that serves, a child of the one the supervisor knows.
-    victim = one.state["pids"][who]
-    os.kill(_child(victim) if who == "rest" else victim, signal.SIGKILL)
-    assert one.process.wait(timeout=15) != 0
-    assert _gone(pids, 1) == []
-    assert f"{who} process died" in one.output.read_text()
-    logged = [json.loads(line) for line in (one.folder / "flux.log").read_text().splitlines()]
-    if who == "rest":
-        assert "_granian" in {line["logger"] for line in logged}  # the server's own word is where we say: in flux.log
-
-
-def _child(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
-
-
-def test_ctrl_c_while_it_starts_leaves_nothing(instance):
-    one = instance()
-    ports = ["--rest-port", "0", "--people-port", "0", "--mcp-port", "0"]
-    process = subprocess.Popen(
-        [sys.executable, str(ROOT / "manage.py"), "flux_start", *ports],
-        env=one.environment, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    one.process = process
-    until = time.monotonic() + 60
-    while len(pids := one.pids()) < 4:  # the servers are there, none of them answers yet
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=15) == 0
-    assert "is running" not in process.stdout.read()
-    assert _gone(pids, 1) == []
-    assert json.loads(one.command("flux_agent", "--json").stdout)["agents"] == []  # no token was made for nobody
-
-
 def test_a_second_start_is_refused_while_the_first_is_under_way(instance):
     one = instance()
     one.command("flux_init", "--no-input")
@@ -292,26 +154,6 @@ def test_a_second_start_is_refused_while_the_first_is_under_way(instance):
         for command in (("flux_start",), ("flux_reset", "--confirm", "test")):
             refused = one.command(*command, "--json", check=False)
             assert json.loads(refused.stdout)["error"]["code"] == "running", command
-
-
-def test_nothing_outlives_a_killed_supervisor(instance):
-    one = instance().start()
-    pids = one.pids()
-    one.process.kill()
-    assert _gone(pids, 8) == []
-
-
-def test_detached_it_runs_on_until_flux_stop(instance):
-    one = instance()
-    ports = ("--rest-port", "0", "--people-port", "0", "--mcp-port", "0")
-    ready = json.loads(one.command("flux_start", "--detach", "--json", *ports).stdout)
-    assert ready["ready"] is True
-    one.state, one.token = ready, ready["token"]
-    assert one.call("POST", "/store", {"content": "kept"}).status == 200
-    assert one.token not in (one.folder / "start.log").read_text()
-    assert json.loads(one.command("flux_stop", "--json").stdout) == {"stopped": True, "was_running": True}
-    assert _gone([ready["pid"], *ready["pids"].values()], 1) == []
-    assert json.loads(one.command("flux_stop", "--json").stdout)["was_running"] is False
 
 
 def test_a_later_start_keeps_the_data_and_shows_no_token(instance):
