@@ -11,7 +11,6 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -35,19 +34,23 @@ class Channel(virtual.Channel):
         name = f"{time.time_ns():020d}-{uuid.uuid4().hex}.{queue}"
         hidden = self.folder / f".{name}"
         descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(message, file)
-        hidden.rename(self.folder / name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(message, file)
+            hidden.rename(self.folder / name)
+        except OSError:  # a full disk
+            hidden.unlink(missing_ok=True)
+            raise
 
     def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:
-        for path in sorted(self._waiting(queue)):
+        for path in self._waiting(queue):
             taken = path.with_name(f".taken-{path.name}")
             try:
                 path.rename(taken)
                 raw = taken.read_bytes()
                 taken.unlink()
-            except FileNotFoundError:
-                continue  # another worker was first
+            except OSError:
+                continue  # another worker was first, or it is no file of ours
             try:
                 message = json.loads(raw)
             except (ValueError, RecursionError):
@@ -58,16 +61,20 @@ class Channel(virtual.Channel):
             log.warning("a message that could not be read was dropped")
         raise Empty
 
-    def _waiting(self, queue: str) -> Iterator[Path]:
-        return (
-            path for path in self.folder.iterdir() if path.name.endswith(f".{queue}") and not path.name.startswith(".")
-        )
+    def _waiting(self, queue: str) -> list[Path]:
+        try:
+            found = list(self.folder.iterdir())
+        except FileNotFoundError:
+            # Somebody tidied up. An error here would end the worker.
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return []
+        return sorted(path for path in found if path.name.endswith(f".{queue}") and not path.name.startswith("."))
 
     def _size(self, queue: str) -> int:
-        return sum(1 for _ in self._waiting(queue))
+        return len(self._waiting(queue))
 
     def _purge(self, queue: str) -> int:
-        found = list(self._waiting(queue))
+        found = self._waiting(queue)
         for path in found:
             path.unlink(missing_ok=True)
         return len(found)
@@ -76,9 +83,13 @@ class Channel(virtual.Channel):
 class Transport(virtual.Transport):
     implements = virtual.Transport.implements.extend(asynchronous=False, exchange_type=frozenset(["direct"]))
     Channel = Channel
-    global_state = virtual.BrokerState()
     default_port = 0
     driver_type = driver_name = SCHEME
+    _bindings = virtual.BrokerState()
+
+    def __init__(self, client: Any, **kwargs: Any) -> None:
+        super().__init__(client, **kwargs)
+        self.state = self._bindings  # of the process: a new connection does not declare its queue again
 
     def driver_version(self) -> str:
         return "1"

@@ -28,8 +28,7 @@ async def mcp_door(scope: dict[str, Any], receive: Any, send: Any) -> None:
 def _hostile(headers: dict[bytes, bytes]) -> FluxError | None:
     """A page of another origin, or a name this server does not answer to (DNS rebinding)."""
     host = headers.get(b"host", b"").decode("latin-1").lower()
-    allowed = settings.ALLOWED_HOSTS or ["localhost", "127.0.0.1", "[::1]"]
-    if not validate_host(split_domain_port(host)[0], allowed):
+    if not validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
         return BadHost()
     origin = headers.get(b"origin")
     if origin is not None and origin.decode("latin-1").lower() not in (f"http://{host}", f"https://{host}"):

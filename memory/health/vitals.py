@@ -22,7 +22,8 @@ def health(principal: Principal | None) -> dict[str, Any]:
     return {"status": "ok", **details()}
 
 
-def details() -> dict[str, Any]:
+def details(durability: str | None = None) -> dict[str, Any]:
+    """`durability`: of the instance that runs, where another process asks."""
     import platform
 
     import django
@@ -32,7 +33,7 @@ def details() -> dict[str, Any]:
         "instance": settings.HOME.name,
         "mode": config.current().OPERATING_MODE,
         "database": database(),
-        "durability": settings.DURABILITY,
+        "durability": durability or settings.DURABILITY,
         "encoder": "none",
         "queue": {
             "broker": "redis" if settings.REDIS_URL else "files",
@@ -41,7 +42,7 @@ def details() -> dict[str, Any]:
         },
         "booth": {"waiting": booth.depth(), "limit": config.current().MAX_WRITE_QUEUE_DEPTH},
         "versions": {"python": platform.python_version(), "django": django.get_version()},
-        "warnings": warnings(),
+        "warnings": warnings(durability or settings.DURABILITY),
     }
 
 
@@ -55,7 +56,7 @@ def database() -> dict[str, str]:
         return {"kind": "postgresql", "version": str(cursor.fetchone()[0]).split()[0]}
 
 
-def warnings() -> list[str]:
+def warnings(durability: str) -> list[str]:
     """What an operator should look at, each with the next step."""
     found = []
     live = config.live()
@@ -70,7 +71,7 @@ def warnings() -> list[str]:
         found.append(f"{parked} parked job(s): flux_jobs list --state parked")
     if jobs.oldest_wait_seconds() > 300:
         found.append("jobs wait longer than five minutes: is the worker running?")
-    if settings.DURABILITY == "normal":
+    if durability == "normal":
         found.append("durability is normal: acknowledged writes survive a crash, not a power loss")
     return found
 

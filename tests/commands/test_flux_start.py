@@ -122,10 +122,11 @@ def test_a_ready_file_that_cannot_be_written_is_refused_before_the_start(instanc
 
 
 def test_a_file_broken_since_the_start_does_not_lock_the_operator_out(instance):
-    one = instance()
+    one = instance(FLUX_DURABILITY="normal")
     one.command("flux_init", "--no-input")
     (one.folder / "config.yaml").write_text("REST_HOST: localhost\n")
     one.start()
+    del one.environment["FLUX_DURABILITY"]
     assert one.call("GET", "/health").status == 200
 
     def warnings() -> str:
@@ -133,6 +134,7 @@ def test_a_file_broken_since_the_start_does_not_lock_the_operator_out(instance):
 
     (one.folder / "config.yaml").write_text("REST_HOST: localhost\nREAD_WORKERS: 7\n")
     assert "restart to apply READ_WORKERS" in warnings()
+    assert "durability is normal" in warnings()  # as it was started, not as this shell would
     (one.folder / "config.yaml").write_text("REST_HOST: localhost\nREST_PROT: 1\n")
     assert "line 2: unknown key 'REST_PROT'" in warnings()
     assert json.loads(one.command("flux_backup", "--json").stdout)["bytes"] > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -79,6 +80,18 @@ def test_other_queues_and_half_written_files_are_left_alone(tmp_path: Path) -> N
         own._get("flux")
     assert own._purge("other") == 1
     assert [path.name for path in tmp_path.iterdir()] == [".1-half.flux"]
+
+
+def test_a_folder_in_the_way_or_out_of_the_way_stops_nobody(tmp_path: Path) -> None:
+    (tmp_path / "queue/1-folder.flux").mkdir(parents=True)
+    own = channel(tmp_path / "queue")
+    with pytest.raises(Empty):
+        own._get("flux")
+    shutil.rmtree(tmp_path / "queue")
+    with pytest.raises(Empty):
+        own._get("flux")
+    own._put("flux", {"number": 1})
+    assert own._get("flux") == {"number": 1}
 
 
 def test_messages_are_for_the_owner_alone(tmp_path: Path) -> None:

@@ -35,12 +35,13 @@ class Command(FluxCommand):
         if pending:
             found["warnings"] = [f"the database waits for {len(pending)} migration(s): flux_start applies them"]
         else:
-            found |= vitals.details()
+            # The instance may have been started with other settings than this shell sees now.
+            found |= vitals.details(durability=(state or {}).get("durability"))
             found["counts"] = {
                 "spaces": Space.objects.count(), "agents": Agent.objects.count(), "grains": Grain.objects.count()
             }  # fmt: skip
             if state is not None:
-                _as_it_runs(found, state)
+                found["warnings"] += _changed_since(state)
             if not setup.has_administrator():
                 found["warnings"].append("there is no administrator yet: flux_start prints an enrolment link")
         if self.as_json:
@@ -75,13 +76,10 @@ class Command(FluxCommand):
             self.console.print(Text(f"! {warning}", "yellow"))
 
 
-def _as_it_runs(found: dict[str, Any], state: dict[str, Any]) -> None:
-    """The instance may have been started with other settings than this shell sees now."""
-    found["durability"] = state.get("durability", found["durability"])
+def _changed_since(state: dict[str, Any]) -> list[str]:
     bound, now = state.get("bound", {}), config.bound(settings.FLUX)
     changed = [name for name in now if name in bound and bound[name] != now[name]]
-    if changed and not settings.CONFIG_PROBLEM:
-        found["warnings"].append(f"restart to apply {', '.join(changed)}")
+    return [f"restart to apply {', '.join(changed)}"] if changed and not settings.CONFIG_PROBLEM else []
 
 
 def _listed(counts: dict[str, int]) -> str:
