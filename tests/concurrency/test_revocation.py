@@ -40,6 +40,9 @@ def test_no_request_sent_after_the_revocation_is_accepted(fleet: Fleet) -> None:
     def operator() -> None:
         nonlocal revoked_at
         try:
+            until = time.monotonic() + 30
+            while len(replies) < 200 and time.monotonic() < until:
+                time.sleep(0.01)
             revoked_at = fleet.python(_REVOKE.format(prefix=token.split("_")[1]))
             wanted, until = len(replies) + 200, time.monotonic() + 30
             while len(replies) < wanted and time.monotonic() < until:
