@@ -1,10 +1,12 @@
-"""What the admin shows of accounts."""
+"""What the administration shows of people and agents."""
 
 from __future__ import annotations
 
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from accounts import pages  # noqa: F401  importing registers the pages
 
 # Their own pages would write past the verbs and so past the audit chain. We have no groups, and second factors
 # are made by enrolment alone.

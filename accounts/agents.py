@@ -7,13 +7,15 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from accounts import capabilities as caps
+from accounts import grants, holdings
+from accounts import trust as trust_levels
 from accounts.models import Agent, Space
 from accounts.names import check_name
 from accounts.principals import find_space
 from accounts.tokens import find_agent
 from accounts.verbs import Act, Change, verb
 from fluxcore import clock
-from fluxcore.errors import Conflict
+from fluxcore.errors import AboveParent, Conflict, Invalid
 
 # What the first agent of a new instance may do: use its memory in every way, administer nothing.
 EVERYDAY = (
@@ -23,7 +25,7 @@ EVERYDAY = (
 )  # fmt: skip
 
 
-@verb("spaces.create", needs="accounts.manage")
+@verb("spaces.create", needs="instance.manage")
 def create_space(act: Act, *, name: str) -> Change:
     check_name(name, what="a space")
 
@@ -40,56 +42,128 @@ def create_space(act: Act, *, name: str) -> Change:
 
 
 @verb("agents.create", needs="accounts.manage")
-def create_agent(act: Act, *, space: str, name: str, capabilities: list[str]) -> Change:
+def create_agent(
+    act: Act, *, space: str, name: str, capabilities: list[str], trust: str | None = None, parent: str | None = None
+) -> Change:
+    """A new agent: trusted, or as far as its parent is, unless told otherwise."""
     check_name(name, what="an agent")
     wanted = caps.check(capabilities)
-    home = find_space(space)
+    home = find_space(space, act.principal)
+    above = _find_parent(home, parent)
+    level = _checked_trust(trust, above)
+    holdings.check(level, above, wanted)
 
     def change() -> dict[str, Any]:
         try:
             with transaction.atomic():
-                agent = Agent.objects.create(space=home, name=name, capabilities=wanted, created_at=clock.now())
+                agent = Agent.objects.create(
+                    space=home, name=name, capabilities=wanted, trust=level, parent=above, created_at=clock.now()
+                )
         except IntegrityError:
             raise Conflict(f"There is already an agent {name!r} in space {space!r}.", agent=name) from None
-        act.record(str(agent.uuid), chain=home.uuid.hex, name=name, capabilities=wanted)
+        act.record(
+            str(agent.uuid), chain=home.uuid.hex, name=name, capabilities=wanted, trust=level, **_child_of(above)
+        )
         return describe_agent(agent)
 
     return change
 
 
 @verb("agents.apply", needs="accounts.manage")
-def apply_agent(act: Act, *, space: str, name: str, capabilities: list[str]) -> Change:
-    """Make the agent hold exactly these capabilities, creating it if it is new."""
+def apply_agent(
+    act: Act, *, space: str, name: str, capabilities: list[str], trust: str | None = None, parent: str | None = None
+) -> Change:
+    """Make the agent hold exactly these capabilities, creating it if it is new. Trust stays unless it is given."""
     check_name(name, what="an agent")
     wanted = caps.check(capabilities)
-    home = find_space(space)
+    home = find_space(space, act.principal)
+    known = Agent.objects.select_related("parent").filter(space=home, name=name).first()
+    if known is not None and parent is not None and (known.parent is None or known.parent.name != parent):
+        raise Conflict(f"An agent keeps its parent for life; {name!r} was made without {parent!r}.", agent=name)
+    above = known.parent if known is not None else _find_parent(home, parent)
+    level = _checked_trust(trust or (known.trust if known is not None else None), above)
+    holdings.check(level, above, wanted)
 
     def change() -> dict[str, Any]:
         agent, created = Agent.objects.get_or_create(
-            space=home, name=name, defaults={"capabilities": wanted, "created_at": clock.now()}
-        )
-        before = agent.capabilities
-        if not created and before != wanted:
-            Agent.objects.filter(pk=agent.pk).update(capabilities=wanted)
-            agent.capabilities = wanted
-        act.record(str(agent.uuid), chain=home.uuid.hex, name=name, before=[] if created else before, after=wanted)
-        return {**describe_agent(agent), "created": created, "changed": created or before != wanted}
+            space=home, name=name,
+            defaults={"capabilities": wanted, "trust": level, "parent": above, "created_at": clock.now()},
+        )  # fmt: skip
+        before, trust_before = agent.capabilities, agent.trust
+        changed = created or (before, trust_before) != (wanted, level)
+        if changed and not created:
+            Agent.objects.filter(pk=agent.pk).update(capabilities=wanted, trust=level)
+            agent.capabilities, agent.trust = wanted, level
+        extra = {"trust": level} if created or trust_before != level else {}
+        act.record(
+            str(agent.uuid), chain=home.uuid.hex, name=name, before=[] if created else before, after=wanted,
+            **extra, **(_child_of(above) if created else {}),
+        )  # fmt: skip
+        return {**describe_agent(agent), "created": created, "changed": changed}
+
+    return change
+
+
+@verb("agents.set_trust", needs="accounts.manage")
+def set_trust(act: Act, *, space: str, name: str, trust: str) -> Change:
+    """How far an agent may be let. Lowered, it holds less from its next request on; raised, what it was given."""
+    agent = find_agent(space, name, act.principal)
+    level = _checked_trust(trust_levels.check_level(trust), agent.parent)
+
+    def change() -> dict[str, Any]:
+        before = Agent.objects.values_list("trust", flat=True).get(pk=agent.pk)
+        Agent.objects.filter(pk=agent.pk).update(trust=level)
+        agent.trust = level
+        act.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=before, after=level)
+        return {**describe_agent(agent), "changed": before != level}
 
     return change
 
 
 @verb("agents.switch", needs="accounts.manage")
 def switch_agent(act: Act, *, space: str, name: str, active: bool) -> Change:
-    """Stop or resume all tokens of an agent at once."""
-    agent = find_agent(space, name)
+    """Stop or resume all tokens of an agent, and of the agents made for it, at once. Stopping ends its grants."""
+    agent = find_agent(space, name, act.principal)
 
     def change() -> dict[str, Any]:
         Agent.objects.filter(pk=agent.pk).update(active=active)
         agent.active = active
-        act.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, active=active)
-        return describe_agent(agent)
+        revoked, declined = (0, 0) if active else grants.end_all(act, agent)
+        ended: dict[str, Any] = {}
+        if revoked or declined:
+            ended = {"grants_revoked": revoked, "requests_declined": declined}
+        act.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, active=active, **ended)
+        return {**describe_agent(agent), "grants_revoked": revoked}
 
     return change
+
+
+def _find_parent(home: Space, name: str | None) -> Agent | None:
+    if name is None:
+        return None
+    parent = find_agent(home.name, name)
+    if holdings.ancestors(parent) >= holdings.MAX_ANCESTORS:
+        raise Invalid(f"An agent has at most {holdings.MAX_ANCESTORS} others above it.", field="parent")
+    return parent
+
+
+def _checked_trust(trust: str | None, parent: Agent | None) -> str:
+    """A level an agent of that parent can have; left out, the usual one or the parent's if that is lower."""
+    rank = trust_levels.LEVELS.index
+    if trust is None:
+        usual = Agent.Trust.TRUSTED.value
+        return usual if parent is None or rank(parent.trust) >= rank(usual) else parent.trust
+    level = trust_levels.check_level(trust)
+    if parent is not None and rank(level) > rank(parent.trust):
+        raise AboveParent(
+            f"capability escalation denied: its parent {parent.name} is only {parent.trust}.",
+            trust=level, parent=parent.name,
+        )  # fmt: skip
+    return level
+
+
+def _child_of(parent: Agent | None) -> dict[str, str]:
+    return {"parent": parent.name} if parent is not None else {}
 
 
 def describe_space(space: Space) -> dict[str, Any]:
@@ -102,6 +176,8 @@ def describe_agent(agent: Agent) -> dict[str, Any]:
         "name": agent.name,
         "space": agent.space.name,
         "capabilities": agent.capabilities,
+        "trust": str(agent.trust),
+        "parent": agent.parent.name if agent.parent is not None else None,
         "active": agent.active,
         "created_at": clock.rfc3339(agent.created_at),
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -125,44 +125,89 @@ class Verdict:
         return self.broken_at is None
 
 
+# One look into the index per chain, however long the chains are; counting distinct names would read them all.
+_HEADS = f"""
+    WITH RECURSIVE name(chain) AS (
+        SELECT MIN(chain) FROM {AuditEntry._meta.db_table}
+        UNION ALL
+        SELECT (SELECT MIN(chain) FROM {AuditEntry._meta.db_table} WHERE chain > name.chain)
+        FROM name WHERE name.chain IS NOT NULL
+    )
+    SELECT entry.chain, entry.seq, entry.hash, entry.at FROM name JOIN {AuditEntry._meta.db_table} entry
+    ON entry.chain = name.chain
+    AND entry.seq = (SELECT MAX(seq) FROM {AuditEntry._meta.db_table} WHERE chain = name.chain)
+"""  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Head:
+    """The newest entry of a chain."""
+
+    seq: int
+    hash: str
+    at: str
+
+
+def heads() -> dict[str, Head]:
+    """Where every chain stands, in one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HEADS)
+        found = {chain: Head(seq, hash, clock.rfc3339(at) or "") for chain, seq, hash, at in cursor.fetchall()}
+    return dict(sorted(found.items()))
+
+
 def chains() -> list[str]:
-    return sorted(AuditEntry.objects.values_list("chain", flat=True).distinct())
+    return list(heads())
 
 
-def verify(chain: str, *, on_progress: Any = None, checkpoint: tuple[int, str] | None = None) -> Verdict:
-    """Walk a chain from its first link and name the first that was edited, removed, inserted or moved.
+def verify(
+    chain: str, *, on_progress: Callable[[int], None] | None = None, known: Mapping[int, str] | None = None,
+    after: tuple[int, str] = (0, GENESIS),
+) -> Verdict:  # fmt: skip
+    """Walk a chain and name the first link that was edited, removed, inserted or moved.
 
-    A chain cannot see its own end cut off, nor a whole end written anew: for that, pass the number of
-    entries and the head of an earlier verdict that was kept elsewhere.
+    A chain cannot see its own end cut off, nor a whole end written anew: for that, `known` gives the hashes
+    that checkpoints kept of it, by position. `after` begins behind a link that is known to hold.
     """
-    expected, prev = 1, GENESIS
-    known, head = checkpoint or (0, GENESIS)
-    for entry in _walk(chain):
+    expected, prev, held = after[0] + 1, after[1], after[0]
+    earlier = prev  # the hash before that
+    known = known or {}
+    for entry in _walk(chain, after[0] or None):
         if entry["seq"] != expected:
             return Verdict(chain, expected - 1, prev, expected, f"entry {expected} is missing")
+        if hash_of(*(entry[name] for name in _COLUMNS[:-1])) != entry["hash"]:
+            return Verdict(chain, expected - 1, prev, expected, "was changed after it was written")
+        if entry["prev"] != prev and expected - 1 > held:
+            # This link is as it was written and names another one before it: that one got a new hash.
+            return Verdict(chain, expected - 2, earlier, expected - 1, "is not the one the next entry was chained to")
         if entry["prev"] != prev:
             return Verdict(chain, expected - 1, prev, expected, "does not follow the entry before it")
-        fields = [entry[name] for name in _COLUMNS[:-1]]
-        if hash_of(*fields) != entry["hash"]:
-            return Verdict(chain, expected - 1, prev, expected, "was changed after it was written")
-        if expected == known and entry["hash"] != head:
-            return Verdict(chain, expected - 1, prev, expected, "is not the one the checkpoint knew")
-        prev = entry["hash"]
+        if expected in known:
+            if entry["hash"] != known[expected]:
+                problem = f"is not the one a checkpoint knew: the chain was written anew somewhere after entry {held}"
+                return Verdict(chain, expected - 1, prev, expected, problem)
+            held = expected
+        earlier, prev = prev, entry["hash"]
         expected += 1
         if on_progress is not None:
             on_progress(1)
-    if expected <= known:
-        return Verdict(chain, expected - 1, prev, expected, f"entry {expected} is missing")
+    promised = max(known, default=0)
+    if expected <= promised:
+        problem = f"entry {expected} is missing: a checkpoint knew {promised}"
+        return Verdict(chain, expected - 1, prev, expected, problem)
     return Verdict(chain, expected - 1, prev)
 
 
-def _walk(chain: str) -> Iterator[dict[str, Any]]:
-    yield from AuditEntry.objects.filter(chain=chain).order_by("seq").values(*_COLUMNS).iterator(chunk_size=2000)
+def _walk(chain: str, after: int | None = None) -> Iterator[dict[str, Any]]:
+    found = AuditEntry.objects.filter(chain=chain)
+    if after is not None:  # from the start, whatever is numbered 0 or below must be seen too
+        found = found.filter(seq__gt=after)
+    yield from found.order_by("seq").values(*_COLUMNS).iterator(chunk_size=2000)
 
 
-def export(chain: str) -> Iterator[dict[str, Any]]:
-    """The links as they are hashed, for a stranger to check."""
-    for entry in _walk(chain):
+def export(chain: str, *, after: int | None = None) -> Iterator[dict[str, Any]]:
+    """The links as they are hashed, for a stranger to check; all of them, or those after a position."""
+    for entry in _walk(chain, after):
         yield {**entry, "at": clock.rfc3339(entry["at"])}
 
 

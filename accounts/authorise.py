@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from accounts import audit
+from accounts import audit, roles
+from accounts.asking import ask_for
+from accounts.capabilities import WANT_A_FRESH_CODE
 from accounts.principals import Principal
-from fluxcore.errors import Forbidden
+from fluxcore.errors import Forbidden, StepUpRequired
+
+# Asking is not getting: any agent may look at itself and ask a person for a capability it lacks.
+FOR_EVERY_AGENT = frozenset({"grants.request", "self.read"})
+# Their own password, second factor and sessions.
+FOR_EVERY_PERSON = frozenset({"own.sessions", "own.secrets"})
 
 
 def may(principal: Principal, operation: str, target: str | None = None) -> bool:
     if principal.kind == "shell":
         return True
     if principal.kind == "agent":
-        return principal.capabilities.allow(operation, target)
-    if principal.kind == "enrolment":
-        return operation == "people.enrol"
-    return False  # people act through roles, which come with their sign-in
+        return operation in FOR_EVERY_AGENT or principal.capabilities.allow(operation, target)
+    if principal.kind == "user":
+        return operation in FOR_EVERY_PERSON or roles.allows(principal.role, operation)
+    return principal.kind == "enrolment" and operation == "people.enrol"
 
 
 def authorise(principal: Principal, operation: str, target: str | None = None, *, action: str | None = None) -> None:
     """Return if allowed; otherwise put the refusal on the chain and raise."""
     if may(principal, operation, target):
+        if principal.kind == "user" and operation in WANT_A_FRESH_CODE and not principal.fresh:
+            raise StepUpRequired  # a question to the person, not a refusal: nothing for the chain
         return
     missing = f"{operation}:{target}" if target is not None else operation
     audit.refuse(principal, action or operation, (target or "")[:200], details={"missing": missing[:600]})
-    raise Forbidden(f"This needs the capability {missing}.", missing=missing)
+    what = "a role that allows" if principal.kind == "user" else "the capability"
+    raise Forbidden(f"This needs {what} {missing}.", missing=missing, **ask_for(principal, operation, target))

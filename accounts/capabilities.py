@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from accounts import scopes
 from fluxcore import globs
 from fluxcore.errors import Invalid
 
@@ -25,14 +26,34 @@ UNSCOPED = {
 OPERATIONS = frozenset(
     f"{domain}.{action}" for table in (SCOPED, UNSCOPED) for domain, actions in table.items() for action in actions
 )
-# For people with a fresh code and for the shell; no token ever carries them.
+# For people and for the shell; no token ever carries them.
 NEVER_FOR_AGENTS = frozenset(
     {
         "instance.manage",
-        "accounts.manage",
         "people.enrol",
+        "people.manage",
+        "own.sessions",
+        "own.secrets",
+        "accounts.read",
+        "accounts.manage",
+        "jobs.read",
         "jobs.manage",
+        "events.read",
         "audit.read",
+        "purge",
+        "restore",
+        "import",
+        "grant",
+        "policy",
+    }
+)
+# People give a code from the last five minutes for these: they decide who may do what, or cannot be undone.
+WANT_A_FRESH_CODE = frozenset(
+    {
+        "instance.manage",
+        "people.manage",
+        "accounts.manage",
+        "own.secrets",
         "purge",
         "restore",
         "import",
@@ -44,27 +65,61 @@ MAX_CAPABILITIES = 256
 
 
 class Capabilities:
-    """A parsed set, ready to answer quickly."""
+    """A parsed set, ready to answer quickly. Within another set it allows only what both allow."""
 
-    __slots__ = ("_everything", "_scopes", "texts")
+    __slots__ = ("_everything", "_scopes", "texts", "within")
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.texts = tuple(sorted(set(texts)))
+    def __init__(self, texts: Iterable[str], within: Capabilities | None = None) -> None:
+        given = tuple(sorted(set(texts)))
+        self.within = within
         self._everything: set[str] = set()
         self._scopes: dict[str, list[str]] = {}
-        for text in self.texts:
+        for text in given:
             operation, scope = split(text)
             if scope is None or scope == "*":
                 self._everything.add(operation)
             else:
                 self._scopes.setdefault(operation, []).append(scope)
+        # What is held, to be read. Where two globs only overlap, what they share has no text of its own.
+        self.texts: tuple[str, ...] = given if within is None else tuple(sorted(self._cut(given, within)))
 
     def allow(self, operation: str, target: str | None = None) -> bool:
+        if not self._allow(operation, target):
+            return False
+        return self.within is None or self.within.allow(operation, target)
+
+    def _allow(self, operation: str, target: str | None) -> bool:
         if operation in self._everything:
             return True
         if target is None:
             return False
         return any(globs.matches(scope, target) for scope in self._scopes.get(operation, ()))
+
+    def scoped(self, operation: str) -> bool:
+        """Whether it is allowed at all, for some names at least."""
+        if operation not in self._everything and operation not in self._scopes:
+            return False
+        return self.within is None or self.within.scoped(operation)
+
+    def covers(self, capability: str) -> bool:
+        """Whether all that a capability allows is allowed here too. What cannot be proven is denied."""
+        return self._covers(capability) and self.leaves_room_for(capability)
+
+    def leaves_room_for(self, capability: str) -> bool:
+        """Whether it could be held here, if it were added."""
+        return self.within is None or self.within.covers(capability)
+
+    def _covers(self, capability: str) -> bool:
+        operation, scope = split(capability)
+        if operation in self._everything:
+            return True
+        if scope is None or scope == "*":
+            return False
+        return any(scopes.within(scope, outer) for outer in self._scopes.get(operation, ()))
+
+    def _cut(self, given: Iterable[str], within: Capabilities) -> set[str]:
+        whole = Capabilities(text for text in given if within.covers(text))
+        return {*whole.texts, *(text for text in within.texts if self._covers(text) and not whole.covers(text))}
 
 
 def split(text: str) -> tuple[str, str | None]:
@@ -87,8 +142,9 @@ def split(text: str) -> tuple[str, str | None]:
 
 
 @lru_cache(maxsize=1024)
-def parsed(texts: tuple[str, ...]) -> Capabilities:
-    return Capabilities(texts)
+def parsed(texts: tuple[str, ...], within: tuple[tuple[str, ...], ...] = ()) -> Capabilities:
+    """A set by its value; each further layer holds all that stand before it."""
+    return Capabilities(texts, parsed(within[0], within[1:]) if within else None)
 
 
 def check(texts: Iterable[str]) -> list[str]:

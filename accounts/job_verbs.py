@@ -7,14 +7,18 @@ from typing import Any
 
 from accounts.verbs import Act, Change, verb
 from fluxcore import jobs
+from fluxcore.errors import NotFound
+from fluxcore.models import Job
 
 
 @verb("jobs.run", needs="jobs.manage")
 def run_job(act: Act, *, job: str) -> Change:
     """Give a parked job five new tries."""
 
+    number = _reachable(act, job)
+
     def change() -> dict[str, Any]:
-        jobs.requeue(uuid.UUID(job))
+        jobs.requeue(number)
         act.record(f"job:{job}")
         return {"job": job, "state": "queued"}
 
@@ -25,9 +29,19 @@ def run_job(act: Act, *, job: str) -> Change:
 def park_job(act: Act, *, job: str) -> Change:
     """Take a waiting job out of the queue."""
 
+    number = _reachable(act, job)
+
     def change() -> dict[str, Any]:
-        jobs.park(uuid.UUID(job), reason=act.reason)
+        jobs.park(number, reason=act.reason)
         act.record(f"job:{job}")
         return {"job": job, "state": "parked"}
 
     return change
+
+
+def _reachable(act: Act, job: str) -> uuid.UUID:
+    """A job of another space, or of the instance, is answered like one that is not there."""
+    number = jobs.parse_uuid(job)
+    if act.principal.space is not None and not Job.objects.filter(uuid=number, space=act.principal.space).exists():
+        raise NotFound("There is no such job.", job=job)
+    return number

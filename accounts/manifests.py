@@ -1,16 +1,22 @@
-"""Agent manifests: a YAML file with a name and `spec.capabilities`, refused with its line if it is wrong."""
+"""Agent manifests: a YAML file with a name and `spec.capabilities`, refused with its line if it is wrong.
+
+`spec.trust` and `spec.parent` are optional.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from accounts import trust
 from accounts.capabilities import split
 from accounts.names import check_name
-from fluxcore.errors import Invalid, NotFound
+from fluxcore.errors import AboveTrust, Invalid, NotFound
 
 
 @dataclass(frozen=True)
@@ -18,6 +24,8 @@ class Manifest:
     name: str
     space: str | None
     capabilities: list[str]
+    trust: str | None = None
+    parent: str | None = None
 
 
 def read(path: Path) -> list[Manifest]:
@@ -79,22 +87,38 @@ def _manifest(top: Mapping, source: str) -> Manifest:
     name = _text(top.get("name") or metadata.get("name"), "name", source)
     if name is None:
         raise Invalid(f"{source}: the manifest has no name.")
-    try:
+    with _at((top.get("name") or metadata["name"])[0], source):
         check_name(name, what="an agent")
-    except Invalid as error:
-        line, _ = top.get("name") or metadata["name"]
-        raise Invalid(f"{source}, line {line}: {error.message}", **error.details) from None
     if "spec" not in top:
         raise Invalid(f"{source}: the manifest has no spec.")
     spec = _mapping(top["spec"][1], source)
-    _only(spec, ("capabilities",), source)
+    _only(spec, ("capabilities", "trust", "parent"), source)
     line, node = spec.get("capabilities", (0, None))
     if not isinstance(node, yaml.SequenceNode) or not all(isinstance(item, yaml.ScalarNode) for item in node.value):
         raise Invalid(f"{source}, line {line or top['spec'][0]}: spec.capabilities must be a list of texts.")
+    level = _checked(spec.get("trust"), "spec.trust", trust.check_level, source)
+    parent = _checked(spec.get("parent"), "spec.parent", lambda text: check_name(text, what="a parent"), source)
     for item in node.value:
-        try:
+        with _at(item.start_mark.line + 1, source):
             split(str(item.value))
-        except Invalid as error:
-            raise Invalid(f"{source}, line {item.start_mark.line + 1}: {error.message}", **error.details) from None
+            if level is not None:
+                trust.check(level, [str(item.value)])
     space = _text(top.get("space") or metadata.get("space"), "space", source)
-    return Manifest(name=name, space=space, capabilities=[str(item.value) for item in node.value])
+    return Manifest(name, space, [str(item.value) for item in node.value], level, parent)
+
+
+def _checked(entry: tuple[int, Any] | None, what: str, check: Callable[[str], object], source: str) -> str | None:
+    text = _text(entry, what, source)
+    if entry is not None and text is not None:
+        with _at(entry[0], source):
+            check(text)
+    return text
+
+
+@contextmanager
+def _at(line: int, source: str) -> Iterator[None]:
+    """A refusal inside names the line of the file."""
+    try:
+        yield
+    except (Invalid, AboveTrust) as error:
+        raise type(error)(f"{source}, line {line}: {error.message}", **error.details) from None

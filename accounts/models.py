@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
+from typing import Any
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django_otp.models import Device
 
 
-class User(AbstractUser):
-    """A person. Signs in with password and second factor; agents are not users."""
+class User(AbstractUser):  # type: ignore[django-manager-missing]
+    """A person. Signs in with password and second factor; agents are not users.
+
+    A superuser is an administrator: owner of every space and of the instance. Everybody else sees the
+    spaces they are a member of.
+    """
 
 
 class Space(models.Model):
@@ -24,14 +32,46 @@ class Space(models.Model):
         return self.name
 
 
+class Membership(models.Model):
+    """What a person is in a space; `accounts/roles.py` says what that allows."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        OPERATOR = "operator"
+        VIEWER = "viewer"
+
+    id = models.BigAutoField(primary_key=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    space = models.ForeignKey(Space, on_delete=models.PROTECT, related_name="memberships")
+    role = models.CharField(max_length=8, choices=Role.choices)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "space"], name="membership_user_space")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.role} of {self.space_id}"
+
+
 class Agent(models.Model):
     """A machine caller of a space: it holds tokens and capabilities."""
+
+    class Trust(models.TextChoices):
+        """How far an agent may ever be let; `accounts/trust.py` says what each level reaches."""
+
+        UNTRUSTED = "untrusted"
+        SANDBOXED = "sandboxed"
+        TRUSTED = "trusted"
+        PRIVILEGED = "privileged"
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
     space = models.ForeignKey(Space, on_delete=models.PROTECT, related_name="agents")
     name = models.CharField(max_length=64)
     capabilities = models.JSONField(default=list)
+    trust = models.CharField(max_length=10, choices=Trust.choices, default=Trust.TRUSTED)
+    # An agent that was made for another one never holds what that one lacks.
+    parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="children")
     active = models.BooleanField(default=True)
     created_at = models.DateTimeField()
 
@@ -88,10 +128,138 @@ class AuditEntry(models.Model):
         return f"{self.chain}#{self.seq} {self.action}"
 
 
-class Enrolment(models.Model):
-    """A one-time link that lets the first administrator in. Only its digest is kept."""
+class Grant(models.Model):
+    """A capability added to an agent at run time, until it expires or is taken back."""
 
     id = models.BigAutoField(primary_key=True)
+    uuid = models.UUIDField(unique=True, default=uuid.uuid4)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="grants")
+    capability = models.CharField(max_length=600)
+    reason = models.CharField(max_length=500, default="")
+    granted_by = models.CharField(max_length=160)
+    granted_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    revoked_by = models.CharField(max_length=160, default="")
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["agent", "revoked_at"], name="grant_agent_open")]
+
+    def __str__(self) -> str:
+        return self.capability
+
+
+class GrantRequest(models.Model):
+    """A refused action an agent asked a person about."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        ACCEPTED = "accepted"
+        DECLINED = "declined"
+
+    id = models.BigAutoField(primary_key=True)
+    uuid = models.UUIDField(unique=True, default=uuid.uuid4)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="grant_requests")
+    capability = models.CharField(max_length=600)
+    reason = models.CharField(max_length=500, default="")  # the agent's words
+    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    asked_at = models.DateTimeField()
+    answered_by = models.CharField(max_length=160, default="")
+    answered_at = models.DateTimeField(null=True)
+    answer = models.CharField(max_length=500, default="")
+    grant = models.OneToOneField(Grant, on_delete=models.PROTECT, null=True, related_name="request")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["agent", "capability"], condition=models.Q(state="waiting"), name="grant_request_waiting"
+            )
+        ]
+        indexes = [models.Index(fields=["state", "id"], name="grant_request_state")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} asks for {self.capability}"
+
+
+class Authenticator(Device):  # type: ignore[misc]
+    """A person's authenticator app. Its key is sealed with the instance's key, never kept in clear."""
+
+    sealed_key = models.CharField(max_length=200)
+    # The newest time step whose code was used: it and everything before it are spent.
+    last_step = models.BigIntegerField(default=-1)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user"], name="authenticator_user")]
+
+
+class BackupCode(models.Model):
+    """One way in without the phone, good once. Only a keyed digest is kept."""
+
+    id = models.BigAutoField(primary_key=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="backup_codes")
+    digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"backup code {self.pk} of {self.user_id}"
+
+
+class SessionKeyField(models.CharField):  # type: ignore[type-arg]
+    """Written and looked up as a digest, so that who reads the database cannot take over a session."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        prepared = super().get_prep_value(value)
+        return hashlib.sha256(prepared.encode()).hexdigest() if prepared and len(prepared) == 32 else prepared
+
+
+class GuessCount(models.Model):
+    """Guesses at one secret; `accounts/guesses.py` says when no more are looked at."""
+
+    id = models.BigAutoField(primary_key=True)
+    key = models.CharField(max_length=80, unique=True)
+    count = models.PositiveIntegerField(default=0)
+    last_at = models.DateTimeField()
+    day_count = models.PositiveIntegerField(default=0)
+    day_from = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.count}"
+
+
+class Session(AbstractBaseSession):
+    """A visitor's session; once somebody signs in, whose it is and where it came from."""
+
+    session_key = SessionKeyField(max_length=64, primary_key=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="sessions")
+    created_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    source = models.CharField(max_length=64, default="")
+    browser = models.CharField(max_length=200, default="")
+
+    @classmethod
+    def get_session_store_class(cls) -> Any:
+        from accounts.sessions import SessionStore  # it is made of this model
+
+        return SessionStore
+
+    def __str__(self) -> str:
+        return f"session of {self.user_id or 'a visitor'}"
+
+
+class Enrolment(models.Model):
+    """A one-time link from the shell or an administrator. Only its digest is kept."""
+
+    class Purpose(models.TextChoices):
+        FIRST = "first"  # become the first administrator
+        ACCOUNT = "account"  # choose password and second factor of an account that was made for you
+        FACTOR = "factor"  # replace a lost second factor; the password is still asked for
+        UNLOCK = "unlock"  # sign in while somebody else's guesses keep the name locked
+
+    id = models.BigAutoField(primary_key=True)
+    purpose = models.CharField(max_length=8, choices=Purpose.choices, default=Purpose.FIRST)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="enrolments")
     digest = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()

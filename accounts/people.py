@@ -1,53 +1,25 @@
-"""Administrators: a password and a second factor, made in the shell or through a one-time link."""
+"""People: made in the shell or through a one-time link, with a password and a second factor each."""
 
 from __future__ import annotations
 
 import secrets
-from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F, QuerySet
-from django_otp.oath import TOTP
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts import audit
-from accounts.capabilities import parsed
-from accounts.models import Enrolment, User
-from accounts.principals import INSTANCE_CHAIN, Principal
-from accounts.tokens import digest
+from accounts import factors, guesses, lookalikes, sessions
+from accounts.links import issue
+from accounts.models import Enrolment, Membership, Session, User
+from accounts.principals import INSTANCE_CHAIN, find_space
 from accounts.verbs import Act, Change, verb
-from fluxcore import booth, clock
-from fluxcore.errors import Conflict, Invalid, NotFound
+from fluxcore import clock
+from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound
 
-LINK_VALID = timedelta(hours=24)
-MAX_WRONG_CODES = 10  # then the link ends; whoever mistypes this often starts again with a new one
 MAX_PASSWORD = 1024
-_CLOSED = "This link has been used or has expired. `flux_start` prints a new one."
-
-
-def new_totp_key() -> bytes:
-    return secrets.token_bytes(20)
-
-
-def totp_matches(key: bytes, code: str) -> bool:
-    """The first-code check: proves that the authenticator app holds the key before we rely on it."""
-    return totp_step(key, code) is not None
-
-
-def totp_step(key: bytes, code: str) -> int | None:
-    """The time step a code belongs to, if it is one of now: a step before, this one, or the next."""
-    clock_of_key = TOTP(key)
-    if code.isdecimal() and len(code) == 6 and clock_of_key.verify(int(code), tolerance=1):
-        return int(clock_of_key.t())
-    return None
-
-
-def totp_uri(key: bytes, username: str) -> str:
-    return str(TOTPDevice(user=User(username=username), key=key.hex()).config_url)
+MAX_USERNAME = 64
 
 
 def check_password(username: str, password: str) -> None:
@@ -60,110 +32,185 @@ def check_password(username: str, password: str) -> None:
 
 
 def check_username(username: str) -> None:
-    if not (1 <= len(username) <= 64 and all(character.isalnum() or character in "@.+-_" for character in username)):
+    if not (
+        1 <= len(username) <= MAX_USERNAME
+        and all(character.isalnum() or character in "@.+-_" for character in username)
+    ):
         raise Invalid("A user name has 1-64 letters, digits or @.+-_", field="username")
 
 
-def has_administrator() -> bool:
-    return User.objects.filter(is_superuser=True, is_active=True).exists()
+def find(username: str) -> User:
+    user = User.objects.filter(username=User.normalize_username(username)).first()
+    if user is None:
+        raise NotFound(f"There is nobody named {username[:64]!r}. `flux_admin list` shows who there is.")
+    return user
 
 
-def _checked_hash(username: str, password: str) -> str:
+def checked_hash(username: str, password: str) -> str:
     """The slow hash, made before the write that others wait for."""
     check_username(username)
     check_password(username, password)
     return make_password(password)
 
 
-def _save_administrator(username: str, password_hash: str, totp_key: str | None, *, last_step: int = -1) -> None:
+def save_person(username: str, password_hash: str, *, administrator: bool) -> User:
+    """A new row, inside a write. A name that could be taken for somebody else's is refused here, under the lock."""
+    twin = lookalikes.find(username, User.objects.values_list("username", flat=True))
+    if twin is not None and twin != username:
+        raise Conflict(
+            f"{lookalikes.shown(username)} looks like {lookalikes.shown(twin)}, who is here already. "
+            "Choose a name nobody can mistake.",
+            field="username",
+        )
     try:
         with transaction.atomic():
-            user = User.objects.create(username=username, password=password_hash, is_staff=True, is_superuser=True)
+            # Everybody may open the pages; what they see there is decided by their roles.
+            return User.objects.create(
+                username=username, password=password_hash, is_staff=True, is_superuser=administrator
+            )
     except IntegrityError:
         raise Conflict(f"There is already a person named {username!r}.", field="username") from None
-    if totp_key is not None:
-        TOTPDevice.objects.create(user=user, name="authenticator", key=totp_key, confirmed=True, last_t=last_step)
 
 
-@verb("people.create_administrator", needs="accounts.manage", secret=True)
-def create_administrator(act: Act, *, username: str, password: str, totp_key: str | None = None) -> Change:
-    """A person who runs the instance. Without a second factor the account cannot use the admin yet."""
+@verb("people.create_administrator", needs="instance.manage", secret=True)
+def create_administrator(
+    act: Act, *, username: str, password: str, totp_key: str | None = None, spent_step: int = -1
+) -> Change:
+    """A person who runs the instance. Without a second factor the account cannot sign in yet."""
     username = User.normalize_username(username)
-    password_hash = _checked_hash(username, password)
+    password_hash = checked_hash(username, password)
 
     def change() -> dict[str, Any]:
-        _save_administrator(username, password_hash, totp_key)
-        act.record(f"user:{username}", second_factor=totp_key is not None)
+        user = save_person(username, password_hash, administrator=True)
+        if totp_key is not None:
+            factors.install(user.pk, bytes.fromhex(totp_key), spent=spent_step)
+        act.record(f"user:{username}", second_factor=totp_key is not None, administrator=True)
         return {"username": username, "second_factor": totp_key is not None}
 
     return change
 
 
-@verb("people.issue_enrolment", needs="accounts.manage", secret=True)
-def issue_enrolment(act: Act) -> Change:
-    """A new one-time link for the first administrator; earlier unused ones end."""
+@verb("people.invite", needs="people.manage", secret=True)
+def invite(act: Act, *, username: str, administrator: bool = False, space: str = "", role: str = "") -> Change:
+    """An account and the one-time link with which its person chooses password and second factor."""
+    username = User.normalize_username(username)
+    check_username(username)
+    if administrator and act.principal.space is not None:
+        raise Forbidden("Only an administrator makes administrators.")
+    if not administrator and not (space and role):
+        raise Invalid("Name the space and the role the person has in it.", field="space")
+    home = find_space(space, act.principal) if space else None
+    _check_role(role, needed=home is not None)
     secret = secrets.token_urlsafe(24)
 
     def change() -> dict[str, Any]:
-        moment = clock.now()
-        Enrolment.objects.filter(used_at=None).delete()
-        Enrolment.objects.create(digest=digest(secret), created_at=moment, expires_at=moment + LINK_VALID)
-        act.record("enrolment")
-        return {"secret": secret}
+        user = save_person(username, make_password(None), administrator=administrator)
+        if home is not None:
+            Membership.objects.create(user=user, space=home, role=role, created_at=clock.now())
+        issue(secret, Enrolment.Purpose.ACCOUNT, user=user)
+        act.record(f"user:{username}", administrator=administrator, space=space, role=role)
+        return {"username": username, "secret": secret}
 
     return change
 
 
-def _open_links() -> QuerySet[Enrolment]:
-    return Enrolment.objects.filter(used_at=None, expires_at__gt=clock.now(), wrong_codes__lt=MAX_WRONG_CODES)
-
-
-def holder(secret: str) -> Principal:
-    """Who comes with a one-time link: nobody yet, allowed one thing, and only while the link is open."""
-    link = _open_links().filter(digest=digest(secret)).first()
-    if link is None or has_administrator():
-        raise NotFound(_CLOSED)
-    return Principal(
-        kind="enrolment", name=str(link.pk), space=None, chain=INSTANCE_CHAIN, capabilities=parsed(()),
-        ceiling="external_source", enrolment=link.pk,
-    )  # fmt: skip
-
-
-@verb("people.enrol", needs="people.enrol", secret=True)
-def enrol(act: Act, *, username: str, password: str, totp_key: str, code: str) -> Change:
-    """Use the caller's one-time link: the person, the second factor and the end of the link are one commit."""
-    link = act.principal.enrolment
-    if link is None:
-        raise NotFound(_CLOSED)
-    username = User.normalize_username(username)
-    password_hash = _checked_hash(username, password)
-    step = totp_step(bytes.fromhex(totp_key), code)
-    if step is None:
-        _count_wrong_code(act, link)
-        raise Invalid("That code does not match. Enter the one your app shows now.", field="code")
+@verb("people.set_role", needs="people.manage")
+def set_role(act: Act, *, username: str, space: str, role: str) -> Change:
+    """What a person is in a space from now on; an empty role takes them out of it."""
+    user, home = find(username), find_space(space, act.principal)
+    _check_role(role, needed=False)
 
     def change() -> dict[str, Any]:
-        # The conditions once more, under the write's lock: two people with one link make one administrator.
-        used = _open_links().filter(pk=link).update(used_at=clock.now())
-        if not used or has_administrator():
-            raise NotFound(_CLOSED)
-        # The code is spent: it does not also sign in.
-        _save_administrator(username, password_hash, totp_key, last_step=step)
-        act.record(f"user:{username}", second_factor=True)
-        return {"username": username}
+        mine = Membership.objects.filter(user=user, space=home)
+        before = mine.values_list("role", flat=True).first() or ""
+        if role:
+            Membership.objects.update_or_create(
+                user=user,
+                space=home,
+                defaults={"role": role},
+                create_defaults={"role": role, "created_at": clock.now()},
+            )
+        else:
+            mine.delete()
+        act.record(f"user:{user.username}", chain=home.uuid.hex, before=before, after=role)
+        return {"username": user.username, "space": home.name, "role": role}
 
     return change
 
 
-def _count_wrong_code(act: Act, link: int) -> None:
-    """In a write of its own, so that the count stays when the attempt is refused."""
+def _check_role(role: str, *, needed: bool) -> None:
+    if (role or needed) and role not in Membership.Role.values:
+        raise Invalid(f"A role is one of {', '.join(Membership.Role.values)}.", field="role")
 
-    def change() -> int:
-        if not _open_links().filter(pk=link).update(wrong_codes=F("wrong_codes") + 1):
-            raise NotFound(_CLOSED)
-        count = Enrolment.objects.values_list("wrong_codes", flat=True).get(pk=link)
-        audit.record(act.principal, act.verb, "enrolment", outcome="refused", details={"wrong_codes": count})
-        return count
 
-    if booth.write(change) >= MAX_WRONG_CODES:
-        raise NotFound(_CLOSED)
+@verb("people.switch", needs="instance.manage")
+def switch(act: Act, *, username: str, active: bool) -> Change:
+    """Shut a person out, or let them in again. Their sessions end at once."""
+    user = find(username)
+
+    def change() -> dict[str, Any]:
+        _keep_an_administrator(user, losing=not active)
+        User.objects.filter(pk=user.pk).update(is_active=active)
+        ended = 0 if active else sessions.end(user=user.pk)
+        act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, active=active, sessions=ended)
+        return {"username": user.username, "active": active}
+
+    return change
+
+
+def _keep_an_administrator(user: User, *, losing: bool) -> None:
+    others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
+    if losing and user.is_superuser and not others.exists():
+        raise Conflict("This is the only administrator. Make another one first.")
+
+
+@verb("people.reset", needs="instance.manage", secret=True)
+def reset(act: Act, *, username: str, password: bool = False) -> Change:
+    """Take a lost second factor (and a forgotten password) away and hand out the link for a new one."""
+    user = find(username)
+    secret = secrets.token_urlsafe(24)
+    purpose = Enrolment.Purpose.ACCOUNT if password or not user.has_usable_password() else Enrolment.Purpose.FACTOR
+
+    def change() -> dict[str, Any]:
+        factors.remove(user.pk)
+        if password:
+            User.objects.filter(pk=user.pk).update(password=make_password(None))
+        ended = sessions.end(user=user.pk)
+        issue(secret, purpose, user=user)
+        act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, password=password, sessions=ended)
+        return {"username": user.username, "secret": secret}
+
+    return change
+
+
+@verb("people.unlock", needs="instance.manage", secret=True)
+def unlock(act: Act, *, username: str) -> Change:
+    """Lift the lock of a name, and hand out a link whose guesses nobody else can use up."""
+    user = find(username)
+    secret = secrets.token_urlsafe(24)
+
+    def change() -> dict[str, Any]:
+        guesses.clear(guesses.password_key(user.username), guesses.code_key(user.pk))
+        issue(secret, Enrolment.Purpose.UNLOCK, user=user)
+        act.record(f"user:{user.username}", chain=INSTANCE_CHAIN)
+        return {"username": user.username, "secret": secret}
+
+    return change
+
+
+@verb("people.end_sessions", needs="instance.manage")
+def end_sessions(act: Act, *, username: str, session: str = "") -> Change:
+    """Sign a person out everywhere, or end the one session that is named by its digest."""
+    user = find(username)
+
+    def change() -> dict[str, Any]:
+        if session:
+            ended, _ = Session.objects.filter(user=user, session_key=session).delete()
+            if not ended:
+                raise NotFound("That session has ended already.")
+        else:
+            ended = sessions.end(user=user.pk)
+        act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, sessions=ended)
+        return {"username": user.username, "ended": ended}
+
+    return change

@@ -24,6 +24,9 @@ class Principal:
     agent: int | None = None
     token: int | None = None
     enrolment: int | None = None  # the one-time link of somebody who is not a person of this instance yet
+    role: str = ""  # a person's in the space, or "administrator" for the instance as a whole
+    user: int | None = None
+    fresh: bool = False  # a person who gave a code within the last minutes
     label: str = ""  # what the caller calls itself inside its agent; shown, never trusted
 
     @property
@@ -38,6 +41,10 @@ class Principal:
     @property
     def is_authenticated(self) -> bool:
         return True
+
+    def reaches(self, space: int) -> bool:
+        """Whether a row of that space is within reach at all: one's own, or any for the shell and administrators."""
+        return self.space is None or self.space == space
 
     def labelled(self, label: str) -> Principal:
         return replace(self, label=label) if label else self
@@ -59,8 +66,9 @@ def shell(space: Space | None = None) -> Principal:
     )
 
 
-def find_space(name: str) -> Space:
+def find_space(name: str, within: Principal | None = None) -> Space:
+    """The space of that name. One out of the principal's reach is answered like one that is not there."""
     space = Space.objects.filter(name=name).first()
-    if space is None:
+    if space is None or (within is not None and not within.reaches(space.pk)):
         raise NotFound(f"There is no space named {name!r}. `flux_space list` shows what there is.", space=name)
     return space

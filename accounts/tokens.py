@@ -1,14 +1,13 @@
 """Bearer tokens: minted once, kept as a digest, checked against the database on every request.
 
-The check is one statement by a unique key, so a revocation holds for the next request of every
-process without any cache to keep in step; only the parsed capabilities are cached, by value.
+The check is one statement by a unique key, and one more per ancestor of the agent, so a revocation holds
+for the next request of every process without any cache to keep in step.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import re
 import secrets
 import string
@@ -18,13 +17,13 @@ from typing import Any
 
 from django.db import connection
 
-from accounts import origins
-from accounts.capabilities import parsed
+from accounts import holdings, origins
 from accounts.models import Agent, Space, Token
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, verb
 from fluxcore import booth, clock
 from fluxcore.errors import Conflict, Invalid, NotFound, Unauthenticated
+from fluxcore.rows import adapt_moment
 
 _ALPHABET = string.ascii_letters + string.digits
 _SHAPE = re.compile(r"flux_([A-Za-z0-9]{8})_([A-Za-z0-9_-]{43})")
@@ -44,10 +43,11 @@ def digest(token: str) -> str:
 
 _LOOKUP = f"""
     SELECT t.id, t.digest, t.ceiling, t.expires_at, t.revoked_at, t.last_used_at,
-           a.id, a.name, a.capabilities, a.active, s.id, s.uuid
+           a.id, a.name, a.capabilities, a.trust, a.parent_id, a.active, s.id, s.uuid, g.capability
     FROM {Token._meta.db_table} t
     JOIN {Agent._meta.db_table} a ON a.id = t.agent_id
     JOIN {Space._meta.db_table} s ON s.id = a.space_id
+    {holdings.OPEN_GRANTS}
     WHERE t.prefix = %s
 """  # noqa: S608
 
@@ -57,22 +57,26 @@ def authenticate(token: str) -> Principal:
     shape = _SHAPE.fullmatch(token)
     if shape is None:
         raise Unauthenticated
-    with connection.cursor() as cursor:
-        cursor.execute(_LOOKUP, [shape.group(1)])
-        row = cursor.fetchone()
-    # Compared even when there is no such prefix, so that time does not tell.
-    known = hmac.compare_digest(row[1] if row else "0" * 64, digest(token))
-    if not known or row is None:
-        raise Unauthenticated
-    number, _, ceiling, expires_at, revoked_at, last_used_at, agent, name, capabilities, active, space, chain = row
     now = clock.now()
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOKUP, [adapt_moment(now), shape.group(1)])
+        rows = cursor.fetchall()  # one for each open grant, at least one
+    # Compared even when there is no such prefix, so that time does not tell.
+    known = hmac.compare_digest(rows[0][1] if rows else "0" * 64, digest(token))
+    if not known or not rows:
+        raise Unauthenticated
+    number, _, ceiling, expires_at, revoked_at, last_used_at, agent, name, capabilities, *rest = rows[0]
+    trust, parent, active, space, chain, _ = rest
     if revoked_at is not None or not active or (expires_at is not None and _moment(expires_at) <= now):
         raise Unauthenticated
+    over = holdings.above(parent, now)
+    if over is None:
+        raise Unauthenticated
     _note_use(number, _moment(last_used_at) if last_used_at else None, now)
-    texts = json.loads(capabilities) if isinstance(capabilities, str) else capabilities
     return Principal(
         kind="agent", name=name, space=space, chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
-        capabilities=parsed(tuple(texts)), ceiling=ceiling, agent=agent, token=number,
+        capabilities=holdings.together(holdings.layers(capabilities, [row[-1] for row in rows], trust), over),
+        ceiling=ceiling, agent=agent, token=number,
     )  # fmt: skip
 
 
@@ -103,7 +107,7 @@ def mint(
     expiry = clock.parse(expires_at, name="expires_at") if expires_at else None
     if expiry is not None and expiry <= clock.now():
         raise Invalid("expires_at lies in the past.", field="expires_at")
-    owner = find_agent(space, agent)
+    owner = find_agent(space, agent, act.principal)
     prefix, token = generate()
 
     def change() -> dict[str, Any]:
@@ -121,7 +125,7 @@ def mint(
 def revoke(act: Act, *, prefix: str) -> Change:
     """End a token: the next request with it is refused, on every process."""
     row = Token.objects.select_related("agent__space").filter(prefix=prefix.removeprefix("flux_").split("_")[0]).first()
-    if row is None:
+    if row is None or not act.principal.reaches(row.agent.space_id):
         raise NotFound(f"There is no token with the prefix {prefix[:8]!r}.")
 
     def change() -> dict[str, Any]:
@@ -150,8 +154,8 @@ def describe(row: Token) -> dict[str, Any]:
     }
 
 
-def find_agent(space: str, agent: str) -> Agent:
-    row = Agent.objects.select_related("space").filter(space__name=space, name=agent).first()
-    if row is None:
+def find_agent(space: str, agent: str, within: Principal | None = None) -> Agent:
+    row = Agent.objects.select_related("space", "parent").filter(space__name=space, name=agent).first()
+    if row is None or (within is not None and not within.reaches(row.space_id)):
         raise NotFound(f"There is no agent {agent!r} in space {space!r}. `flux_agent list` shows what there is.")
     return row

@@ -1,4 +1,4 @@
-"""What people type on the pages of this door."""
+"""What people type on the pages of this door. Nothing secret is ever put back into a page."""
 
 from __future__ import annotations
 
@@ -8,17 +8,84 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from accounts import people
+from accounts import factors, people
+from accounts.forms import CodeInput
+from accounts.models import Enrolment
 from fluxcore.errors import Invalid
+
+_NAME = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
+_CODE = {"autocomplete": "one-time-code", "spellcheck": "false", "autocapitalize": "none"}
+
+
+class PasswordForm(forms.Form):
+    """The first step of signing in."""
+
+    username = forms.CharField(
+        label="User name", max_length=people.MAX_USERNAME, widget=forms.TextInput({**_NAME, "autofocus": True})
+    )
+    password = forms.CharField(
+        label="Password", strip=False, max_length=people.MAX_PASSWORD,
+        widget=forms.PasswordInput({"autocomplete": "current-password"}),
+    )  # fmt: skip
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, label_suffix="")
+
+
+class CodeForm(forms.Form):
+    """The second step, and the fresh code before a dangerous one."""
+
+    code = forms.CharField(
+        label="Code",
+        help_text="The six digits your authenticator app shows now, or one of your backup codes.",
+        max_length=64,
+        widget=CodeInput({**_CODE, "autofocus": True}),
+    )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, label_suffix="")
+
+    def clean_code(self) -> str:
+        return _code(self.cleaned_data["code"])
+
+
+def _code(text: str) -> str:
+    """A slip of the finger is no guess and is not counted."""
+    code = factors.tidy(str(text))
+    if not factors.looks_like_a_code(code):
+        raise forms.ValidationError("A code has six digits, a backup code 16 letters and digits.")
+    return code
+
+
+class NewPasswordForm(forms.Form):
+    """A person's own new password; a fresh code was given before."""
+
+    password = forms.CharField(
+        label="New password",
+        help_text="At least 12 characters. Four unrelated words are easy to remember and hard to guess.",
+        strip=False,
+        max_length=people.MAX_PASSWORD,
+        widget=forms.PasswordInput({"autocomplete": "new-password"}),
+    )
+    password_again = forms.CharField(
+        label="The same password again", strip=False, widget=forms.PasswordInput({"autocomplete": "new-password"})
+    )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, label_suffix="")
+
+    def clean(self) -> dict[str, Any]:
+        found = self.cleaned_data
+        if found.get("password") and found.get("password") != found.get("password_again"):
+            self.add_error("password_again", "The two passwords differ.")
+        return found
 
 
 class EnrolmentForm(forms.Form):
-    """The first administrator. The verb has the last word; the form says everything that is wrong at once."""
+    """Taking up a link. The verb has the last word; the form says everything that is wrong at once."""
 
     username = forms.CharField(
-        label="User name",
-        help_text="Letters, digits and @ . + - _",
-        widget=forms.TextInput({"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
+        label="User name", help_text="Letters, digits and @ . + - _", widget=forms.TextInput({**_NAME})
     )
     password = forms.CharField(
         label="Password",
@@ -34,11 +101,18 @@ class EnrolmentForm(forms.Form):
     code = forms.CharField(
         label="Code from the app",
         help_text="The six digits it shows now.",
-        widget=forms.TextInput({"autocomplete": "one-time-code", "inputmode": "numeric", "spellcheck": "false"}),
+        widget=CodeInput({**_CODE, "inputmode": "numeric"}),
     )
 
-    def __init__(self, data: QueryDict | None = None) -> None:
+    def __init__(self, data: QueryDict | None = None, *, link: Enrolment) -> None:
         super().__init__(data, label_suffix="")
+        self.link = link
+        if link.user is not None:
+            del self.fields["username"]
+        if link.purpose == Enrolment.Purpose.FACTOR:
+            del self.fields["password_again"]
+            self.fields["password"].help_text = "The one you have. It stays as it is."
+            self.fields["password"].widget.attrs["autocomplete"] = "current-password"
 
     def clean_username(self) -> str:
         username = str(self.cleaned_data["username"])
@@ -47,13 +121,17 @@ class EnrolmentForm(forms.Form):
 
     def clean_code(self) -> str:
         """Apps show `123 456`, so spaces are welcome. A slip of the finger is no guess and is not counted."""
-        code = "".join(str(self.cleaned_data["code"]).split())
-        if not (code.isdecimal() and len(code) == 6):
+        code = factors.tidy(str(self.cleaned_data["code"]))
+        if not (code.isascii() and code.isdecimal() and len(code) == 6):
             raise forms.ValidationError("The code has six digits.")
         return code
 
     def clean(self) -> dict[str, Any]:
         found = self.cleaned_data
+        if self.link.user is not None:
+            found["username"] = self.link.user.username
+        if self.link.purpose == Enrolment.Purpose.FACTOR:
+            return found
         password, again = found.get("password"), found.get("password_again")
         if password and again and password != again:
             self.add_error("password_again", "The two passwords differ.")

@@ -7,13 +7,21 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from dashboard import views
+from dashboard import account, enrolment, entering, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("health", views.health),
-    path("enrol/<str:secret>", views.enrol, name="enrol"),
-    path("welcome", views.welcome, name="welcome"),
+    path("enrol/<str:secret>", enrolment.enrol, name="enrol"),
+    path("sign-in", entering.sign_in, name="sign-in"),
+    path("sign-in/code", entering.code, name="code"),
+    path("fresh-code", entering.fresh_code, name="fresh-code"),
+    path("sign-out", entering.sign_out, name="sign-out"),
+    path("account", account.account, name="account"),
+    path("account/password", account.change_password, name="change-password"),
+    path("account/authenticator", account.authenticator, name="authenticator"),
+    path("account/backup-codes", account.backup_codes, name="backup-codes"),
+    path("account/end-session", account.end_session, name="end-session"),
     path("favicon.ico", RedirectView.as_view(url=static("dashboard/mark.svg"))),
     path("admin/", admin.site.urls),
 ]

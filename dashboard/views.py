@@ -1,30 +1,23 @@
-"""The first pages: a front door and the enrolment of the first administrator."""
+"""The front page: the overview of a space for who has signed in, a door for everybody else."""
 
 from __future__ import annotations
 
-import base64
-import math
+from typing import Any
 
-import segno
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
-from accounts import people, refusals
-from accounts.principals import Principal
-from dashboard.forms import EnrolmentForm
-from fluxcore.errors import FluxError, NotFound
-from fluxcore.version import VERSION
+from accounts import roles, tiles
+from accounts.here import here, is_signed_in
+from accounts.models import Agent, GrantRequest, Space, Token, User
+from dashboard import overview, shell
+from fluxcore.models import Event, Job
 from fluxsite import running
+from memory.grains.models import Grain
 
-# Names in the visitor's session, which is kept on the server.
-_PENDING = "enrolment"
-_ENROLLED = "enrolled"
-# The name inside the picture: the person has not chosen one yet when it is drawn, and apps only display it.
-_LABEL = "administrator"
+_NAMED = 20  # administrators shown to somebody who has to ask one
 
 
 @require_safe
@@ -34,91 +27,51 @@ def health(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    doors = (running.state(settings.HOME) or {}).get("urls", {})
-    return render(
-        request,
-        "dashboard/home.html",
-        {
-            "instance": settings.HOME.name,
-            "version": VERSION,
-            "has_administrator": people.has_administrator(),
-            "doors": {"REST": doors["rest"], "MCP": doors["mcp"]} if doors else {},
-        },
-    )
-
-
-@never_cache
-@sensitive_post_parameters()
-@require_http_methods(["GET", "HEAD", "POST"])
-def enrol(request: HttpRequest, secret: str) -> HttpResponse:
-    """One answer for links that are used, expired, worn out or never existed."""
-    try:
-        return _enrol(request, people.holder(secret))
-    except NotFound:
-        refusals.note(str(request.META.get("REMOTE_ADDR") or "unknown"))
-        return render(request, "dashboard/enrol_closed.html", status=404)
-
-
-def _enrol(request: HttpRequest, holder: Principal) -> HttpResponse:
-    key, shown_before = _totp_key(request, holder)
-    form = EnrolmentForm(request.POST if request.method == "POST" else None)
-    if not form.is_bound:
-        return _form_page(request, form, key)
-    if form.is_valid() and not shown_before:
-        form.add_error("code", "This page was open too long, or your browser keeps no cookies. Scan the new picture.")
-    if not form.is_valid():
-        return _form_page(request, form, key, status=422)
-    given = form.cleaned_data
-    try:
-        made = people.enrol(
-            holder, username=given["username"], password=given["password"], totp_key=key.hex(), code=given["code"]
-        )
-    except NotFound:
-        raise
-    except FluxError as refusal:
-        field = refusal.details.get("field")
-        form.add_error(field if field in form.fields else None, refusal.message)
-        response = _form_page(request, form, key, status=refusal.status)
-        if refusal.retry_after is not None:
-            response["Retry-After"] = str(max(1, math.ceil(refusal.retry_after)))
-        return response
-    del request.session[_PENDING]
-    request.session[_ENROLLED] = made["username"]
-    return redirect("welcome")
-
-
-def _totp_key(request: HttpRequest, holder: Principal) -> tuple[bytes, bool]:
-    """The key of this visitor and link, and whether they have seen it. It never travels through the form."""
-    pending = request.session.get(_PENDING)
-    if pending is not None and pending["link"] == holder.enrolment:
-        return bytes.fromhex(pending["key"]), True
-    key = people.new_totp_key()
-    request.session[_PENDING] = {"link": holder.enrolment, "key": key.hex()}
-    return key, False
-
-
-def _form_page(request: HttpRequest, form: EnrolmentForm, key: bytes, *, status: int = 200) -> HttpResponse:
-    text = base64.b32encode(key).decode()
-    # A screen does not get scratched: the least redundancy gives the largest squares.
-    picture = segno.make(people.totp_uri(key, _LABEL), error="l", boost_error=False)
-    return render(
-        request,
-        "dashboard/enrol.html",
-        {
-            "form": form,
-            "instance": settings.HOME.name,
-            # White behind it in dark mode too: many cameras do not read an inverted picture.
-            "picture": picture.svg_data_uri(border=4, dark="#000", light="#fff"),
-            "key_groups": [text[start : start + 4] for start in range(0, len(text), 4)],
-        },
-        status=status,
-    )
-
-
-@never_cache
-@require_safe
-def welcome(request: HttpRequest) -> HttpResponse:
-    username = request.session.get(_ENROLLED)
-    if username is None:
+    if not is_signed_in(request):
+        found = {
+            "instance": settings.HOME.name, "has_administrator": roles.has_administrator(), "doors": _doors(),
+        }  # fmt: skip
+        return render(request, "dashboard/home.html", found)
+    wanted = request.GET.get("space")
+    if wanted is not None:
+        shell.choose(request, wanted)
         return redirect("home")
-    return render(request, "dashboard/welcome.html", {"username": username, "instance": settings.HOME.name})
+    space = shell.current_space(request)
+    if space is None:
+        return _nowhere(request)
+    return render(request, "dashboard/overview.html", _overview(request, space))
+
+
+def _overview(request: HttpRequest, space: Space) -> dict[str, Any]:
+    who = here(request)
+    return {
+        "space": space,
+        "role": who.roles[space.pk],
+        "many": len(who.spaces) > 1,
+        "overview": overview.of(who.principal(space.pk)),
+        "nothing": overview.Happening(),  # the shape of an event, for those that arrive later
+        "tiles": tiles.of(who),
+        "lists": {
+            "grains": shell.rows_of(request, Grain, space=space.name),
+            "agents": shell.rows_of(request, Agent, space=space.name),
+            "tokens": shell.rows_of(request, Token, space=space.name),
+            "requests": shell.rows_of(request, GrantRequest, space=space.name, state="waiting"),
+            "jobs": shell.rows_of(request, Job, space=space.name, state="parked"),
+            "events": shell.rows_of(request, Event, space=space.name),
+        },
+        "may_manage": shell.may_manage(who, space),
+        "doors": _doors(),
+        "name": "" if settings.HOME.name == "default" else f" --name {settings.HOME.name}",
+    }
+
+
+def _nowhere(request: HttpRequest) -> HttpResponse:
+    """Somebody without a role anywhere. An administrator has one in every space, so there is none yet."""
+    administrators = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
+    found = {"administrators": administrators[:_NAMED], "instance": settings.HOME.name}
+    return render(request, "dashboard/nowhere.html", found)
+
+
+def _doors() -> dict[str, str]:
+    doors = (running.state(settings.HOME) or {}).get("urls", {})
+    return {"REST": doors["rest"], "MCP": doors["mcp"]} if doors else {}

@@ -145,6 +145,9 @@ class Config:
     TRACE_RETENTION_DAYS: float = _key(30.0, "days a trace is kept", low=1, high=3650, hot=True)
     TRACE_RETENTION_COUNT: int = _key(10_000, "traces kept at least", low=0, high=10_000_000, hot=True)
     HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
+    AUDIT_CHECKPOINT_MINUTES: int = _key(
+        60, "minutes between signed checkpoints of the audit chains; 0: only by command", low=0, high=10_080, hot=True
+    )
     PURGE_UNDO_WINDOW_HOURS: float = _key(24.0, "hours a purge can be undone", low=0, high=8760, hot=True)
     EMBEDDING_MODEL_NAME: str = _key("all-MiniLM-L6-v2", "encoder of texts and queries")
     # Known so that an old file can be read; set to anything else they are warned about

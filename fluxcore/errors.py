@@ -43,6 +43,11 @@ class Unauthenticated(FluxError):
     message = "Send a valid token: `Authorization: Bearer flux_...`."
 
 
+class SignInRefused(Unauthenticated):
+    code = "sign_in_refused"
+    message = "The user name or the password is wrong."
+
+
 class Forbidden(FluxError):
     code, status, exit_status = "forbidden", 403, 77
     message = "Your capabilities do not allow this."
@@ -51,6 +56,21 @@ class Forbidden(FluxError):
 class OriginAboveCeiling(Forbidden):
     code = "origin_above_ceiling"
     message = "This token may not vouch for that provenance."
+
+
+class StepUpRequired(Forbidden):
+    code = "step_up_required"
+    message = "Enter a code from your authenticator app: this step wants one from the last five minutes."
+
+
+class AboveTrust(Forbidden):
+    code = "above_trust"
+    message = "This reaches further than the agent's trust level."
+
+
+class AboveParent(Forbidden):
+    code = "above_parent"
+    message = "An agent never holds what its parent lacks."
 
 
 class BadOrigin(Forbidden):
@@ -115,6 +135,11 @@ class RateLimited(FluxError):
     message = "The limit is reached. Wait as long as Retry-After says."
 
 
+class NameLocked(RateLimited):
+    code = "name_locked"
+    message = "Too many wrong guesses for this name."
+
+
 class Busy(FluxError):
     code, status, exit_status = "busy", 503, 75
     message = "The server has too much waiting to be written. Nothing was stored; try again."
@@ -136,6 +161,14 @@ class OutcomeUnknown(FluxError):
 class DiskFull(FluxError):
     code, status, exit_status = "disk_full", 507, 74
     message = "The disk is full. Nothing was stored; free some space and try again."
+
+
+class SealBroken(FluxError):
+    code, status, exit_status = "seal_broken", 503, 78
+    message = (
+        "A secret in the database was sealed with another key. Bring back the instance's secret key, "
+        "or make the person a new second factor: flux_admin reset NAME."
+    )
 
 
 class NotReady(FluxError):

@@ -21,7 +21,7 @@ class Glob:
     __slots__ = ("_first", "_last", "_literal", "_loop", "_loop_at_slash", "_step")
 
     def __init__(self, pattern: str) -> None:
-        parts = [STARS] if pattern == "*" else _parts(pattern)
+        parts = [STARS] if pattern == "*" else parts_of(pattern)
         plain = all(isinstance(part, str) for part in parts)
         self._literal = "".join(map(str, parts)) if plain else None  # no wildcard: comparing is enough
         # Bit n stands for "the first n parts are matched". A wildcard may match nothing, so its bit
@@ -62,7 +62,7 @@ def compile_glob(pattern: str) -> Glob:
     return Glob(pattern)
 
 
-def _parts(pattern: str) -> list[object]:
+def parts_of(pattern: str) -> list[object]:
     """Characters and wildcards, in order."""
     parts: list[object] = []
     position = 0

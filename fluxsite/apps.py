@@ -7,7 +7,7 @@ from django.contrib.admin.apps import AdminConfig
 
 
 class FluxAdminConfig(AdminConfig):
-    default_site = "django_otp.admin.OTPAdminSite"
+    default_site = "accounts.site.FluxAdminSite"
     default = False
 
 

@@ -12,6 +12,7 @@ from django.core.asgi import get_asgi_application
 
 django_application = get_asgi_application()
 
+from dashboard.live import live_door  # noqa: E402
 from fluxcore import bell  # noqa: E402
 from fluxsite import celery, checks  # noqa: E402
 from mcp_bridge.door import mcp_door  # noqa: E402
@@ -30,6 +31,8 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await _lifespan(receive, send)
     elif _mcp_port() and (scope.get("server") or ("", 0))[1] == _mcp_port():
         await mcp_door(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await live_door(scope, receive, send)
     else:
         await django_application(scope, receive, send)
 

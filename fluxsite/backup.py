@@ -27,6 +27,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
+from accounts import checkpoints
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid
 from fluxcore.models import Event
@@ -35,7 +36,7 @@ from fluxsite.home import Home
 
 FORMAT = 1
 MAX_MANIFEST = 1 << 20
-_MEMBER = re.compile(r"config\.yaml|database\.db|(?:keys|tables)/[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+_MEMBER = re.compile(r"config\.yaml|checkpoints\.jsonl|database\.db|(?:keys|tables)/[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _CHUNK = 1 << 20
 
 
@@ -78,6 +79,8 @@ def create(home: Home, *, label: str = "backup", to: Path | None = None) -> Path
 def _small_files(home: Home) -> Iterator[tuple[str, Path]]:
     if home.config.exists():
         yield "config.yaml", home.config
+    if home.checkpoints.exists():
+        yield "checkpoints.jsonl", home.checkpoints
     for key in sorted(home.keys.glob("*")) if home.keys.is_dir() else ():
         name = f"keys/{key.name}"
         # A key that is just being made has a dot in front, an editor's copy something behind.
@@ -228,8 +231,11 @@ def _restore(home: Home, path: Path) -> Path | None:
             "Restore it with that release, then upgrade."
         )
     fresh = home.path.with_name(f".{home.name}.restoring")
+    if home.checkpoints.exists():
+        checkpoints.make_or_say(home)  # a last look at the chains that are about to go
     try:
         _unpack(path, manifest, Home(home.name, fresh))
+        checkpoints.hand_over(home, Home(home.name, fresh))
         connection.close()
         return _change_places(home, fresh)
     finally:
@@ -244,6 +250,8 @@ def _unpack(path: Path, manifest: dict[str, Any], new: Home) -> None:
         for name in manifest["members"]:
             if name == "config.yaml":
                 _take(bundle, name, new.config)
+            elif name == "checkpoints.jsonl":
+                _take(bundle, name, new.checkpoints)
             elif name.startswith("keys/"):
                 _take(bundle, name, new.keys / Path(name).name)
             elif name == "database.db":

@@ -74,3 +74,15 @@ def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
 def names(name: str) -> list[str]:
     """A comma-separated list."""
     return [part.strip() for part in (text(name) or "").split(",") if part.strip()]
+
+
+def elsewhere(name: str, value: str | None, *, than: Path) -> Path | None:
+    """A folder that is not inside another one; None if none is named. It need not be there now."""
+    if not value:
+        return None
+    folder = Path(value).expanduser()
+    if not folder.is_absolute():
+        raise EnvError(f"{name} must be an absolute path, not {value!r}.")
+    if Path(os.path.normpath(folder)).is_relative_to(than):
+        raise EnvError(f"{name} must lie outside the data home {than}.")
+    return folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,10 @@ NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 
 class HomeError(ValueError):
     """The data home cannot be used; the message says what to do."""
+
+
+def random_text() -> str:
+    return secrets.token_urlsafe(48)
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,11 @@ class Home:
     @property
     def keys(self) -> Path:
         return self.path / "keys"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Signed lines that say where the audit chains stood."""
+        return self.path / "checkpoints.jsonl"
 
     @property
     def queue(self) -> Path:
@@ -77,13 +87,13 @@ class Home:
         except (OSError, UnicodeDecodeError):
             raise HomeError(f"The key file {path} cannot be read. Restore it from a backup.") from None
 
-    def make_secret(self, name: str) -> str:
+    def make_secret(self, name: str, make: Callable[[], str] = random_text) -> str:
         """The key of that name, made now if it does not exist. Safe against two makers at once."""
         path = self.keys / name
         existing = self.secret(name)
         if existing is None:
             own = path.with_name(f".{name}.{secrets.token_hex(8)}")
-            private_file(own, secrets.token_urlsafe(48))
+            private_file(own, make())
             try:
                 # A link appears whole or not at all, and only one maker's can: nobody reads half a key.
                 os.link(own, path)
@@ -95,6 +105,10 @@ class Home:
         if existing is None:
             raise HomeError(f"The key file {path} is empty. Restore it from a backup or delete it to make a new one.")
         return existing
+
+    def keep_secret(self, name: str, text: str) -> None:
+        """Put another text in the place of a key's, whole or not at all."""
+        private_file(self.keys / name, text)
 
 
 def private_file(path: Path, text: str) -> None:

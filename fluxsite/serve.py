@@ -69,7 +69,8 @@ def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
             server_header=False,
             proxy_headers=False,
             lifespan="on",
-            ws_max_size=1 << 20,
+            ws_max_size=4096,  # the live feed speaks and does not listen
+            ws_per_message_deflate=False,  # 300 kB a socket, for messages that hardly shrink
             timeout_graceful_shutdown=2,
             timeout_keep_alive=75,
         )
@@ -83,6 +84,9 @@ def listening(host: str, port: int) -> socket.socket:
     door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "SO_REUSEPORT"):
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # the supervisor holds the port for us
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # Who takes nothing for ten seconds is cut off, also when we have hung up and only the rest is to be sent.
+        door.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 10_000)
     door.bind((host, port))
     return door
 

@@ -38,7 +38,10 @@ SECRET_KEY_IS_KEPT = _secret is not None
 DEBUG = False
 HTTPS = env.switch("FLUX_HTTPS", False)
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env.names("FLUX_ALLOWED_HOSTS")]
-CSRF_TRUSTED_ORIGINS = [f"https://{name}" for name in env.names("FLUX_ALLOWED_HOSTS")] if HTTPS else []
+# `.example.com` means a domain and everything below it, which Django writes `*.example.com` here.
+CSRF_TRUSTED_ORIGINS = [
+    f"https://{'*' if name.startswith('.') else ''}{name}" for name in env.names("FLUX_ALLOWED_HOSTS") if HTTPS
+]
 
 if HTTPS:
     SECURE_SSL_REDIRECT = True
@@ -57,16 +60,21 @@ else:
         "security.W012",  # secure session cookie: would never be sent over plain loopback HTTP
         "security.W016",  # secure CSRF cookie: the same
     ]
-SESSION_COOKIE_NAME = f"flux_{HOME.name}_session"
-CSRF_COOKIE_NAME = f"flux_{HOME.name}_csrf"
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
+# Instances on one machine share its cookies, whatever their ports. Browsers keep a `__Host-` cookie only if
+# it came over HTTPS from this very host, so that no neighbouring name can plant one.
+_COOKIE = f"{'__Host-' if HTTPS else ''}flux_{HOME.name}"
+SESSION_COOKIE_NAME = f"{_COOKIE}_session"
+CSRF_COOKIE_NAME = f"{_COOKIE}_csrf"
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # no cookie of its own
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 
 # The house -----------------------------------------------------------------------------------------
 INSTALLED_APPS = [
+    "dashboard",  # first: its templates stand in for those of Django's administration
     "fluxsite.apps.FluxAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -74,7 +82,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_otp",
-    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_totp",  # only for its table, from which accounts.0003 moves keys that stood in clear
     "channels",
     "fluxsite.apps.FluxSiteConfig",
     "fluxcore",
@@ -83,7 +91,6 @@ INSTALLED_APPS = [
     "memory.grains",
     "memory.health",
     "memory.api",
-    "dashboard",
     "mcp_bridge",
 ]
 
@@ -141,10 +148,11 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-LOGIN_URL = "admin:login"
+LOGIN_URL = "sign-in"
 SESSION_ENGINE = "accounts.sessions"
-OTP_ADMIN_HIDE_SENSITIVE_DATA = True
-OTP_TOTP_ISSUER = f"Flux Memory ({HOME.name})"
+SESSION_COOKIE_AGE = 12 * 60 * 60
+# A second place for the signed checkpoints of the audit chains, best on another machine's disk.
+CHECKPOINTS = env.elsewhere("FLUX_CHECKPOINTS", env.text("FLUX_CHECKPOINTS"), than=HOME.path)
 
 # REST ----------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
@@ -185,6 +193,10 @@ CHANNEL_LAYERS = {
         else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
     )
 }
+
+# Bounds of one process: sockets of the live feed in all, and of one agent or person.
+LIVE_SOCKETS = env.number("FLUX_LIVE_SOCKETS", 256, low=1, high=10_000)
+LIVE_SOCKETS_EACH = env.number("FLUX_LIVE_SOCKETS_EACH", 8, low=1, high=1000)
 
 # Static files, time, logs --------------------------------------------------------------------------
 STATIC_URL = "/static/"

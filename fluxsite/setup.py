@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from accounts import agents, people, tokens
+from accounts import agents, roles, tokens
 from accounts.models import Agent, Space
 from accounts.principals import shell
 from fluxcore.errors import Conflict
@@ -72,4 +72,4 @@ def first_token() -> str | None:
 
 
 def has_administrator() -> bool:
-    return people.has_administrator()
+    return roles.has_administrator()

@@ -73,11 +73,12 @@ def make_token(db: None) -> Callable[..., str]:
 
     def make(
         name: str = "alice", *, space: str = "home", capabilities: tuple[str, ...] = ("grains.read", "grains.write"),
-        ceiling: str = "user_stated", expires_at: str | None = None,
+        ceiling: str = "user_stated", expires_at: str | None = None, trust: str = "privileged",
+        parent: str | None = None,
     ) -> str:  # fmt: skip
         if not Space.objects.filter(name=space).exists():
             agents.create_space(shell(), name=space)
-        agents.apply_agent(shell(), space=space, name=name, capabilities=list(capabilities))
+        agents.apply_agent(shell(), space=space, name=name, capabilities=list(capabilities), trust=trust, parent=parent)
         minted = tokens.mint(shell(), space=space, agent=name, ceiling=ceiling, expires_at=expires_at)
         return str(minted["token"])
 

@@ -8,6 +8,9 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 
+from accounts import grants
+from accounts.capabilities import OPERATIONS, SCOPED
+from accounts.models import Agent, GrantRequest
 from accounts.origins import AUTHORITY, CLAIMABLE
 from accounts.verbs import MAX_REASON
 from fluxcore.idempotency import MAX_KEY
@@ -126,6 +129,63 @@ class Ready(serializers.Serializer[None]):
     ready = serializers.BooleanField()
 
 
+def _capability() -> str:
+    """Any operation; those whose targets have names with a glob behind it, the others with `*` at most."""
+    named = "|".join(sorted(one.replace(".", r"\.") for one in OPERATIONS if one.split(".")[0] in SCOPED))
+    plain = "|".join(sorted(one.replace(".", r"\.") for one in OPERATIONS if one.split(".")[0] not in SCOPED))
+    character = rf"(?:\\[^{grants.HIDDEN}]|[^*\\{grants.HIDDEN}])"
+    glob = rf"(?:(?:\*{{0,2}}{character})+\*{{0,2}}|\*{{1,2}})"
+    return rf"^(?:(?:{plain})(?::\*)?|(?:{named})(?::{glob})?)$"
+
+
+class TokenFacts(serializers.Serializer[None]):
+    prefix = serializers.CharField()
+    ceiling = serializers.ChoiceField(choices=ORIGINS)
+    expires_at = serializers.DateTimeField(allow_null=True)
+
+
+class GrantFacts(serializers.Serializer[None]):
+    id = serializers.UUIDField()
+    capability = serializers.CharField()
+    granted_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+
+
+class Me(serializers.Serializer[None]):
+    agent = serializers.CharField()
+    space = serializers.CharField()
+    trust = serializers.ChoiceField(choices=Agent.Trust.choices)
+    parent = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # DRF has an attribute of that name
+    token = TokenFacts()
+    capabilities = serializers.ListField(child=serializers.CharField(), help_text="Held now, grants included.")
+    grants = GrantFacts(many=True)
+
+
+class AskForGrant(Labelled):
+    capability = serializers.RegexField(
+        _capability(), max_length=grants.MAX_CAPABILITY, help_text="For example metrics.read or memory.write:notes/*."
+    )
+
+
+class AskedGrant(serializers.Serializer[None]):
+    id = serializers.UUIDField()
+    agent = serializers.CharField()
+    space = serializers.CharField()
+    capability = serializers.CharField()
+    reason = serializers.CharField(allow_blank=True)
+    state = serializers.ChoiceField(choices=GrantRequest.State.choices)
+    asked_at = serializers.DateTimeField()
+    answered_at = serializers.DateTimeField(allow_null=True)
+    answer = serializers.CharField(allow_blank=True)
+    grant = serializers.UUIDField(allow_null=True)
+    expires_at = serializers.DateTimeField(allow_null=True)
+
+
+class AskedGrants(serializers.Serializer[None]):
+    requests = AskedGrant(many=True)
+    count = serializers.IntegerField()
+
+
 def _header(name: str, says: str) -> OpenApiParameter:
     shape = {"type": "string", "maxLength": 128, "pattern": parsers.HEADER}
     return OpenApiParameter(name, shape, OpenApiParameter.HEADER, description=says)
@@ -143,3 +203,7 @@ LIST_PARAMETERS = [
     ),
 ]
 GRAIN_ID = OpenApiParameter("grain", OpenApiTypes.UUID, OpenApiParameter.PATH)
+REQUEST_PARAMETERS = [
+    OpenApiParameter("state", str, enum=GrantRequest.State.values, description="Default: all."),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": grants.MAX_PAGE}, description="Default 50."),
+]

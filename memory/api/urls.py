@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from fluxcore.errors import MethodNotAllowed
-from memory.api import views
+from memory.api import me, views
 from memory.api.errors import answer
 
 # Tried in this order: the hottest first.
@@ -17,6 +17,8 @@ CALLS = [
     ("store", views.Store.as_view()),
     ("store/batch", views.StoreBatch.as_view()),
     ("grains", views.Grains.as_view()),
+    ("me", me.Me.as_view()),
+    ("grant-requests", me.GrantRequests.as_view()),
     ("health", views.Health.as_view()),
     ("readyz", views.Ready.as_view()),
     ("metrics", views.Metrics.as_view()),

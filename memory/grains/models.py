@@ -28,6 +28,8 @@ class Grain(models.Model):
     writer = models.CharField(max_length=160)
     label = models.CharField(max_length=128, default="")
     corroborations = models.PositiveIntegerField(default=0)
+    # A person's word that this one matters: decay and clean-up leave it alone.
+    pinned = models.BooleanField(default=False, db_default=False)
     recorded_at = models.DateTimeField()
 
     class Meta:

@@ -26,7 +26,7 @@ def prove(command: FluxCommand) -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="flux-once-") as folder:
         environment = {**os.environ, "FLUX_HOME": folder, "FLUX_NAME": "once"}
-        for name in ("DATABASE_URL", "REDIS_URL", "FLUX_SECRET_KEY"):
+        for name in ("DATABASE_URL", "REDIS_URL", "FLUX_SECRET_KEY", "FLUX_CHECKPOINTS"):
             environment.pop(name, None)
             environment.pop(f"{name}_FILE", None)
         ready = Path(folder) / "ready.json"

@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import struct
+import sys
 from typing import Any
 
+from django.conf import settings
 from rich.console import Console
+
+_SIOCGIFADDR = 0x8915  # Linux: the IPv4 address of an interface
+_LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
 def lan_addresses() -> list[str]:
     """Addresses of this machine that others on its network can reach. Nothing is sent to find out."""
-    try:
-        found = {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
-    except OSError:
-        found = set()  # a host name nobody resolves
-    probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        # Connecting a datagram socket only asks the routing table; no packet leaves.
-        probe.connect(("192.0.2.1", 9))
-        found.add(str(probe.getsockname()[0]))
-    except OSError:
-        pass  # no network: loopback is all there is
-    finally:
-        probe.close()
+    found = _interface_addresses() if sys.platform == "linux" else _routed_address()
     return sorted(address for address in found if not address.startswith("127."))
+
+
+def _interface_addresses() -> set[str]:
+    """Asked of the kernel: looking up our own host name could ask a name server, which is somebody else's machine."""
+    import fcntl
+
+    found = set()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            except OSError:
+                continue  # an interface without an IPv4 address
+            found.add(socket.inet_ntoa(answer[20:24]))
+    return found
+
+
+def _routed_address() -> set[str]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Connecting a datagram socket only asks the routing table; no packet leaves.
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return set()  # no network: loopback is all there is
+        return {str(probe.getsockname()[0])}
+
+
+def lan_names() -> list[str]:
+    """The names others may call this machine by: those of FLUX_ALLOWED_HOSTS and its own."""
+    names = [name.lower() for name in (*settings.ALLOWED_HOSTS, socket.gethostname()) if name not in _LOOPBACK]
+    return [name for name in dict.fromkeys(names) if _HOST.fullmatch(name)]
 
 
 def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None:
@@ -33,14 +60,16 @@ def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None
     console.print()
     console.print(f"  people   {urls['people']}/")
     if broadcast:
-        for address in lan_addresses():
-            console.print(f"           http://{address}:{state['ports']['people']}/")
+        for host in dict.fromkeys([*lan_addresses(), *lan_names()]):
+            console.print(f"           http://{host}:{state['ports']['people']}/")
     console.print(f"  REST     {urls['rest']}/      docs: {urls['rest']}/api/v1/docs")
     console.print(f"  MCP      {urls['mcp']}/")
     console.print()
     if link is not None:
         console.print("[bold]Become the administrator[/] (works once, 24 hours):")
         console.print(f"  {link}")
+        if broadcast:
+            console.print("  From another machine: the same path at one of the addresses above.")
         console.print()
     if token is not None:
         console.print("[bold]Token of the agent 'assistant'[/] (shown only now):")

@@ -2,53 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
+import ast
 import json
+from collections import Counter
 
 import pytest
-from django.db import connection, transaction
 
-from accounts import agents, audit
-from accounts.capabilities import parsed
+from accounts import agents, audit, tokens
 from accounts.models import AuditEntry
-from accounts.principals import Principal, shell
-from fluxcore import booth
+from accounts.principals import shell
+from fluxcore.errors import Forbidden
+from fluxcore.models import Event
+from tests.accounts.chains import CHAIN, OTHER, change, edit, hash_of, remove, renumber, write
 from tests.core.threads import together
+from tests.packaging.tree import PACKAGES, ROOT
 
 pytestmark = pytest.mark.django_db
-CHAIN = "c" * 32
-COLUMNS = ["chain", "seq", "at", "actor", "action", "object", "outcome", "reason", "details", "prev"]
-
-
-def who(chain=CHAIN):
-    return Principal(kind="agent", name="a", space=1, chain=chain, capabilities=parsed(()), ceiling="ai_stated")
-
-
-def write(count, chain=CHAIN, start=0):
-    def work():
-        for number in range(start, start + count):
-            audit.record(who(chain), "test.act", f"object {number}", reason="ü", details={"n": number, "a": None})
-
-    booth.write(work)
 
 
 def recomputed(chain=CHAIN) -> list[str]:
-    """What a stranger would compute from the export: SHA-256 over canonical JSON of the fields in their order."""
+    """What a stranger would compute from the export, each from the hash it computed before."""
     prev, found = "0" * 64, []
     for entry in audit.export(chain):
-        text = json.dumps(
-            [entry[name] if name != "prev" else prev for name in COLUMNS],
-            sort_keys=True, separators=(",", ":"), ensure_ascii=False,
-        )  # fmt: skip
-        prev = hashlib.sha256(text.encode()).hexdigest()
+        prev = hash_of({**entry, "prev": prev})
         found.append(prev)
     return found
-
-
-def change(sql, *values):
-    """What somebody with the database in their hands would do."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(sql.format(table=AuditEntry._meta.db_table), values)
 
 
 def test_a_stranger_computes_the_same_hashes():
@@ -65,7 +43,7 @@ def test_a_sound_chain_is_found_sound():
     write(25)
     verdict = audit.verify(CHAIN)
     assert (verdict.sound, verdict.entries, verdict.head) == (True, 25, recomputed()[-1])
-    assert audit.verify("d" * 32) == audit.Verdict("d" * 32, 0, audit.GENESIS)
+    assert audit.verify(OTHER) == audit.Verdict(OTHER, 0, audit.GENESIS)
 
 
 @pytest.mark.parametrize("position", [1, 6, 12])
@@ -79,7 +57,7 @@ def test_a_sound_chain_is_found_sound():
 )  # fmt: skip
 def test_an_edited_field_is_found_where_it_is(column, value, position):
     write(12)
-    change(f"UPDATE {{table}} SET {column} = %s WHERE chain = %s AND seq = %s", value, CHAIN, position)
+    edit(column, value, position)
     verdict = audit.verify(CHAIN)
     assert (verdict.sound, verdict.broken_at, verdict.entries) == (False, position, position - 1)
 
@@ -87,16 +65,16 @@ def test_an_edited_field_is_found_where_it_is(column, value, position):
 @pytest.mark.parametrize("position", [1, 6, 11])
 def test_an_entry_moved_to_another_chain_breaks_both(position):
     write(12)
-    change("UPDATE {table} SET chain = %s WHERE chain = %s AND seq = %s", "d" * 32, CHAIN, position)
+    edit("chain", OTHER, position)
     assert audit.verify(CHAIN).broken_at == position
-    assert audit.verify("d" * 32).broken_at == 1
+    assert audit.verify(OTHER).broken_at == 1
 
 
 @pytest.mark.parametrize("removed", [[1], [6], [1, 2, 3], [5, 6, 7]])
 def test_a_removed_entry_is_missed(removed):
     write(12)
     for position in removed:
-        change("DELETE FROM {table} WHERE chain = %s AND seq = %s", CHAIN, position)
+        remove(position)
     verdict = audit.verify(CHAIN)
     assert verdict.broken_at == removed[0]
     assert "missing" in verdict.problem
@@ -104,16 +82,16 @@ def test_a_removed_entry_is_missed(removed):
 
 def test_a_removed_entry_is_missed_when_the_rest_is_renumbered():
     write(12)
-    change("DELETE FROM {table} WHERE chain = %s AND seq = 4", CHAIN)
+    remove(4)
     for position in range(5, 13):
-        change("UPDATE {table} SET seq = %s WHERE chain = %s AND seq = %s", position - 1, CHAIN, position)
+        renumber(position, position - 1)
     assert audit.verify(CHAIN).broken_at == 4
 
 
 def test_swapped_entries_are_found_at_the_first():
     write(12)
     for old, new in ((4, 1000), (5, 4), (1000, 5)):
-        change("UPDATE {table} SET seq = %s WHERE chain = %s AND seq = %s", new, CHAIN, old)
+        renumber(old, new)
     assert audit.verify(CHAIN).broken_at == 4
 
 
@@ -121,7 +99,7 @@ def test_swapped_entries_are_found_at_the_first():
 def test_an_inserted_entry_is_found(position):
     write(12)
     for old in range(12, position, -1):
-        change("UPDATE {table} SET seq = %s WHERE chain = %s AND seq = %s", old + 1, CHAIN, old)
+        renumber(old, old + 1)
     columns = "chain, at, actor, action, object, outcome, reason, details, prev, hash"
     change(
         f"INSERT INTO {{table}} (seq, {columns}) SELECT %s, {columns} FROM {{table}} WHERE chain = %s AND seq = %s",
@@ -145,26 +123,26 @@ def test_an_entry_before_the_first_is_found():
 def test_a_cut_tail_is_seen_with_an_earlier_checkpoint(cut):
     write(20)
     known = audit.verify(CHAIN)
-    change("DELETE FROM {table} WHERE chain = %s AND seq > %s", CHAIN, 20 - cut)
+    remove(21 - cut, 20)
     assert audit.verify(CHAIN).sound  # the chain alone cannot know
-    verdict = audit.verify(CHAIN, checkpoint=(known.entries, known.head))
+    verdict = audit.verify(CHAIN, known={known.entries: known.head})
     assert verdict.broken_at == 21 - cut
 
 
 def test_a_history_written_anew_is_seen_with_an_earlier_checkpoint():
     write(20)
     known = audit.verify(CHAIN)
-    change("DELETE FROM {table} WHERE chain = %s AND seq > 10", CHAIN)
+    remove(11, 20)
     write(15, start=500)
     assert audit.verify(CHAIN).sound
-    assert audit.verify(CHAIN, checkpoint=(known.entries, known.head)).broken_at == 20
+    assert audit.verify(CHAIN, known={known.entries: known.head}).broken_at == 20
 
 
 def test_a_checkpoint_holds_while_the_chain_grows():
     write(5)
     known = audit.verify(CHAIN)
     write(5, start=5)
-    assert audit.verify(CHAIN, checkpoint=(known.entries, known.head)).sound
+    assert audit.verify(CHAIN, known={known.entries: known.head}).sound
 
 
 def test_twenty_sound_chains_raise_no_alarm():
@@ -175,9 +153,9 @@ def test_twenty_sound_chains_raise_no_alarm():
 
 def test_chains_do_not_mix():
     write(3)
-    write(2, chain="d" * 32)
+    write(2, chain=OTHER)
     write(2, start=3)
-    assert audit.chains() == [CHAIN, "d" * 32]
+    assert audit.chains() == [CHAIN, OTHER]
     assert [audit.verify(chain).entries for chain in audit.chains()] == [5, 2]
 
 
@@ -189,16 +167,21 @@ def test_one_write_may_reach_two_chains():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_sixteen_threads_leave_no_gap():
-    found = together(16, lambda number: [write(2, chain=CHAIN if turn % 3 else "d" * 32) for turn in range(6)])
-    assert found == [[None] * 6] * 16
-    verdicts = [audit.verify(chain) for chain in audit.chains()]
-    assert [(verdict.sound, verdict.entries) for verdict in verdicts] == [(True, 128), (True, 64)]
+def test_sixteen_writers_leave_no_gap_in_five_thousand_entries():
+    """In turns of 1 to 39 entries, two thirds of them on one chain."""
+    found = together(16, lambda number: [write(1 + 2 * turn, chain=CHAIN if turn % 3 else OTHER) for turn in range(20)])
+    assert found == [[None] * 20] * 16
+    lengths = {chain: AuditEntry.objects.filter(chain=chain).count() for chain in (CHAIN, OTHER)}
+    assert sum(lengths.values()) == 16 * 400 > 5000
+    for chain, length in lengths.items():
+        verdict = audit.verify(chain)
+        assert (verdict.sound, verdict.entries) == (True, length)
+        assert [entry["seq"] for entry in audit.export(chain)] == list(range(1, length + 1))
 
 
 def test_the_tail_shows_the_newest_first_and_can_be_narrowed():
     write(5)
-    write(2, chain="d" * 32)
+    write(2, chain=OTHER)
     agents.create_space(shell(), name="home")
     assert [entry["seq"] for entry in audit.tail(chain=CHAIN, limit=2)] == [5, 4]
     assert len(audit.tail(actor="agent:a", limit=100)) == 7
@@ -206,28 +189,95 @@ def test_the_tail_shows_the_newest_first_and_can_be_narrowed():
     assert len(audit.tail()) == 8
 
 
-def test_no_memory_text_is_on_the_chain(api):
-    api.post("/store", {"content": "The launch code is swordfish", "provenance": "user_stated"})
-    assert AuditEntry.objects.filter(action="grains.store").count() == 1
-    assert "swordfish" not in str(list(AuditEntry.objects.values()))
-
-
-def test_every_operation_is_on_the_chain_once(api, as_agent, make_token):
-    """Stored, refused for lack of a capability, refused by the ceiling: each exactly once."""
-    reader, low = (
-        as_agent(make_token("reader", capabilities=("grains.read",))),
-        as_agent(make_token("low", ceiling="ai_inferred")),
-    )
-    before = AuditEntry.objects.count()
+def test_every_chain_is_found_with_its_newest_entry_in_one_statement(django_assert_num_queries):
+    assert audit.heads() == {}
     for number in range(30):
-        assert api.post("/store", {"content": f"fact {number}"}).status_code == 200
-        if number % 3 == 0:
-            assert reader.post("/store", {"content": "no"}).status_code == 403
-            assert low.post("/store", {"content": "no", "provenance": "user_stated"}).status_code == 403
-    found = [
-        (entry["actor"], entry["outcome"]) for entry in audit.tail(limit=1000)[: AuditEntry.objects.count() - before]
-    ]
-    assert found.count(("agent:alice", "done")) == 30
-    assert found.count(("agent:reader", "refused")) == 10
-    assert found.count(("agent:low", "refused")) == 10
-    assert len(found) == 50
+        write(number + 1, chain=f"{number:032}")
+    with django_assert_num_queries(1):
+        found = audit.heads()
+    assert [(chain, head.seq) for chain, head in found.items()] == [(f"{n:032}", n + 1) for n in range(30)]
+    assert all(audit.verify(chain).head == head.hash for chain, head in found.items())
+
+
+# What is on the chain ------------------------------------------------------------------------------------------------
+
+CANARY = "swordfish-4711"
+
+
+def test_no_memory_text_is_on_the_chain(api, as_agent, make_token):
+    """However a text is stored, repeated or refused, the chain has its digest at most."""
+    low = as_agent(make_token("low", ceiling="ai_inferred"))
+    reader = as_agent(make_token("reader", capabilities=("grains.read",)))
+    content = {"content": f"The launch code is {CANARY}", "provenance": "user_stated"}
+    batch = {"items": [content, content, {**content, "provenance": CANARY}, {"content": CANARY * 9000}, {CANARY: 1}]}
+    for who in (api, low, reader):
+        for path, body in (("/store", content), ("/store", {**content, "provenance": CANARY}), ("/store/batch", batch)):
+            for key in ("", "k1"):
+                who.post(path, body, headers={"Idempotency-Key": key} if key else {})
+                who.post(path, body, headers={"Idempotency-Key": key} if key else {})
+    found = Counter(AuditEntry.objects.filter(action__startswith="grains.").values_list("action", "outcome"))
+    assert all(
+        found[action, outcome] for action in ("grains.store", "grains.store_batch") for outcome in ("done", "refused")
+    )
+    assert CANARY not in json.dumps([list(audit.export(chain)) for chain in audit.chains()])
+    assert CANARY not in str(list(Event.objects.values()))
+
+
+def test_no_verb_records_what_can_be_erased_or_must_stay_secret():
+    """By the names of what verbs put on the chain: an entry stays for ever."""
+    never = {"content", "text", "value", "body", "secret", "token", "totp_key", "question", "query"}
+    found = []
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "record":
+                    found += [f"{path.name}: {word.arg}" for word in node.keywords if word.arg in never]
+    assert found == []
+
+
+def test_a_thousand_operations_are_each_on_the_chain_once(principal, as_agent, make_token):
+    """700 that were done and 300 that were refused, of every kind an agent and an operator have."""
+    from memory.grains import store
+
+    make_token("reader", capabilities=("grains.read",))
+    reader, low = (
+        tokens.authenticate(make_token("other", capabilities=())),
+        tokens.authenticate(make_token("low", ceiling="ai_inferred")),
+    )
+    before = {entry["hash"] for chain in audit.chains() for entry in audit.export(chain)}
+    wanted = Counter()
+    stored = []
+
+    def tried(actor, action, outcome, call, *args, **kwargs):
+        wanted[actor.actor, action, outcome] += 1
+        try:
+            answer = call(actor, *args, **kwargs)
+        except Forbidden:
+            assert outcome == "refused"
+            return None
+        assert outcome == "done"
+        return answer
+
+    for number in range(100):
+        stored.append(tried(principal, "grains.store", "done", store.store, content=f"fact {number}")["grain_id"])
+        tried(principal, "grains.store", "done", store.store, content=f"fact {number}")
+        stored += tried(
+            principal, "grains.store_batch", "done", store.store_batch, items=[{"content": f"one of {number}"}]
+        )["grain_ids"]
+        tried(
+            shell(), "agents.switch", "done", agents.switch_agent, space="home", name="reader", active=bool(number % 2)
+        )
+        tried(shell(), "agents.apply", "done", agents.apply_agent, space="home", name="reader", capabilities=[])
+        tried(shell(), "spaces.create", "done", agents.create_space, name=f"s{number}")
+        minted = tried(shell(), "tokens.mint", "done", tokens.mint, space="home", agent="reader")
+        stored.append(minted["id"])
+        tried(reader, "grains.store", "refused", store.store, content="no")
+        tried(low, "grains.store", "refused", store.store, content="no", provenance="user_stated")
+        tried(principal, "tokens.mint", "refused", tokens.mint, space="home", agent="reader")
+    new = [entry for chain in audit.chains() for entry in audit.export(chain) if entry["hash"] not in before]
+    assert len(new) == sum(wanted.values()) == 1000
+    assert sum(count for (*_, outcome), count in wanted.items() if outcome == "refused") == 300
+    assert Counter((entry["actor"], entry["action"], entry["outcome"]) for entry in new) == wanted
+    assert {entry["object"] for entry in new} >= set(stored)
+    assert all(entry["at"].endswith("Z") for entry in new)
+    assert all(audit.verify(chain).sound for chain in audit.chains())

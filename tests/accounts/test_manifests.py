@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accounts import manifests
-from fluxcore.errors import Invalid, NotFound
+from fluxcore.errors import AboveTrust, Invalid, NotFound
 
 
 def read(tmp_path, text):
@@ -46,6 +46,10 @@ def test_both_shapes_are_read(tmp_path):
         ("name: a\nspec:\n  capabilities:\n    - grains.read\n    - grains.fly\n", "line 5: Unknown capability"),
         ("name: a\nspec:\n  capabilities:\n    - purge\n", "line 4: purge is for people"),
         ("name: a\nspec:\n  capabilities:\n    - 7\n", "line 4: Unknown capability '7'"),
+        ("name: a\nspec:\n  trust: root\n  capabilities: []\n", "line 3: A trust level is one of"),
+        ("name: a\nspec:\n  trust: [trusted]\n  capabilities: []\n", "line 3: spec.trust must be a text"),
+        ("name: a\nspec:\n  capabilities: []\n  parent: Boss!\n", "line 4: "),
+        ("name: a\nspec:\n  capabilities: []\n  parent: {a: b}\n", "line 4: spec.parent must be a text"),
         ("name: a\n b: [\n", "line 2: not valid YAML"),
         ("? [a]\n: 1\n", "line 1: a key must be a text"),
         ("name: a\nspec:\n  capabilities: []\n---\nname: b\n", "has no spec"),
@@ -64,3 +68,17 @@ def test_an_unreadable_file_is_named(tmp_path):
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(NotFound, match=r"binary\.yaml"):
         manifests.read(path)
+
+
+def test_trust_and_parent_are_read_and_may_be_left_out(tmp_path):
+    text = "name: a\nspec:\n  trust: sandboxed\n  parent: boss\n  capabilities: [grains.read]\n"
+    (found,) = read(tmp_path, text)
+    assert (found.trust, found.parent) == ("sandboxed", "boss")
+    (bare,) = read(tmp_path, "name: a\nspec:\n  capabilities: []\n")
+    assert (bare.trust, bare.parent) == (None, None)
+
+
+def test_what_lies_above_its_own_trust_is_refused_with_its_line(tmp_path):
+    text = "name: a\nspec:\n  trust: untrusted\n  capabilities:\n    - grains.read\n    - grains.write\n"
+    with pytest.raises(AboveTrust, match=r"line 6: grains\.write is for trusted agents"):
+        read(tmp_path, text)

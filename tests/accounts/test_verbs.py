@@ -79,7 +79,7 @@ def test_who_may_not_is_refused_before_anything_else_happens(note, agent):
     nobody = Principal(kind="agent", name="bob", space=1, chain="a" * 32, capabilities=parsed(()), ceiling="ai_stated")
     with pytest.raises(Forbidden) as refusal:
         note(nobody, idempotency_key="not even checked \n")
-    assert refusal.value.details == {"missing": "grains.write"}
+    assert refusal.value.details["missing"] == "grains.write"
     assert note.runs == []
     (entry,) = entries()
     assert (entry.actor, entry.action, entry.outcome) == ("agent:bob", "test.note", "refused")
@@ -283,10 +283,11 @@ def test_a_selector_is_authorised_and_writes_nothing(made, agent):
 
 
 def test_every_verb_needs_an_operation_somebody_could_hold():
+    from accounts.authorise import FOR_EVERY_AGENT
     from accounts.capabilities import NEVER_FOR_AGENTS, OPERATIONS
 
     assert verbs.REGISTRY
-    assert {needs for needs in verbs.REGISTRY.values() if needs not in OPERATIONS | NEVER_FOR_AGENTS} == set()
+    assert set(verbs.REGISTRY.values()) <= OPERATIONS | NEVER_FOR_AGENTS | FOR_EVERY_AGENT
 
 
 def test_the_shell_acts_under_its_own_name(note):

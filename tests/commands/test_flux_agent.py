@@ -79,3 +79,43 @@ def test_a_stopped_agent_has_no_working_token(run, as_agent):
 
 def test_it_names_what_it_cannot_find(run):
     assert "flux_agent list" in run("flux_agent", "show", "nobody", "--json").json()["error"]["message"]
+
+
+def test_it_makes_an_agent_for_another_and_shows_what_it_holds_now(run):
+    run("flux_agent", "create", "boss", "--capability", "grains.read", "--capability", "grains.write")
+    made = run("flux_agent", "create", "kid", "--parent", "boss", "--capability", "grains.write", "--json").json()
+    assert (made["parent"], made["trust"]) == ("boss", "trusted")
+    assert run("flux_agent", "show", "kid", "--json").json()["holds_now"] == ["grains.write"]
+    run("flux_agent", "trust", "boss", "sandboxed", "--reason", "odd answers")
+    shown = run("flux_agent", "show", "kid", "--json").json()
+    assert (shown["capabilities"], shown["holds_now"]) == (["grains.write"], [])
+    assert "boss" in run("flux_agent").text
+    assert AuditEntry.objects.filter(action="agents.set_trust", reason="odd answers").exists()
+
+
+def test_it_refuses_more_than_trust_or_parent_allow(run):
+    low = run("flux_agent", "create", "low", "--trust", "untrusted", "--capability", "grains.write", "--json")
+    assert low.json()["error"]["code"] == "above_trust"
+    run("flux_agent", "create", "boss", "--capability", "grains.read")
+    kid = run("flux_agent", "create", "kid", "--parent", "boss", "--capability", "grains.write", "--json")
+    assert kid.json()["error"]["code"] == "above_parent"
+    assert "capability escalation denied" in kid.json()["error"]["message"]
+
+
+def test_a_manifest_sets_trust_and_parent(run, tmp_path):
+    file = tmp_path / "family.yaml"
+    file.write_text(
+        "name: boss\nspec:\n  trust: sandboxed\n  capabilities: [grains.read]\n"
+        "---\nname: kid\nspec:\n  parent: boss\n  capabilities: [grains.read]\n"
+    )
+    boss, kid = run("flux_agent", "apply", str(file), "--json").json()["agents"]
+    assert (boss["trust"], boss["parent"]) == ("sandboxed", None)
+    assert (kid["trust"], kid["parent"]) == ("sandboxed", "boss")
+    again = run("flux_agent", "apply", str(file), "--json").json()["agents"]
+    assert [one["changed"] for one in again] == [False, False]
+
+
+def test_stopping_says_that_grants_were_taken_back(run):
+    run("flux_agent", "create", "helper")
+    run("flux_grant", "give", "helper", "metrics.read")
+    assert "grants were taken back: 1" in run("flux_agent", "stop", "helper").text

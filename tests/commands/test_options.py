@@ -9,22 +9,39 @@ import pytest
 from django.core.management import CommandError, load_command_class
 
 import memory.management.commands
+from accounts import grants, tokens
 from fluxcore import booth, jobs
+from fluxsite.home import Home, make_home
 
 COMMANDS = sorted(path.stem for path in Path(memory.management.commands.__path__[0]).glob("flux_*.py"))
 
 # Every action of every command, as it works and as it is refused. {} stands for what the fixture `things` made.
 WORKS = [
+    "flux_admin list", "flux_admin link", "flux_admin create ada --password-file {password} --no-totp",
+    "flux_admin invite ada --administrator", "flux_admin role grace --space main --role owner",
+    "flux_admin reset grace", "flux_admin unlock grace", "flux_admin stop grace", "flux_admin resume grace",
     "flux_agent list", "flux_agent show helper", "flux_agent create writer", "flux_agent apply {manifest}",
-    "flux_agent stop helper", "flux_agent resume helper", "flux_audit tail", "flux_audit verify", "flux_backup list",
+    "flux_agent trust helper untrusted", "flux_agent stop helper", "flux_agent resume helper",
+    "flux_audit tail", "flux_audit verify", "flux_audit checkpoint", "flux_audit rotate-key", "flux_backup list",
+    "flux_grant list", "flux_grant give helper metrics.read", "flux_grant revoke {grant}", "flux_grant requests",
+    "flux_grant accept {request}", "flux_grant decline {request}",
     "flux_init --no-input", "flux_jobs list", "flux_jobs show {waiting}", "flux_jobs run {parked}",
     "flux_jobs park {waiting}", "flux_jobs drain", "flux_space list", "flux_space create other", "flux_status",
     "flux_stop", "flux_token list", "flux_token mint helper", "flux_token revoke {prefix}",
 ]  # fmt: skip
 REFUSED = [
+    "flux_admin create", "flux_admin create ada", "flux_admin create ada --password-file {nowhere}",
+    "flux_admin invite grace --space main --role viewer", "flux_admin invite ada", "flux_admin role grace",
+    "flux_admin role grace --space nowhere", "flux_admin reset nobody", "flux_admin unlock nobody",
+    "flux_admin stop nobody",
     "flux_agent show nobody", "flux_agent create", "flux_agent create Helper", "flux_agent apply {nowhere}",
-    "flux_agent stop nobody", "flux_agent resume nobody", "flux_audit tail --space nowhere",
-    "flux_audit verify --space nowhere", "flux_audit export --space nowhere", "flux_backup create {nowhere}/b.zip",
+    "flux_agent stop nobody", "flux_agent resume nobody", "flux_agent trust helper", "flux_agent trust helper root",
+    "flux_grant give", "flux_grant give nobody grains.read", "flux_grant give helper graph.export",
+    "flux_grant revoke {request}", "flux_grant accept {grant}", "flux_grant decline banana",
+    "flux_audit tail --space nowhere",
+    "flux_audit verify --space nowhere", "flux_audit export --space nowhere",
+    "flux_audit verify --checkpoints {nowhere}", "flux_audit verify --public-key {manifest}",
+    "flux_backup create {nowhere}/b.zip",
     "flux_backup verify", "flux_backup verify {nowhere}", "flux_backup verify {manifest}",
     "flux_backup restore {manifest} --confirm other", "flux_init --no-input --admin ada",
     "flux_init --no-input --token-file {nowhere}/token", "flux_jobs show banana", "flux_jobs run {waiting}",
@@ -69,17 +86,25 @@ def test_an_option_is_not_abbreviated():
 
 
 @pytest.fixture
-def things(run, tmp_path, monkeypatch):
+def things(run, tmp_path, monkeypatch, settings):
     """Something of everything that can be named on a command line."""
+    settings.HOME = Home("tests", tmp_path / "home")  # checkpoints stay in the home, the chains go with the test
+    make_home(settings.HOME)
     monkeypatch.setitem(jobs._handlers, "test.good", lambda one: one.say("done"))
     (tmp_path / "manifest.yaml").write_text("name: reader\nspec:\n  capabilities: [grains.read]\n")
     run("flux_space", "create", "main")
     run("flux_agent", "create", "helper")
+    run("flux_admin", "invite", "grace", "--space", "main", "--role", "viewer")
+    (tmp_path / "password").write_text("four unrelated words here")
     waiting, parked = (str(booth.write(lambda: jobs.enqueue("test.good"))) for _ in range(2))
     run("flux_jobs", "park", parked)
+    grant = run("flux_grant", "give", "helper", "snapshots.read", "--json").json()["id"]
+    agent = tokens.authenticate(run("flux_token", "mint", "helper", "--json").json()["token"])
     return {
+        "grant": grant, "request": grants.request(agent, capability="metrics.read")["id"],
         "waiting": waiting, "parked": parked, "prefix": run("flux_token", "mint", "helper", "--json").json()["prefix"],
         "manifest": tmp_path / "manifest.yaml", "nowhere": tmp_path / "nowhere",
+        "password": tmp_path / "password",
     }  # fmt: skip
 
 

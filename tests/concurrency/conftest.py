@@ -14,7 +14,7 @@ import pytest
 from tests.concurrency.databases import new_database
 from tests.instances import Instance
 
-AGENTS = 20
+AGENTS = 40
 _MAKE_AGENTS = """
 import json
 from accounts import agents, tokens

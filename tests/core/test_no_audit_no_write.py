@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from django.apps import apps
 from django.db import connection
 
-from accounts import agents
+from accounts import agents, job_verbs, tokens
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import booth, clock, events
+from fluxcore import booth, clock, events, jobs
 from fluxcore.errors import StorageUnavailable
 from fluxcore.models import Event, IdempotencyKey
 from tests.core.test_booth import Held
@@ -48,6 +49,56 @@ def test_a_hundred_writes_are_all_refused_and_none_is_visible(any_booth, unwrita
     assert not Space.objects.exists()
     assert not Event.objects.exists()
     assert not IdempotencyKey.objects.exists()
+
+
+def test_a_hundred_writes_of_every_kind_are_refused_through_the_door_and_in_the_shell(
+    unwritable, api, as_agent, make_token
+):
+    """Twelve kinds in turn: with a clean code, and with nothing changed in any table."""
+    reader = as_agent(make_token("reader", capabilities=("grains.read",)))
+    spare = make_token("spare")
+    stored = api.post("/store", {"content": "before"}).json()["grain_id"]
+    waiting = str(booth.write(lambda: jobs.enqueue("test.none")))
+    before = everything()
+    unwritable(AuditEntry)
+
+    def through(client, path, body, **headers):
+        answer = client.post(path, body, headers=headers)
+        return answer.status_code, answer.json()["code"]
+
+    def shell_says(verb, **arguments):
+        with pytest.raises(StorageUnavailable) as refused:
+            verb(shell(), **arguments)
+        return refused.value.status, refused.value.code
+
+    kinds = [
+        lambda n: through(api, "/store", {"content": f"new {n}"}),
+        lambda n: through(api, "/store", {"content": "before"}),
+        lambda n: through(api, "/store", {"content": f"keyed {n}"}, **{"Idempotency-Key": f"k{n}"}),
+        lambda n: through(api, "/store/batch", {"items": [{"content": f"a {n}"}, {"content": f"b {n}"}]}),
+        lambda n: through(reader, "/store", {"content": f"refused {n}"}),
+        lambda n: shell_says(agents.create_space, name=f"s{n}"),
+        lambda n: shell_says(agents.create_agent, space="home", name=f"a{n}", capabilities=[]),
+        lambda n: shell_says(agents.apply_agent, space="home", name="reader", capabilities=["grains.write"]),
+        lambda n: shell_says(agents.switch_agent, space="home", name="reader", active=False),
+        lambda n: shell_says(tokens.mint, space="home", agent="reader"),
+        lambda n: shell_says(tokens.revoke, prefix=spare.split("_")[1]),
+        lambda n: shell_says(job_verbs.park_job, job=waiting),
+    ]
+    found = {kinds[n % len(kinds)](n) for n in range(100)}
+    assert found == {(503, "storage_unavailable")}
+    assert everything() == before
+    assert api.get(f"/grains/{stored}").json()["content"] == "before"
+    assert api.get("/grains").json()["grains"][0]["id"] == stored
+
+
+def everything():
+    """Every row of every table, but for when a token was last used: that is noted without a link."""
+    found = {}
+    for model in apps.get_models(include_auto_created=True):
+        rows = [{k: v for k, v in row.items() if k != "last_used_at"} for row in model.objects.order_by("pk").values()]
+        found[model._meta.db_table] = rows
+    return found
 
 
 def test_every_caller_of_a_batch_is_told(threaded, unwritable):

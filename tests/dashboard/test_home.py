@@ -1,4 +1,4 @@
-"""/: the front page, and the pages for what goes wrong"""
+"""/ for visitors: the front page, and the pages for what goes wrong"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 
-from accounts import people
+from accounts import people, roles
 from accounts.principals import shell
 from dashboard.middleware import POLICY
 from fluxcore.version import VERSION
@@ -20,7 +20,7 @@ def test_it_names_the_instance_and_keeps_its_version_from_strangers(people_clien
     assert page.status_code == 200
     text = page.content.decode()
     assert "<h1>tests</h1>" in text and VERSION not in text and "Running" in text
-    assert 'href="/admin/"' in text
+    assert 'href="/admin' not in text and "/sign-out" not in text
 
 
 def test_without_an_administrator_it_says_where_the_link_is(people_client, link):
@@ -34,6 +34,12 @@ def test_with_an_administrator_it_only_offers_to_sign_in(people_client):
     text = people_client.get("/").content.decode()
     assert "flux_start" not in text and "ada" not in re.sub(r"<[^>]+>", "", text).split()
     assert "Sign in" in text
+
+
+def test_it_shows_a_visitor_nothing_of_any_space(people_client, api, ada):
+    text = people_client.get("/?space=home").content.decode()
+    assert text == people_client.get("/?space=nowhere").content.decode() == people_client.get("/").content.decode()
+    assert "alice" not in text and "<nav" not in text and "<script" not in text
 
 
 def test_it_says_nothing_about_what_is_remembered(people_client, api):
@@ -60,7 +66,7 @@ def test_a_failure_inside_is_a_friendly_500(people_client, monkeypatch):
     def fail() -> bool:
         raise RuntimeError("the reason is for the log, not for the page")
 
-    monkeypatch.setattr(people, "has_administrator", fail)
+    monkeypatch.setattr(roles, "has_administrator", fail)
     answer = people_client.get("/")
     assert answer.status_code == 500
     text = answer.content.decode()

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.rest.conftest import Door
 
 # 404: an invented id. 409: an invented idempotency key that was used before. A bad item of a batch is refused
-# inside a 200, beside the good ones.
+# inside a 200, beside the good ones. What may be asked for depends on the agent's trust and on what waits already.
 _SETTINGS = """
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", 404, 409]
@@ -21,6 +21,15 @@ include-path = "/api/v1/store/batch"
 
 [operations.checks.negative_data_rejection]
 expected-statuses = ["2xx", 400, 409, 415, 422, 429]
+
+[[operations]]
+include-path = "/api/v1/grant-requests"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 403, 409, 429]
+
+[operations.checks.negative_data_rejection]
+expected-statuses = [400, 409, 415, 422, 429]
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,16 @@ from tests.conftest import Api
 @dataclass(frozen=True)
 class Route:
     method: str
-    path: str  # below the door, with {grain} for an id that exists
-    needs: str | None = None  # the capability; None = open to everybody
+    route: str  # as the table of addresses has it
+    needs: str | None = None  # the capability
     body: Any = None
+    open: bool = False  # to everybody, without a token
     ignores_token: bool = False  # an open call that does not even look at it
+
+    @property
+    def path(self) -> str:
+        """Below the door, with {grain} for an id that exists."""
+        return re.sub(r"<\w+:(\w+)>", r"{\1}", self.route)
 
     def url(self, prefix: str, grain: str = "") -> str:
         return prefix + self.path.format(grain=grain)
@@ -26,15 +33,23 @@ class Route:
         return api.post(self.url(prefix, grain), self.body, headers=headers)
 
 
+# A call that is not open and needs no capability is for every agent.
 ROUTES: dict[str, Route] = {
-    "": Route("GET", "", ignores_token=True),
-    "store": Route("POST", "store", "grains.write", {"content": "stored by the table of routes"}),
-    "store/batch": Route("POST", "store/batch", "grains.write", {"items": [{"content": "a batch of one"}]}),
-    "grains": Route("GET", "grains", "grains.read"),
-    "grains/<str:grain>": Route("GET", "grains/{grain}", "grains.read"),
-    "health": Route("GET", "health"),
-    "readyz": Route("GET", "readyz", ignores_token=True),
-    "metrics": Route("GET", "metrics", "metrics.read"),
+    f"{one.method} {one.route}": one
+    for one in (
+        Route("GET", "", open=True, ignores_token=True),
+        Route("POST", "store", "grains.write", {"content": "stored by the table of routes"}),
+        Route("POST", "store/batch", "grains.write", {"items": [{"content": "a batch of one"}]}),
+        Route("GET", "grains", "grains.read"),
+        Route("GET", "grains/<str:grain>", "grains.read"),
+        Route("GET", "me"),
+        Route("GET", "grant-requests"),
+        # The one capability no other call and no test of callers holds, so that there is something to ask for.
+        Route("POST", "grant-requests", body={"capability": "transcript.read:asked/for", "reason": "to look"}),
+        Route("GET", "health", open=True),
+        Route("GET", "readyz", open=True, ignores_token=True),
+        Route("GET", "metrics", "metrics.read"),
+    )
 }
 
 

@@ -16,12 +16,16 @@ ALL = ("grains.read", "grains.write", "health.read", "metrics.read")
 
 
 def test_the_table_of_routes_is_complete():
-    assert set(ROUTES) == {route for route, _ in urls.CALLS}
+    methods = ("get", "post", "put", "patch", "delete")
+    calls = {
+        f"{method.upper()} {route}" for route, view in urls.CALLS for method in methods if hasattr(view.cls, method)
+    }
+    assert set(ROUTES) == calls
 
 
 def test_every_address_is_a_call_an_alias_or_the_documentation():
     patterns = list(_addresses(urls.urlpatterns))
-    calls = [prefix + route for prefix in ("", "api/v1/") for route in ROUTES]
+    calls = [prefix + route for prefix in ("", "api/v1/") for route, _ in urls.CALLS]
     others = [pattern for pattern in patterns if pattern not in calls]
     assert len(patterns) == len(calls) + 3
     assert [other.lstrip("^").split("(")[0] for other in others] == ["api/v1/openapi.json", "api/v1/docs", "static/"]
@@ -43,7 +47,7 @@ def test_the_bare_path_and_the_versioned_one_give_equal_answers(make_token, as_a
     api = as_agent(make_token("caller", capabilities=capabilities))
     headers = {"Idempotency-Key": "alias", "X-Request-Id": "alias"}
     bare, versioned = (plain(ROUTES[route].call(api, prefix, grain, headers)) for prefix in ("/", "/api/v1/"))
-    if route == "metrics" and capabilities:
+    if route == "GET metrics" and capabilities:
         # The numbers move with every request; the kinds of numbers do not.
         bare, versioned = (set(re.findall(rb"(?m)^# TYPE .*", content)) for _, _, content in (bare, versioned))
     assert bare == versioned
@@ -63,13 +67,13 @@ METHODS = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FROB", "POST", "GET")
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_other_methods_are_refused_and_the_right_ones_named(make_token, as_agent, route):
-    own = ROUTES[route].method
+    own = {other.method for other in ROUTES.values() if other.route == ROUTES[route].route}
     api = as_agent(make_token(capabilities=ALL))
     for method in METHODS:
-        if method != own:
+        if method not in own:
             answer = api.client.generic(method, ROUTES[route].url("/", "x"), headers=api._headers(None))
             refused(answer, 405, "method_not_allowed")
-            assert own in answer.headers["Allow"].split(", ")
+            assert own <= set(answer.headers["Allow"].split(", "))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts import agents, manifests
+from accounts import agents, holdings, manifests, trust
 from accounts.models import Agent
 from accounts.principals import find_space, shell
 from accounts.tokens import find_agent
@@ -17,17 +17,20 @@ from memory.management.base import FluxCommand
 
 
 class Command(FluxCommand):
-    help = "Agents: list, show, create, apply a manifest, switch off and on."
+    help = "Agents: list, show, create, apply a manifest, trust more or less, switch off and on."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "action", nargs="?", default="list", choices=["list", "show", "create", "apply", "stop", "resume"]
+            "action", nargs="?", default="list", choices=["list", "show", "create", "apply", "trust", "stop", "resume"]
         )
         parser.add_argument("agent", nargs="?", help="name of the agent; apply: the manifest file")
+        parser.add_argument("level", nargs="?", help=f"trust: one of {', '.join(trust.LEVELS)}")
         parser.add_argument("--space", default=None, help=f"its space (default {FIRST_SPACE})")
         parser.add_argument(
             "--capability", action="append", default=[], help="create: a capability, repeatable (default: everyday use)"
         )
+        parser.add_argument("--trust", help="create: how far it may ever be let (default trusted)")
+        parser.add_argument("--parent", help="create: the agent it is made for; it never holds what that one lacks")
         parser.add_argument("--reason", default="", help="why, for the audit chain")
 
     def run(self, options: dict[str, Any]) -> None:
@@ -36,32 +39,42 @@ class Command(FluxCommand):
         getattr(self, f"_{options['action']}")(options)
 
     def _list(self, options: dict[str, Any]) -> None:
-        found = Agent.objects.select_related("space").order_by("space__name", "name")
+        found = Agent.objects.select_related("space", "parent").order_by("space__name", "name")
         if options["space"]:
             found = found.filter(space__name=options["space"])
         if self.as_json:
             self.answer({"agents": [agents.describe_agent(agent) for agent in found]})
             return
         self.table(
-            ("space", "agent", "state", "capabilities"),
+            ("space", "agent", "state", "trust", "parent", "capabilities"),
             [
-                (agent.space.name, agent.name, "active" if agent.active else "stopped", ", ".join(agent.capabilities))
+                (
+                    agent.space.name,
+                    agent.name,
+                    "active" if agent.active else "stopped",
+                    agent.trust,
+                    agent.parent.name if agent.parent else "",
+                    ", ".join(agent.capabilities),
+                )
                 for agent in found
             ],
             empty="No agents yet. Make one: flux_agent create NAME",
         )
 
     def _show(self, options: dict[str, Any]) -> None:
-        found = agents.describe_agent(find_agent(options["space"] or FIRST_SPACE, options["agent"]))
+        agent = find_agent(options["space"] or FIRST_SPACE, options["agent"])
+        found = {**agents.describe_agent(agent), "holds_now": list(holdings.of(agent).texts)}
         if self.as_json:
             self.answer(found)
         else:
-            self.table(("", ""), [(name, value) for name, value in found.items()], empty="")
+            rows = [(name, ", ".join(value) if isinstance(value, list) else value) for name, value in found.items()]
+            self.table(("", ""), rows, empty="")
 
     def _create(self, options: dict[str, Any]) -> None:
         made = agents.create_agent(
             shell(), space=options["space"] or FIRST_SPACE, name=options["agent"], reason=options["reason"],
-            capabilities=options["capability"] or list(agents.EVERYDAY),
+            capabilities=options["capability"] or list(agents.EVERYDAY), trust=options["trust"],
+            parent=options["parent"],
         )  # fmt: skip
         self.answer(
             made,
@@ -76,7 +89,13 @@ class Command(FluxCommand):
             find_space(space)
         done = [
             agents.apply_agent(
-                shell(), space=space, name=one.name, capabilities=one.capabilities, reason=options["reason"]
+                shell(),
+                space=space,
+                name=one.name,
+                capabilities=one.capabilities,
+                trust=one.trust,
+                parent=one.parent,
+                reason=options["reason"],
             )
             for space, one in wanted
         ]
@@ -86,6 +105,19 @@ class Command(FluxCommand):
             for agent in done
         ]
         self.answer({"agents": done}, says="\n".join(lines))
+
+    def _trust(self, options: dict[str, Any]) -> None:
+        if options["level"] is None:
+            raise Invalid(f"Say how far: flux_agent trust NAME {'|'.join(trust.LEVELS)}.", field="level")
+        changed = agents.set_trust(
+            shell(), space=options["space"] or FIRST_SPACE, name=options["agent"], trust=options["level"],
+            reason=options["reason"],
+        )  # fmt: skip
+        self.answer(
+            changed,
+            says=f"{changed['space']}/{changed['name']} is {changed['trust']}. "
+            f"What it holds now: flux_agent show {changed['name']} --space {changed['space']}",
+        )
 
     def _stop(self, options: dict[str, Any]) -> None:
         self._switch(options, active=False)
@@ -102,4 +134,6 @@ class Command(FluxCommand):
             reason=options["reason"],
         )
         says = "Its tokens work again." if active else "None of its tokens works any more."
+        if changed["grants_revoked"]:
+            says += f" Its grants were taken back: {changed['grants_revoked']}."
         self.answer(changed, says=f"{changed['space']}/{changed['name']}: {says}")

@@ -1,34 +1,44 @@
-"""Read, verify and export the audit chains."""
+"""Read, verify and export the audit chains; sign where they stand."""
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 from rich.text import Text
 
-from accounts import audit
-from accounts.models import AuditEntry, Space
-from accounts.principals import INSTANCE_CHAIN, find_space
+from accounts import audit, checkpoints
+from accounts.checkpoints import Report
+from accounts.models import Space
+from accounts.principals import INSTANCE_CHAIN, find_space, shell
 from memory.management.base import FluxCommand
 
 EXIT_BROKEN = 1
 
 
 class Command(FluxCommand):
-    help = "The audit chains: tail, verify, export."
+    help = "The audit chains: tail, verify, export, checkpoint, rotate-key."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", choices=["tail", "verify", "export"])
+        parser.add_argument("action", choices=["tail", "verify", "export", "checkpoint", "rotate-key"])
         parser.add_argument("--space", help="only this space's chain ('instance' for the instance's own)")
         parser.add_argument("--actor", help="tail: only this actor, for example agent:assistant")
         parser.add_argument("--limit", type=int, default=20, help="tail: how many (default 20)")
+        parser.add_argument(
+            "--checkpoints", type=Path, action="append", default=[], metavar="FILE",
+            help="verify: also against a copy of checkpoints.jsonl that was kept elsewhere",
+        )  # fmt: skip
+        parser.add_argument(
+            "--public-key", type=Path, metavar="FILE", help="verify: trust these keys, not those in the data home"
+        )
+        parser.add_argument("--reason", default="", help="rotate-key: kept in the audit chain")
 
     def run(self, options: dict[str, Any]) -> None:
         chain = self._chain(options["space"])
-        getattr(self, options["action"])(chain, options)
+        getattr(self, options["action"].replace("-", "_"))(chain, options)
 
     def _chain(self, space: str | None) -> str | None:
         if space is None or space == INSTANCE_CHAIN:
@@ -50,37 +60,98 @@ class Command(FluxCommand):
         )
 
     def verify(self, chain: str | None, options: dict[str, Any]) -> None:
-        wanted = [chain] if chain else audit.chains()
-        with self.progress("Verifying", AuditEntry.objects.filter(chain__in=wanted).count()) as advance:
-            verdicts = [audit.verify(name, on_progress=advance) for name in wanted]
+        heads = audit.heads()
+        total = sum(head.seq for name, head in heads.items() if chain in (None, name))
+        with self.progress("Verifying", total) as advance:
+            report = checkpoints.verdicts(
+                chain=chain, kept=options["checkpoints"], public_keys=options["public_key"], on_progress=advance
+            )
         names = {space.uuid.hex: space.name for space in Space.objects.all()}
         if self.as_json:
-            self.answer(
-                {
-                    "sound": all(verdict.sound for verdict in verdicts),
-                    "chains": [
-                        {"chain": verdict.chain, "space": names.get(verdict.chain), "entries": verdict.entries,
-                         "head": verdict.head, "broken_at": verdict.broken_at, "problem": verdict.problem}
-                        for verdict in verdicts
-                    ],
-                }
-            )  # fmt: skip
+            self.answer(_described(report, names))
         else:
-            self.table(
-                ("chain", "entries", "head", "verdict"),
-                [
-                    (names.get(verdict.chain, verdict.chain), verdict.entries, verdict.head[:16],
-                     Text("sound", "green") if verdict.sound
-                     else Text(f"entry {verdict.broken_at}: {verdict.problem}", "bold red"))
-                    for verdict in verdicts
-                ],
-                empty="Nothing has been recorded yet.",
-            )  # fmt: skip
-        if not all(verdict.sound for verdict in verdicts):
+            self._print(report, names)
+        if not report.sound:
             sys.exit(EXIT_BROKEN)
+
+    def _print(self, report: Report, names: dict[str, str]) -> None:
+        self.table(
+            ("chain", "entries", "head", "checkpoint", "verdict"),
+            [
+                (names.get(verdict.chain, verdict.chain), verdict.entries, verdict.head[:16],
+                 report.checkpoints.get(verdict.chain, ("none",))[0],
+                 Text("sound", "green") if verdict.sound
+                 else Text(f"entry {verdict.broken_at}: {verdict.problem}", "bold red"))
+                for verdict in report.chains
+            ],
+            empty="Nothing has been recorded yet.",
+        )  # fmt: skip
+        for place in report.places:
+            if place.problem:
+                self.console.print(Text(f"{place.path} {place.problem}", "bold red"))
+        for one in report.replaced:
+            had = ", ".join(f"{names.get(chain, chain)} {count}" for chain, count in one.entries.items())
+            self.console.print(
+                Text(f"{one.at[:19]} flux_{'backup restore' if one.kind == 'restore' else one.kind} replaced the "
+                     f"chains; known before: {had or 'nothing'}", "yellow")
+            )  # fmt: skip
+        if not report.checkpoints:
+            self.console.print(Text("No checkpoint yet: a cut end would not be seen. flux_audit checkpoint", "yellow"))
 
     def export(self, chain: str | None, options: dict[str, Any]) -> None:
         """One JSON object a line, in the order of the chain."""
         for name in [chain] if chain else audit.chains():
             for entry in audit.export(name):
                 self.stdout.write(json.dumps(entry, ensure_ascii=False))
+
+    def checkpoint(self, chain: str | None, options: dict[str, Any]) -> None:
+        """Sign where the chains stand now."""
+        with self.notes.status("Verifying what is new ..."):
+            made = checkpoints.make()
+        self.answer(
+            {
+                "chains": {name: {"entries": count, "head": head} for name, (count, head) in made.heads.items()},
+                "broken": [
+                    {"chain": one.chain, "broken_at": one.broken_at, "problem": one.problem} for one in made.broken
+                ],
+                "outside": made.outside,
+            },
+            says=f"Signed {len(made.heads)} chain(s) that had moved.",
+        )
+        if not self.as_json:
+            for one in made.broken:
+                self.console.print(Text(f"{one.chain} entry {one.broken_at}: {one.problem}. Not signed.", "bold red"))
+            if made.outside:
+                self.console.print(Text(f"Not kept outside: {made.outside}", "bold red"))
+        if made.broken or made.outside:
+            sys.exit(EXIT_BROKEN)
+
+    def rotate_key(self, chain: str | None, options: dict[str, Any]) -> None:
+        """Let a new key sign from now on."""
+        found = checkpoints.rotate_key(shell(), reason=options["reason"])
+        self.answer(found, says=f"In force: {found['key']}")
+        if found["outside"]:
+            if not self.as_json:
+                self.console.print(Text(f"Not kept outside: {found['outside']}", "bold red"))
+            sys.exit(EXIT_BROKEN)
+
+
+def _described(report: Report, names: dict[str, str]) -> dict[str, Any]:
+    def newest(chain: str) -> dict[str, Any] | None:
+        found = report.checkpoints.get(chain)
+        return {"entries": found[0], "at": found[1]} if found else None
+
+    return {
+        "sound": report.sound,
+        "chains": [
+            {"chain": verdict.chain, "space": names.get(verdict.chain), "entries": verdict.entries,
+             "head": verdict.head, "broken_at": verdict.broken_at, "problem": verdict.problem,
+             "checkpoint": newest(verdict.chain)}
+            for verdict in report.chains
+        ],
+        "checkpoints": [
+            {"file": str(place.path), "lines": len(place.log.lines), "newest": place.newest, "problem": place.problem}
+            for place in report.places
+        ],
+        "replaced": [{"at": one.at, "kind": one.kind, "entries": one.entries} for one in report.replaced],
+    }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
+from accounts import checkpoints
 from accounts.instance_verbs import note_restore
 from accounts.principals import shell
 from fluxcore.errors import Invalid
@@ -62,6 +63,7 @@ class Command(FluxCommand):
             aside = backup.restore(settings.HOME, file.absolute())
             setup.bring_up_to_date(settings.HOME)
             note_restore(shell(), backup=file.name, created_at=manifest["created_at"], reason="flux_backup restore")
+            checkpoints.make_or_say(settings.HOME)
         self.answer(
             {"restored": True, "set_aside": str(aside) if aside else None},
             says=f"Restored {name}." + (f" What was there before is in {aside}" if aside else ""),

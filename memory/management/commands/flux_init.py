@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import getpass
 import sys
 from pathlib import Path
 from typing import Any
 
-import segno
 from django.conf import settings
 from django.core.management.base import CommandParser
 
@@ -18,6 +14,7 @@ from accounts.principals import shell
 from fluxcore.errors import Conflict, Invalid
 from fluxsite import running, setup
 from fluxsite.home import make_home, private_file
+from memory.management import person
 from memory.management.base import FluxCommand
 
 MODES = ("caller_extracts", "flux_extracts")
@@ -80,67 +77,19 @@ class Command(FluxCommand):
         if not username:
             return None
         people.check_username(username)
-        password = self._password(username, options["password_file"])
+        password = person.password(self, username, options["password_file"], asks=self.asks)
         wants = options["totp"]
         if wants is None:
             wants = options["totp_key_file"] is not None or (
                 self.asks and input("Set up a second factor now? [Y/n]: ").strip().lower() in ("", "y", "yes")
             )
-        key = self._second_factor(username, options) if wants else None
+        key, step = None, -1
+        if wants:
+            key, step = person.second_factor(
+                self, username, options["totp_key_file"], options["totp_code"], asks=self.asks
+            )
         made = people.create_administrator(
-            shell(), username=username, password=password, totp_key=key.hex() if key else None, reason="flux_init"
-        )
+            shell(), username=username, password=password, totp_key=key.hex() if key else None, spent_step=step,
+            reason="flux_init",
+        )  # fmt: skip
         return dict(made)
-
-    def _password(self, username: str, file: Path | None) -> str:
-        if file is not None:
-            try:
-                password = file.read_text(encoding="utf-8").rstrip("\r\n")
-            except (OSError, UnicodeDecodeError):
-                raise Invalid(f"The password file {file} cannot be read.", field="password_file") from None
-            people.check_password(username, password)
-            return password
-        if not self.asks:
-            raise Invalid("An administrator needs a password: --password-file FILE.", field="password_file")
-        while True:
-            password = getpass.getpass("Password (at least 12 characters): ")
-            try:
-                people.check_password(username, password)
-            except Invalid as error:
-                self.notes.print(f"[red]{error.message}[/]")
-                continue
-            if getpass.getpass("Once more: ") == password:
-                return password
-            self.notes.print("[red]The two differ.[/]")
-
-    def _second_factor(self, username: str, options: dict[str, Any]) -> bytes:
-        """A key the administrator's app provably holds: the first code is checked before anything is stored."""
-        file = options["totp_key_file"]
-        key = _read_key(file) if file is not None else people.new_totp_key()
-        code = options["totp_code"]
-        if code is None:
-            if not self.asks:
-                raise Invalid(
-                    "A second factor needs --totp-key-file and --totp-code, or a terminal.", field="totp_code"
-                )
-            self.console.print("Scan this with your authenticator app:")
-            segno.make(people.totp_uri(key, username)).terminal(compact=True)
-            self.console.print(f"or type the key: {base64.b32encode(key).decode()}")
-        for _ in range(5):
-            given = code if code is not None else input("First code: ").strip()
-            if people.totp_matches(key, given):
-                return key
-            if code is not None:
-                break
-            self.notes.print("[red]That code does not match; try the newest one.[/]")
-        raise Invalid("The first code does not match the key.", field="totp_code")
-
-
-def _read_key(file: Path) -> bytes:
-    try:
-        key = base64.b32decode(file.read_text(encoding="ascii").strip().replace(" ", ""), casefold=True)
-    except (OSError, UnicodeDecodeError, binascii.Error):
-        raise Invalid(f"{file} does not hold a base32 key.", field="totp_key_file") from None
-    if len(key) < 16:
-        raise Invalid("The key needs at least 128 bits.", field="totp_key_file")
-    return key

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 from django.db import connection
 
-from accounts import audit
+from accounts import audit, checkpoints
 from accounts.instance_verbs import note_reset
 from accounts.principals import shell
 from fluxsite import backup, running, setup
@@ -35,6 +35,7 @@ class Command(FluxCommand):
     def _reset(self, home: Home, options: dict[str, Any]) -> None:
         heads = {chain: audit.verify(chain).head for chain in audit.chains()}
         saved = None if options["no_backup"] else backup.create(home, label="before-reset")
+        checkpoints.begin_anew(home, "reset")
         if connection.vendor == "sqlite":
             connection.close()
             live = Path(str(connection.settings_dict["NAME"]))  # DATABASE_URL may place it outside the home
@@ -46,6 +47,7 @@ class Command(FluxCommand):
         home.make()
         setup.bring_up_to_date(home)
         note_reset(shell(), heads=heads, reason="flux_reset")
+        checkpoints.make_or_say(home)
         self.answer(
             {"reset": True, "backup": str(saved) if saved else None},
             says=f"The instance {home.name} is empty." + (f" Backup: {saved}" if saved else ""),

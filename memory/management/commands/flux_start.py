@@ -19,14 +19,14 @@ from django.core.management.base import CommandParser
 from django.db import connections
 from rich.text import Text
 
-from accounts import people
+from accounts import links
 from accounts.principals import shell
 from fluxcore import config
 from fluxcore.errors import Conflict, Invalid, NotStarted, StorageUnavailable
 from fluxsite import running, setup
 from fluxsite.supervisor import Door, Supervisor, reserve
 from memory.management.base import FluxCommand
-from memory.management.welcome import lan_addresses, welcome
+from memory.management.welcome import lan_addresses, lan_names, welcome
 
 
 class Command(FluxCommand):
@@ -73,7 +73,7 @@ class Command(FluxCommand):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stopping.set())
         if options["broadcast"]:
-            names = [*settings.ALLOWED_HOSTS, *lan_addresses()]
+            names = [*settings.ALLOWED_HOSTS, *lan_addresses(), *lan_names()]
             os.environ["FLUX_ALLOWED_HOSTS"] = ",".join(dict.fromkeys(names))
             os.environ.pop("FLUX_ALLOWED_HOSTS_FILE", None)
         try:
@@ -101,7 +101,7 @@ class Command(FluxCommand):
         state = supervisor.state()
         running.note(settings.HOME, {**state, "durability": settings.DURABILITY, "bound": config.bound(settings.FLUX)})
         token = setup.first_token()
-        link = None if setup.has_administrator() else people.issue_enrolment(shell())["secret"]
+        link = None if setup.has_administrator() else links.issue_enrolment(shell())["secret"]
         connections.close_all()
         shown = {
             **state,

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from rich.text import Text
 
+from accounts import checkpoints
 from accounts.models import Agent, Space
 from fluxcore import config
 from fluxsite import running, setup
@@ -40,6 +41,7 @@ class Command(FluxCommand):
             found["counts"] = {
                 "spaces": Space.objects.count(), "agents": Agent.objects.count(), "grains": Grain.objects.count()
             }  # fmt: skip
+            found["warnings"] += checkpoints.warnings()
             if state is not None:
                 found["warnings"] += _changed_since(state)
             if not setup.has_administrator():

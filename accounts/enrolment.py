@@ -1,0 +1,70 @@
+"""Taking up a one-time link: choosing a password and a second factor, proved by its first code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.hashers import check_password as matches
+from django.db.models import F
+
+from accounts import audit, factors, links, people, roles
+from accounts.models import Enrolment, User
+from accounts.verbs import Act, Change, verb
+from fluxcore import booth, clock
+from fluxcore.errors import Invalid, NotFound
+
+
+@verb("people.enrol", needs="people.enrol", secret=True)
+def enrol(act: Act, *, username: str, password: str, totp_key: str, code: str) -> Change:
+    """Use the caller's link: the person, the second factor and the end of the link are one commit."""
+    link = links.still_open().select_related("user").filter(pk=act.principal.enrolment or 0).first()
+    if link is None:
+        raise NotFound(links.CLOSED)
+    person, key = link.user, bytes.fromhex(totp_key)
+    username = person.username if person is not None else User.normalize_username(username)
+    keeps_password = link.purpose == Enrolment.Purpose.FACTOR
+    if keeps_password:
+        if person is None or not matches(password[: people.MAX_PASSWORD + 1], person.password):
+            _count_wrong(act, link)
+            raise Invalid("That is not the password of this account.", field="password")
+        password_hash = person.password
+    else:
+        password_hash = people.checked_hash(username, password)
+    step = factors.step_of(key, code)
+    if step is None:
+        _count_wrong(act, link)
+        raise Invalid("That code does not match. Enter the one your app shows now.", field="code")
+
+    def change() -> dict[str, Any]:
+        # The conditions once more, under the write's lock: two people with one link make one account.
+        if not links.still_open().filter(pk=link.pk).update(used_at=clock.now()):
+            raise NotFound(links.CLOSED)
+        if person is None:
+            if roles.has_administrator():
+                raise NotFound(links.CLOSED)
+            user = people.save_person(username, password_hash, administrator=True)
+        else:
+            user = person
+            if not keeps_password:
+                User.objects.filter(pk=user.pk).update(password=password_hash)
+        # The code is spent: it does not also sign in.
+        factors.install(user.pk, key, spent=step)
+        codes = factors.new_backup_codes(user.pk)
+        act.record(f"user:{username}", purpose=link.purpose, second_factor=True)
+        return {"username": username, "user": user.pk, "backup_codes": codes}
+
+    return change
+
+
+def _count_wrong(act: Act, link: Enrolment) -> None:
+    """In a write of its own, so that the count stays when the attempt is refused."""
+
+    def change() -> int:
+        if not links.still_open().filter(pk=link.pk).update(wrong_codes=F("wrong_codes") + 1):
+            raise NotFound(links.CLOSED)
+        count = Enrolment.objects.values_list("wrong_codes", flat=True).get(pk=link.pk)
+        audit.record(act.principal, act.verb, "enrolment", outcome="refused", details={"wrong_codes": count})
+        return count
+
+    if booth.write(change) >= links.MAX_WRONG:
+        raise NotFound(links.CLOSED)

@@ -1,0 +1,108 @@
+"""What people fill in when they act: the fields of the act, a reason for the audit, a code where one is wanted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from accounts.here import Here
+from accounts.verbs import MAX_REASON
+from fluxcore import clock
+
+
+class ActForm(forms.Form):
+    """Every act has a reason. Subclasses add their fields and may look at who asks and on which row."""
+
+    previews = False  # whether it can show what would be
+
+    reason = forms.CharField(
+        label="Reason", max_length=MAX_REASON, help_text="One line for the audit: why you do this.",
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )  # fmt: skip
+
+    def __init__(self, data: QueryDict | None, *, who: Here, row: Any, needs: str, wants_code: bool) -> None:
+        super().__init__(data, label_suffix="")
+        self.who, self.row, self.needs = who, row, needs
+        self.order_fields([*(name for name in self.fields if name != "reason"), "reason"])
+        if wants_code:
+            self.fields["code"] = forms.CharField(
+                label="Code", max_length=64,
+                help_text="The six digits your authenticator app shows now, or a backup code.",
+                widget=CodeInput({"autocomplete": "one-time-code", "spellcheck": "false", "autocapitalize": "none"}),
+            )  # fmt: skip
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Choices that depend on who asks, and values that depend on the row."""
+
+    def preview(self) -> Any:
+        """What would be, for the page to show beside the form."""
+        return None
+
+    def take(self, data: QueryDict) -> None:
+        """What was typed so far, without judging it."""
+        self.initial = {name: data[name] for name in self.fields if name in data and name != "code"}
+
+    def clean_reason(self) -> str:
+        reason = str(self.cleaned_data["reason"]).strip()
+        if not reason.isprintable():
+            raise forms.ValidationError("A reason is one line of plain text.")
+        return reason
+
+    def given(self) -> dict[str, Any]:
+        """The fields as the verb takes them."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "code"}
+
+
+class CodeInput(forms.PasswordInput):
+    """Readable while it is typed, never put back into the page: a code that failed here may be good elsewhere."""
+
+    input_type = "text"
+
+
+class SpaceField(forms.ChoiceField):
+    """A space in which the person may do this; names of others are not even listed."""
+
+    def offer(self, who: Here, needs: str, *, none: str = "") -> None:
+        allowed = set(who.spaces_where(needs))
+        found = [(space.name, space.name) for space in who.spaces.values() if space.pk in allowed]
+        self.choices = [("", none), *found] if none else found
+
+
+class LinesField(forms.CharField):
+    """One a line."""
+
+    widget = forms.Textarea({"rows": 8, "spellcheck": "false", "autocapitalize": "none"})
+
+    def clean(self, value: Any) -> Any:
+        return lines(str(super().clean(value)))
+
+
+def lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+_LASTS = {
+    "1h": ("for an hour", timedelta(hours=1)),
+    "8h": ("for 8 hours", timedelta(hours=8)),
+    "1d": ("for a day", timedelta(days=1)),
+    "7d": ("for a week", timedelta(days=7)),
+    "30d": ("for 30 days", timedelta(days=30)),
+    "90d": ("for 90 days", timedelta(days=90)),
+    "": ("until it is revoked", None),
+}
+
+
+class LastsField(forms.ChoiceField):
+    """How long something holds; clean gives the moment of its end, or None."""
+
+    def __init__(self, *, initial: str = "7d") -> None:
+        choices = [(value, said) for value, (said, _) in _LASTS.items()]
+        super().__init__(label="It holds", choices=choices, initial=initial, required=False)
+
+    def clean(self, value: Any) -> Any:
+        length = _LASTS[super().clean(value)][1]
+        return clock.rfc3339(clock.now() + length) if length is not None else None

@@ -1,0 +1,272 @@
+"""Grants: capabilities added at run time until they run out or are taken back, and agents' requests for them.
+
+A grant never reaches above the agent's trust, its parent or the rights of whoever gives it. That is
+checked here to be told at once, and holds later because `holdings` cuts on every request.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import datetime
+from typing import Any
+
+from accounts import audit, holdings
+from accounts.authorise import may
+from accounts.capabilities import split
+from accounts.models import Agent, Grant, GrantRequest
+from accounts.principals import Principal
+from accounts.tokens import find_agent
+from accounts.verbs import Act, Change, selector, verb
+from fluxcore import clock, events, limits
+from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound
+
+MAX_OPEN = 256  # grants of one agent that hold at the same time
+MAX_WAITING = 20  # requests of one agent that nobody has answered yet
+MAX_REQUESTS_PER_MINUTE = 30
+MAX_PAGE = 200
+# The chain's words for what happened, whichever verb did it: giving, accepting, revoking, stopping an agent.
+GRANTED, REVOKED = "capability_granted", "capability_revoked"
+
+MAX_CAPABILITY = 512
+# Controls, and what reorders or hides text where a person reads it.
+HIDDEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+_HIDDEN = re.compile(f"[{HIDDEN}\\ud800-\\udfff]")
+
+
+@verb("grants.give", needs="grant")
+def give(act: Act, *, space: str, agent: str, capability: str, expires_at: str | None = None) -> Change:
+    """Let an agent do more, at once, until a moment or until it is taken back."""
+    row = find_agent(space, agent, act.principal)
+    wanted, until = check_capability(capability), _until(expires_at)
+    _check_giver(act.principal, wanted)
+    return lambda: describe(_add(act, row.pk, wanted, until))
+
+
+@verb("grants.revoke", needs="grant")
+def revoke(act: Act, *, grant: str) -> Change:
+    """Take a grant back: the next request of the agent is without it, on every process."""
+    row = Grant.objects.select_related("agent__space").filter(uuid=_number(grant, "grant")).first()
+    if row is None or not act.principal.reaches(row.agent.space_id):
+        raise NotFound("There is no such grant. `flux_grant list` shows what there is.", grant=grant[:64])
+
+    def change() -> dict[str, Any]:
+        if not holdings.open_grants().filter(pk=row.pk).exists() or not _end(act, row):
+            raise Conflict("This grant has been taken back or has run out already.")
+        return describe(row)
+
+    return change
+
+
+@verb("grants.request", needs="grants.request")
+def request(act: Act, *, capability: str) -> Change:
+    """An agent asks for what it lacks; the reason is for the person who decides."""
+    if act.principal.agent is None:
+        raise Invalid("Requests are for agents. Give a capability with flux_grant give.", field="agent")
+    ticket = limits.ask(f"grant_requests:{act.principal.agent}", cost=1, limit=MAX_REQUESTS_PER_MINUTE)
+    act.tickets.append(ticket)
+    wanted = check_capability(capability)
+    agent = Agent.objects.select_related("space", "parent").get(pk=act.principal.agent)
+    if act.principal.capabilities.covers(wanted):
+        raise Conflict("This agent holds that already.", capability=wanted)
+    holdings.check(agent.trust, agent.parent, [wanted])
+
+    def change() -> dict[str, Any]:
+        ticket.take()
+        waiting = GrantRequest.objects.filter(agent=agent, state=GrantRequest.State.WAITING)
+        row = waiting.filter(capability=wanted).first()
+        if row is not None:
+            act.record(str(row.uuid), capability=wanted, again=True)
+            return describe_request(row)
+        if waiting.count() >= MAX_WAITING:
+            raise Conflict(f"{MAX_WAITING} requests of this agent wait for an answer already.", limit=MAX_WAITING)
+        row = GrantRequest.objects.create(
+            agent=agent, capability=wanted, reason=audit.readable(act.reason, 500), asked_at=clock.now()
+        )
+        act.record(str(row.uuid), capability=wanted)
+        _tell(act, "grant.requested", str(row.uuid), agent, wanted)
+        return describe_request(row)
+
+    return change
+
+
+@verb("grants.accept", needs="grant")
+def accept(act: Act, *, request: str, expires_at: str | None = None) -> Change:
+    """Give what an agent asked for. Everything is checked again: much may have changed since it asked."""
+    row, until = _find_request(act, request), _until(expires_at)
+    _check_giver(act.principal, row.capability)
+
+    def change() -> dict[str, Any]:
+        _answer(act, row, GrantRequest.State.ACCEPTED)
+        row.grant = _add(act, row.agent_id, row.capability, until, request=str(row.uuid))
+        row.save(update_fields=["grant"])
+        return describe_request(row)
+
+    return change
+
+
+@verb("grants.decline", needs="grant")
+def decline(act: Act, *, request: str) -> Change:
+    """Leave an agent without what it asked for; the reason is what it reads."""
+    row = _find_request(act, request)
+
+    def change() -> dict[str, Any]:
+        _answer(act, row, GrantRequest.State.DECLINED)
+        act.record(str(row.uuid), chain=row.agent.space.uuid.hex, agent=row.agent.name, capability=row.capability)
+        _tell(act, "grant.declined", str(row.uuid), row.agent, row.capability)
+        return describe_request(row)
+
+    return change
+
+
+@selector("grants.own_requests", needs="grants.request")
+def own_requests(principal: Principal, *, state: str | None = None, limit: int = 50) -> dict[str, Any]:
+    """The newest of what this agent asked for."""
+    if state is not None and state not in GrantRequest.State.values:
+        raise Invalid(f"state must be one of {', '.join(GrantRequest.State.values)}.", field="state")
+    if not 1 <= limit <= MAX_PAGE:
+        raise Invalid(f"limit must be between 1 and {MAX_PAGE}.", field="limit")
+    found = GrantRequest.objects.filter(agent=principal.agent).select_related("agent__space", "grant").order_by("-id")
+    if state is not None:
+        found = found.filter(state=state)
+    rows = [describe_request(row) for row in found[:limit]]
+    return {"requests": rows, "count": len(rows)}
+
+
+def end_all(act: Act, agent: Agent) -> tuple[int, int]:
+    """Of an agent that is being stopped: take back its open grants and answer its requests."""
+    ended = sum(_end(act, row) for row in holdings.open_grants().filter(agent=agent).select_related("agent__space"))
+    waiting = GrantRequest.objects.filter(agent=agent, state=GrantRequest.State.WAITING)
+    declined = waiting.update(
+        state=GrantRequest.State.DECLINED, answered_by=act.principal.actor, answered_at=clock.now(),
+        answer="The agent was stopped.",
+    )  # fmt: skip
+    return ended, declined
+
+
+def check_capability(capability: Any) -> str:
+    """One capability as it is kept: valid, and fit to be shown to the person who decides."""
+    split(capability)
+    if len(capability) > MAX_CAPABILITY or _HIDDEN.search(capability):
+        raise Invalid(f"A capability has at most {MAX_CAPABILITY} characters, all of them visible.", field="capability")
+    return str(capability)
+
+
+def describe(row: Grant) -> dict[str, Any]:
+    return {
+        "id": str(row.uuid),
+        "agent": row.agent.name,
+        "space": row.agent.space.name,
+        "capability": row.capability,
+        "reason": row.reason,
+        "granted_by": row.granted_by,
+        "granted_at": clock.rfc3339(row.granted_at),
+        "expires_at": clock.rfc3339(row.expires_at),
+        "revoked_by": row.revoked_by,
+        "revoked_at": clock.rfc3339(row.revoked_at),
+    }
+
+
+def describe_request(row: GrantRequest) -> dict[str, Any]:
+    return {
+        "id": str(row.uuid),
+        "agent": row.agent.name,
+        "space": row.agent.space.name,
+        "capability": row.capability,
+        "reason": row.reason,
+        "state": str(row.state),
+        "asked_at": clock.rfc3339(row.asked_at),
+        "answered_at": clock.rfc3339(row.answered_at),
+        "answer": row.answer,
+        "grant": str(row.grant.uuid) if row.grant else None,
+        "expires_at": clock.rfc3339(row.grant.expires_at) if row.grant else None,
+    }
+
+
+def _check_giver(principal: Principal, capability: str) -> None:
+    operation, _ = split(capability)
+    if not may(principal, operation):
+        raise Forbidden(f"You cannot give what you may not do yourself: {operation}.", missing=operation)
+
+
+def _until(expires_at: str | None) -> datetime | None:
+    until = clock.parse(expires_at, name="expires_at") if expires_at is not None else None
+    if until is not None and until <= clock.now():
+        raise Invalid("expires_at lies in the past.", field="expires_at")
+    return until
+
+
+def _number(text: str, field: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except (ValueError, TypeError, AttributeError):
+        raise Invalid(f"{field}: not an id, for example 0b2f6c0e-8f0c-4d7c-9f0f-3c1f7c2f9d11.", field=field) from None
+
+
+def _find_request(act: Act, request: str) -> GrantRequest:
+    found = GrantRequest.objects.select_related("agent__space").filter(uuid=_number(request, "request")).first()
+    if found is None or not act.principal.reaches(found.agent.space_id):
+        raise NotFound("There is no such request. `flux_grant requests` shows what there is.", request=request[:64])
+    return found
+
+
+def _add(act: Act, agent_number: int, capability: str, until: datetime | None, **details: Any) -> Grant:
+    # The row is held so that nobody stops the agent, or gives it the same, between our look and our write.
+    agent = Agent.objects.select_for_update(of=("self",)).select_related("space", "parent").get(pk=agent_number)
+    if not agent.active:
+        raise Conflict(f"The agent {agent.name} is stopped. Resume it first: flux_agent resume {agent.name}.")
+    holdings.check(agent.trust, agent.parent, [capability])
+    now = clock.now()
+    if until is not None and until <= now:
+        raise Invalid("expires_at lies in the past.", field="expires_at")
+    held = {row.capability: row for row in holdings.open_grants(now).filter(agent=agent)}
+    if capability in held:
+        twin = held[capability]
+        raise Conflict(
+            f"{agent.name} has this grant already: {twin.uuid}. Revoke that one first to change its end.",
+            grant=str(twin.uuid), expires_at=clock.rfc3339(twin.expires_at),
+        )  # fmt: skip
+    if len(held) >= MAX_OPEN:
+        raise Conflict(f"{agent.name} has {MAX_OPEN} open grants; that is the most.", limit=MAX_OPEN)
+    row = Grant.objects.create(
+        agent=agent, capability=capability, reason=audit.readable(act.reason, 500), granted_by=act.principal.actor,
+        granted_at=now, expires_at=until,
+    )  # fmt: skip
+    _record(act, GRANTED, row, expires_at=clock.rfc3339(until), **details)
+    _tell(act, "grant.given", str(row.uuid), agent, capability)
+    return row
+
+
+def _end(act: Act, row: Grant) -> bool:
+    row.revoked_at, row.revoked_by = clock.now(), act.principal.actor
+    changed = Grant.objects.filter(pk=row.pk, revoked_at=None).update(
+        revoked_at=row.revoked_at, revoked_by=row.revoked_by
+    )
+    if changed:
+        _record(act, REVOKED, row)
+        _tell(act, "grant.revoked", str(row.uuid), row.agent, row.capability)
+    return bool(changed)
+
+
+def _answer(act: Act, row: GrantRequest, state: GrantRequest.State) -> None:
+    row.state, row.answered_by, row.answered_at = state, act.principal.actor, clock.now()
+    row.answer = audit.readable(act.reason, 500)
+    changed = GrantRequest.objects.filter(pk=row.pk, state=GrantRequest.State.WAITING).update(
+        state=row.state, answered_by=row.answered_by, answered_at=row.answered_at, answer=row.answer
+    )
+    if not changed:
+        raise Conflict("This request has been answered already.")
+
+
+def _record(act: Act, action: str, row: Grant, **details: Any) -> None:
+    audit.record(
+        act.principal, action, str(row.uuid), reason=act.reason, chain=row.agent.space.uuid.hex,
+        details={"verb": act.verb, "agent": row.agent.name, "capability": row.capability, **details},
+    )  # fmt: skip
+    act.recorded = True
+
+
+def _tell(act: Act, kind: str, subject: str, agent: Agent, capability: str) -> None:
+    """Followers of the space hear of it, whoever did it from wherever."""
+    data = {"agent": agent.name, "capability": capability}
+    events.append(kind, space=agent.space_id, actor=act.principal.actor, subject=subject, data=data)

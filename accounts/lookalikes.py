@@ -1,0 +1,64 @@
+"""Names that look alike: told apart by a computer, not by the person who reads them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+
+@lru_cache(maxsize=1)
+def _twins() -> dict[str, str]:
+    """Unicode's list of confusable characters: each to the plainest one it can be taken for."""
+    from confusable_homoglyphs.confusables import confusables_data  # a megabyte, read when first wanted
+
+    return {
+        character: min((other["c"] for other in others if len(other["c"]) == 1), key=_plainness, default=character)
+        for character, others in confusables_data.items()
+        if not character.isascii()
+    }
+
+
+def _plainness(character: str) -> tuple[bool, bool, str]:
+    return not character.isascii(), not character.isalpha(), character
+
+
+# What a quick eye confuses inside ASCII itself.
+_EYES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o"})
+
+
+@lru_cache(maxsize=4096)
+def skeleton(name: str) -> str:
+    """Two names with one skeleton look the same."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    if not folded.isascii():
+        folded = "".join(_twins().get(character, character) for character in folded).casefold()
+    return folded.translate(_EYES).replace("rn", "m").replace("vv", "w")
+
+
+def find(name: str, others: Iterable[str]) -> str | None:
+    """The first of the others that could be taken for this name."""
+    wanted = skeleton(name)
+    return next((other for other in others if skeleton(other) == wanted), None)
+
+
+def alike(names: Iterable[str]) -> dict[str, list[str]]:
+    """For every name the others it could be taken for; names that stand alone are left out."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(skeleton(name), []).append(name)
+    return {
+        name: [other for other in group if other != name]
+        for group in groups.values()
+        if len(group) > 1
+        for name in group
+    }
+
+
+def shown(name: str) -> str:
+    """The name with its foreign letters spelt out, such as (a is CYRILLIC SMALL LETTER A)."""
+    foreign = [character for character in dict.fromkeys(name) if not character.isascii()]
+    if not foreign:
+        return repr(name)
+    spelt = ", ".join(f"{character} is {unicodedata.name(character, 'unnamed')}" for character in foreign[:4])
+    return f"{name!r} ({spelt})"

@@ -1,0 +1,43 @@
+"""What an agent may know of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts import holdings
+from accounts.models import Token
+from accounts.principals import Principal
+from accounts.verbs import selector
+from fluxcore import clock
+from fluxcore.errors import Unauthenticated
+
+
+@selector("agents.me", needs="self.read")
+def me(principal: Principal) -> dict[str, Any]:
+    """Who calls, how far it is trusted, and what it holds at this moment."""
+    if principal.token is None:
+        raise Unauthenticated  # people and the shell have pages and lists for this
+    token = Token.objects.select_related("agent__space", "agent__parent").get(pk=principal.token)
+    agent = token.agent
+    granted = holdings.open_grants().filter(agent=agent).order_by("id")
+    return {
+        "agent": agent.name,
+        "space": agent.space.name,
+        "trust": str(agent.trust),
+        "parent": agent.parent.name if agent.parent is not None else None,
+        "token": {
+            "prefix": f"flux_{token.prefix}",
+            "ceiling": token.ceiling,
+            "expires_at": clock.rfc3339(token.expires_at),
+        },
+        "capabilities": list(principal.capabilities.texts),
+        "grants": [
+            {
+                "id": str(grant.uuid),
+                "capability": grant.capability,
+                "granted_at": clock.rfc3339(grant.granted_at),
+                "expires_at": clock.rfc3339(grant.expires_at),
+            }
+            for grant in granted
+        ],
+    }

@@ -1,0 +1,280 @@
+"""Agents: who calls, and how far each may go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Count, Max, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+
+from accounts import agents, filters, grants, holdings, lookalikes, naming, origins, showing, tokens, trust
+from accounts import capabilities as caps
+from accounts.forms import ActForm, LastsField, LinesField, SpaceField, lines
+from accounts.modeladmin import Act, FluxModelAdmin, Section
+from accounts.models import Agent, Grant, Token
+from accounts.pages.people import MOST_COMPARED
+from accounts.principals import Principal
+from accounts.states import grant_state, token_state
+from accounts.tiles import never_called
+from fluxcore import clock
+from fluxcore.errors import FluxError
+
+_NAME = "1-64 of a-z, 0-9, _ and -."
+
+
+class AgentForm(ActForm):
+    previews = True
+
+    space = SpaceField()
+    name = forms.CharField(max_length=64, help_text=_NAME)
+    trust = forms.ChoiceField(
+        choices=[("", "as usual: trusted, or what its parent is"), *((level, level) for level in trust.LEVELS)],
+        required=False, help_text="How far it may ever be let, whatever it is given later.",
+    )  # fmt: skip
+    parent = forms.CharField(
+        required=False,
+        max_length=64,
+        help_text="An agent of the same space, if this one works for it and never holds more.",
+    )
+    capabilities = LinesField(
+        required=False, initial="\n".join(agents.EVERYDAY), help_text="One a line. Nothing is allowed by default."
+    )
+
+    def prepare(self) -> None:
+        self.fields["space"].offer(self.who, self.needs)  # type: ignore[attr-defined]
+
+    def given(self) -> dict[str, Any]:
+        found = super().given()
+        return {**found, "trust": found["trust"] or None, "parent": found["parent"] or None}
+
+    def preview(self) -> Any:
+        name = self.initial.get("space")
+        space = next((space.pk for space in self.who.spaces.values() if space.name == name), None)
+        return _would_allow(self, space, lambda wanted: caps.parsed(tuple(wanted)))
+
+
+class CapabilitiesForm(ActForm):
+    previews = True
+
+    capabilities = LinesField(required=False, help_text="One a line. These replace what the agent holds now.")
+
+    def prepare(self) -> None:
+        self.fields["capabilities"].initial = "\n".join(self.row.capabilities)
+
+    def preview(self) -> Any:
+        return _would_allow(self, self.row.space_id, lambda wanted: held_with(self.row, wanted))
+
+
+def held_with(agent: Agent, capabilities: list[str]) -> caps.Capabilities:
+    """What the agent would hold with these instead of its own: its grants stay, its trust and parent still cut."""
+    over = holdings.above(agent.parent_id, clock.now())
+    granted = holdings.open_grants().filter(agent=agent).values_list("capability", flat=True)
+    return holdings.together(holdings.layers(capabilities, granted, agent.trust), over or ())
+
+
+def _would_allow(form: ActForm, space: int | None, held: Any) -> Any:
+    """While a preview is asked for: domain by domain, or what is wrong with the text."""
+    if "capabilities" not in form.initial:
+        return None
+    try:
+        return naming.shown(held(caps.check(lines(form.initial["capabilities"]))), space)
+    except FluxError as refusal:
+        return refusal.message
+
+
+class TrustForm(ActForm):
+    trust = forms.ChoiceField(choices=[(level, level) for level in trust.LEVELS])
+
+    def prepare(self) -> None:
+        self.fields["trust"].initial = self.row.trust
+
+
+class TokenForm(ActForm):
+    ceiling = forms.ChoiceField(choices=[(name, name) for name in origins.CEILINGS], initial=origins.DEFAULT,
+                                help_text="The highest provenance the token vouches for.")  # fmt: skip
+    expires_at = LastsField(initial="")
+    note = forms.CharField(required=False, max_length=tokens.MAX_NOTE, help_text="What it is for.")
+
+
+class GiveForm(ActForm):
+    capability = forms.CharField(
+        max_length=grants.MAX_CAPABILITY, help_text="Such as grains.manage or artifacts.write:reports/*"
+    )
+    expires_at = LastsField()
+
+
+def _create(principal: Principal, row: None, **given: Any) -> None:
+    agents.create_agent(principal, **given)
+
+
+def _apply(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.apply_agent(principal, space=row.space.name, name=row.name, **given)
+
+
+def _set_trust(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.set_trust(principal, space=row.space.name, name=row.name, **given)
+
+
+def _stop(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.switch_agent(principal, space=row.space.name, name=row.name, active=False, **given)
+
+
+def _resume(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.switch_agent(principal, space=row.space.name, name=row.name, active=True, **given)
+
+
+def _mint(principal: Principal, row: Agent, **given: Any) -> dict[str, Any]:
+    return dict(tokens.mint(principal, space=row.space.name, agent=row.name, **given))
+
+
+def _give(principal: Principal, row: Agent, **given: Any) -> None:
+    grants.give(principal, space=row.space.name, agent=row.name, **given)
+
+
+@admin.register(Agent)
+class AgentPage(FluxModelAdmin):
+    reads = "accounts.read"
+    called = ("agent", "agents")
+    group = "Agents"
+    about = "An agent is a machine caller. It holds capabilities and tokens, and acts in one space."
+    space_path = "space_id"
+    adds = Act("create", "New agent", "accounts.manage", _create, AgentForm, done="The agent is there. Mint its token.")
+    acts = (
+        Act("mint", "Mint a token", "accounts.manage", _mint, TokenForm, shows="admin/flux/secret.html",
+            says="The token is shown once, on the next page."),
+        Act("grant", "Grant", "grant", _give, GiveForm, done="Granted.", fits=lambda row: row.active,
+            says="Adds a capability at once. Never above the agent's trust, its parent or your own rights."),
+        Act("capabilities", "Change capabilities", "accounts.manage", _apply, CapabilitiesForm, done="In force now."),
+        Act("trust", "Set trust", "accounts.manage", _set_trust, TrustForm, done="In force now.",
+            says="How far the agent may ever be let. Lowered, it holds less from its next request on."),
+        Act("stop", "Stop", "accounts.manage", _stop, dangerous=True, fits=lambda row: row.active, done="Stopped.",
+            says="None of its tokens works any more, at once, nor those of agents made for it. Its grants end."),
+        Act("resume", "Resume", "accounts.manage", _resume, fits=lambda row: not row.active, done="Its tokens work."),
+    )  # fmt: skip
+    list_display = ["called_here", "space", "trust_badge", "holds", "token_count", "last_call", "state"]
+    list_filter = [
+        filters.spaces("space_id"),
+        filters.choice("state", "state", {
+            "active": ("active", lambda: Q(active=True)), "stopped": ("stopped", lambda: Q(active=False)),
+        }),
+        filters.values("trust", "trust", trust.LEVELS),
+        filters.choice("calls", "calls", {"never": ("has never called", never_called)}),
+    ]  # fmt: skip
+    list_select_related = ["space"]
+    search_fields = ["name"]
+    ordering = ["space__name", "name"]
+    fields = [
+        "full_name",
+        "space",
+        "trust_badge",
+        "above",
+        "state",
+        "own",
+        "holds_now",
+        "last_call",
+        "outside_id",
+        "made",
+    ]
+    empty_says = "Make the first agent, mint its token, and put that where your program reads it."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("space", "parent")
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> None:
+        numbers, moment = [row.pk for row in rows], clock.now()
+        usable = Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=moment))
+        counted = {
+            agent: (count, last) for agent, count, last in Token.objects.filter(agent__in=numbers).order_by()
+            .values_list("agent").annotate(usable=Count("pk", filter=usable), last=Max("last_used_at"))
+        }  # fmt: skip
+        names: dict[int, set[str]] = {}
+        here_too = Agent.objects.filter(space__in={row.space_id for row in rows}).order_by()
+        for space, name in here_too.values_list("space_id", "name")[:MOST_COMPARED]:
+            names.setdefault(space, set()).add(name)
+        alike = {space: lookalikes.alike(found) for space, found in names.items()}
+        for row in rows:
+            row.usable_tokens, row.last_used_at = counted.get(row.pk, (0, None))
+            row.alike = alike.get(row.space_id, {}).get(row.name, [])
+
+    def sections(self, request: HttpRequest, row: Any) -> list[Section]:
+        found = row.tokens.order_by("-id")[:10]
+        given = Grant.objects.filter(agent=row).order_by("-id")[:10]
+        return [
+            Section(
+                "Tokens", ("token", "ceiling", "note", "minted", "last used", "state"),
+                [(showing.link(reverse("admin:accounts_token_change", args=[one.pk]), one), one.ceiling, one.note,
+                  showing.moment(one.created_at), showing.moment(one.last_used_at, none="never"), token_state(one))
+                 for one in found],
+                says="No token yet: it cannot call.", more=_list("accounts_token", row),
+            ),
+            Section(
+                "Grants", ("capability", "by", "given", "ends", "state"),
+                [(showing.link(reverse("admin:accounts_grant_change", args=[one.pk]), one.capability), one.granted_by,
+                  showing.moment(one.granted_at), showing.moment(one.expires_at, none="when revoked"), grant_state(one))
+                 for one in given],
+                says="Nothing beyond its own capabilities.", more=_list("accounts_grant", row),
+            ),
+        ]  # fmt: skip
+
+    def tools(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("What capabilities allow", reverse("admin:preview"))]
+
+    def titled(self, row: Any) -> str:
+        return str(row.name)
+
+    @admin.display(description="name", ordering="name")
+    def called_here(self, row: Any) -> Any:
+        return showing.named(row.name, row.alike)
+
+    @admin.display(description="name")
+    def full_name(self, row: Any) -> Any:
+        return showing.named_in_full(row.name, row.alike)
+
+    @admin.display(description="trust", ordering="trust")
+    def trust_badge(self, row: Any) -> Any:
+        return showing.badge(row.trust, "warn" if row.trust == Agent.Trust.PRIVILEGED else "plain")
+
+    @admin.display(description="capabilities")
+    def holds(self, row: Any) -> Any:
+        return showing.chips(row.capabilities, most=3)
+
+    @admin.display(description="own capabilities")
+    def own(self, row: Any) -> Any:
+        return showing.chips(row.capabilities)
+
+    @admin.display(description="holds now")
+    def holds_now(self, row: Any) -> Any:
+        """With its grants, cut to its trust and to its parent."""
+        address = f"{reverse('admin:preview')}?agent={row.pk}"
+        texts = holdings.of(row).texts
+        return format_html("{} {}", showing.chips(texts), showing.link(address, "See what that allows"))
+
+    @admin.display(description="tokens")
+    def token_count(self, row: Any) -> Any:
+        return row.usable_tokens or showing.badge("none", "warn")
+
+    @admin.display(description="last call")
+    def last_call(self, row: Any) -> Any:
+        return showing.moment(row.last_used_at, none="never")
+
+    @admin.display(description="state", ordering="active")
+    def state(self, row: Any) -> Any:
+        return showing.badge("active", "good") if row.active else showing.badge("stopped", "bad")
+
+    @admin.display(description="parent")
+    def above(self, row: Any) -> Any:
+        if row.parent is None:
+            return showing.NONE
+        return showing.link(reverse("admin:accounts_agent_change", args=[row.parent.pk]), row.parent.name)
+
+    @admin.display(description="since", ordering="created_at")
+    def made(self, row: Any) -> Any:
+        return showing.moment(row.created_at)
+
+
+def _list(address: str, agent: Agent) -> str:
+    return f"{reverse(f'admin:{address}_changelist')}?agent={agent.name}&space={agent.space.name}"

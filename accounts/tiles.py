@@ -1,0 +1,177 @@
+"""What needs a person now, counted for the first page of the administration, and the way in while there is little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts import checkpoints, guesses, verifying
+from accounts.here import Here
+from accounts.models import Agent, Authenticator, GrantRequest, GuessCount, RefusalMinute, Token, User
+from accounts.states import ENDING_SOON
+from fluxcore import clock
+from fluxcore.models import Job
+
+_LATELY = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Tile:
+    count: int
+    one: str  # said of a single one
+    many: str
+    link: str
+    urgent: bool = False  # somebody or something waits for it
+
+    @property
+    def says(self) -> str:
+        return self.one if self.count == 1 else self.many
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do on the way to an instance that is in use."""
+
+    says: str
+    how: str
+    link: str
+    done: bool
+
+
+def to_list(name: str, **query: Any) -> str:
+    return reverse(f"admin:{name}_changelist") + (f"?{urlencode(query)}" if query else "")
+
+
+_makers: list[Callable[[Here], list[Tile]]] = []
+
+
+def tile_maker(make: Callable[[Here], list[Tile]]) -> Callable[[Here], list[Tile]]:
+    """Register somebody who counts: rooms add their own in their `admin.py`."""
+    _makers.append(make)
+    return make
+
+
+def of(who: Here) -> list[Tile]:
+    """Only what is not zero: an empty first page means that nothing waits."""
+    found = [tile for make in _makers for tile in make(who) if tile.count]
+    return sorted(found, key=lambda tile: not tile.urgent)
+
+
+@tile_maker
+def _audit(who: Here) -> list[Tile]:
+    if not who.may("instance.manage"):
+        return []
+    chains = reverse("admin:chains")
+    return [
+        Tile(len(verifying.broken()), "audit chain did not hold when it was last verified",
+             "audit chains did not hold when they were last verified", chains, True),
+        Tile(len(checkpoints.warnings()), "warning about the audit's checkpoints",
+             "warnings about the audit's checkpoints", chains, True),
+    ]  # fmt: skip
+
+
+@tile_maker
+def _requests(who: Here) -> list[Tile]:
+    waiting = GrantRequest.objects.filter(state="waiting", agent__space__in=who.spaces_where("grant"))
+    link = to_list("accounts_grantrequest", state="waiting")
+    return [Tile(waiting.count(), "grant request waits for an answer", "grant requests wait for an answer", link, True)]
+
+
+@tile_maker
+def _jobs(who: Here) -> list[Tile]:
+    parked = Job.objects.filter(state=Job.State.PARKED)
+    if not who.may("jobs.manage"):
+        parked = parked.filter(space__in=who.spaces_where("jobs.manage"))
+    link = to_list("fluxcore_job", state="parked")
+    return [Tile(parked.count(), "job failed and is parked", "jobs failed and are parked", link, True)]
+
+
+@tile_maker
+def _people(who: Here) -> list[Tile]:
+    if not who.may("people.manage"):
+        return []
+    without = User.objects.filter(is_active=True).exclude(pk__in=Authenticator.objects.values("user"))
+    # Those whose guesses may have reached a limit; the rule itself is read where the locks are listed.
+    counted = GuessCount.objects.filter(Q(count__gte=guesses.CODE.count) | Q(day_count__gte=guesses.CODE.per_day))
+    locked = [
+        row for row in counted[:1000]
+        if guesses.refuses(row, guesses.CODE if row.key.startswith("code:") else guesses.PASSWORD)
+    ]  # fmt: skip
+    return [
+        Tile(
+            len(locked),
+            "name is locked after wrong guesses",
+            "names are locked after wrong guesses",
+            to_list("accounts_guesscount"),
+            True,
+        ),
+        Tile(
+            without.count(),
+            "person has no second factor yet",
+            "people have no second factor yet",
+            to_list("accounts_user", factor="none", state="active"),
+        ),
+    ]
+
+
+@tile_maker
+def _tokens(who: Here) -> list[Tile]:
+    moment, mine = clock.now(), who.spaces_where("accounts.manage")
+    ending = Token.objects.filter(
+        agent__space__in=mine, revoked_at=None, expires_at__gt=moment, expires_at__lte=moment + ENDING_SOON
+    )
+    silent = Agent.objects.filter(never_called(), space__in=mine)
+    return [
+        Tile(
+            ending.count(),
+            "token ends within a week",
+            "tokens end within a week",
+            to_list("accounts_token", state="ending"),
+        ),
+        Tile(
+            silent.count(),
+            "agent has never called",
+            "agents have never called",
+            to_list("accounts_agent", calls="never"),
+        ),
+    ]
+
+
+def never_called() -> Q:
+    """Agents that could call and never did."""
+    return Q(active=True) & ~Q(pk__in=Token.objects.filter(last_used_at__isnull=False).values("agent"))
+
+
+@tile_maker
+def _strangers(who: Here) -> list[Tile]:
+    if not who.may("instance.manage"):
+        return []
+    lately = RefusalMinute.objects.filter(minute__gt=clock.now() - _LATELY).order_by().values("source").distinct()
+    return [
+        Tile(lately.count(), "stranger was refused in 24 hours", "strangers were refused in 24 hours",
+             to_list("accounts_refusalminute"))
+    ]  # fmt: skip
+
+
+def way_in(who: Here) -> list[Step]:
+    """Shown until the first agent has called; only for who can take the steps."""
+    mine = who.spaces_where("accounts.manage")
+    if Token.objects.filter(last_used_at__isnull=False).exists() or not (mine or who.may("instance.manage")):
+        return []
+    has_agent = Agent.objects.filter(space__in=mine).exists()
+    has_token = Token.objects.filter(agent__space__in=mine, revoked_at=None).exists()
+    return [
+        Step("A space", "keeps the memory of agents that belong together.", reverse("admin:accounts_space_add"),
+             bool(mine)),
+        Step("An agent", "is the program that remembers: name it and say what it may do.",
+             reverse("admin:accounts_agent_add"), has_agent),
+        Step("Its token", "is minted on the agent's page and shown once.", to_list("accounts_agent"), has_token),
+        Step("The first call", "with the token to the REST or MCP address on the dashboard. This list then goes away.",
+             reverse("home"), False),
+    ]  # fmt: skip

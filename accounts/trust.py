@@ -1,0 +1,44 @@
+"""How far an agent may ever be let, whatever it holds or is granted."""
+
+from __future__ import annotations
+
+from accounts.capabilities import OPERATIONS, split
+from accounts.models import Agent
+from fluxcore.errors import AboveTrust, Invalid
+
+LEVELS: tuple[str, ...] = tuple(Agent.Trust.values)  # low to high
+
+_UNTRUSTED = frozenset({"grains.read", "memory.read", "bb.read", "artifacts.read", "transcript.read", "health.read"})
+# Writes that touch nobody else's memory, or that a person looks at before they count.
+_SANDBOXED = _UNTRUSTED | {"memory.write", "grains.feedback", "artifacts.propose", "transcript.write"}
+_TRUSTED = _SANDBOXED | {"grains.write", "bb.write", "artifacts.write", "snapshots.read", "metrics.read"}
+REACH: dict[str, frozenset[str]] = {
+    "untrusted": _UNTRUSTED,
+    "sandboxed": _SANDBOXED,
+    "trusted": _TRUSTED,
+    "privileged": OPERATIONS,
+}
+# The same as sets of capabilities, for `capabilities.parsed`.
+LAYERS: dict[str, tuple[str, ...]] = {level: tuple(sorted(reach)) for level, reach in REACH.items()}
+
+
+def check_level(trust: object) -> str:
+    if trust not in LEVELS:
+        raise Invalid(f"A trust level is one of {', '.join(LEVELS)}.", field="trust")
+    return str(trust)
+
+
+def needed(capability: str) -> str:
+    """The lowest level that reaches a capability."""
+    operation, _ = split(capability)
+    return next(level for level in LEVELS if operation in REACH[level])
+
+
+def check(trust: str, capabilities: list[str]) -> None:
+    """Refuse what lies above the level, naming the level it would take."""
+    for capability in capabilities:
+        if split(capability)[0] not in REACH[trust]:
+            raise AboveTrust(
+                f"{capability} is for {needed(capability)} agents; this one is {trust}. Raise its trust first.",
+                capability=capability, trust=trust, needed=needed(capability),
+            )  # fmt: skip

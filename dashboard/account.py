@@ -1,0 +1,146 @@
+"""A person's own account: where they are signed in, their password, their second factor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import auth, messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import factors, own
+from accounts.here import here, is_signed_in
+from accounts.models import Session
+from dashboard.enrolment import picture_of
+from dashboard.forms import CodeForm, NewPasswordForm
+from fluxcore import clock
+from fluxcore.errors import FluxError, NotFound, SealBroken, StepUpRequired
+from fluxcore.seal import seal, unseal
+
+_NEW_KEY = "new_authenticator"
+
+View = Callable[..., HttpResponse]
+
+
+def signed_in(view: View) -> View:
+    """Send visitors to the sign-in, and to a fresh code where the step wants one; both lead back here."""
+
+    @wraps(view)
+    def call(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        back = urlencode({"next": request.get_full_path() if request.method in ("GET", "HEAD") else reverse("account")})
+        if not is_signed_in(request):
+            return redirect(f"{reverse('sign-in')}?{back}")
+        try:
+            return view(request, *args, **kwargs)
+        except StepUpRequired:
+            return redirect(f"{reverse('fresh-code')}?{back}")
+
+    return never_cache(call)
+
+
+def _want_fresh(request: HttpRequest) -> None:
+    if not here(request).fresh:
+        raise StepUpRequired
+
+
+@signed_in
+@require_safe
+def account(request: HttpRequest) -> HttpResponse:
+    me = here(request).user
+    mine = Session.objects.filter(user=me, expire_date__gt=clock.now()).order_by("-seen_at")
+    current = Session._meta.get_field("session_key").get_prep_value(request.session.session_key)
+    return render(
+        request,
+        "dashboard/account.html",
+        {
+            "sessions": [{"row": row, "current": row.session_key == current} for row in mine[:100]],
+            "codes_left": factors.backup_codes_left(me.pk),
+            "codes_made": factors.BACKUP_CODES,
+            "roles": [(space, here(request).roles[space.pk]) for space in here(request).spaces.values()],
+        },
+    )
+
+
+@signed_in
+@require_POST
+def end_session(request: HttpRequest) -> HttpResponse:
+    try:
+        own.end_session(here(request).principal(), session=str(request.POST.get("session", ""))[:64])
+        messages.success(request, "That session has ended.")
+    except NotFound as refusal:
+        messages.warning(request, refusal.message)
+    return redirect("account")
+
+
+@signed_in
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+def change_password(request: HttpRequest) -> HttpResponse:
+    _want_fresh(request)
+    form = NewPasswordForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        try:
+            own.change_password(here(request).principal(), password=form.cleaned_data["password"])
+        except StepUpRequired:
+            raise
+        except FluxError as refusal:
+            form.add_error("password", refusal.message)
+        else:
+            auth.logout(request)
+            messages.success(request, "Your password is changed and every session has ended. Sign in with the new one.")
+            return redirect("sign-in")
+    return render(request, "dashboard/change_password.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+@signed_in
+@require_POST
+def backup_codes(request: HttpRequest) -> HttpResponse:
+    made = own.new_backup_codes(here(request).principal())
+    found = {"codes": made["backup_codes"], "username": here(request).user.username, "instance": settings.HOME.name}
+    return render(request, "dashboard/backup_codes.html", found)
+
+
+@signed_in
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+def authenticator(request: HttpRequest) -> HttpResponse:
+    """A new phone. The key waits sealed in the session until a code proves that the app holds it."""
+    _want_fresh(request)
+    me = here(request).user
+    key = _new_key(request, me.pk)
+    form = CodeForm(request.POST if request.method == "POST" else None)
+    form.fields["code"].help_text = "The six digits the new app shows now."
+    if form.is_bound and form.is_valid():
+        try:
+            own.replace_authenticator(here(request).principal(), totp_key=key.hex(), code=form.cleaned_data["code"])
+        except StepUpRequired:
+            raise
+        except FluxError as refusal:
+            form.add_error("code", refusal.message)
+        else:
+            del request.session[_NEW_KEY]
+            auth.logout(request)
+            messages.success(request, "The new app is in force. Sign in with its next code.")
+            return redirect("sign-in")
+    found = {"form": form, **picture_of(key, me.username)}
+    return render(request, "dashboard/authenticator.html", found, status=422 if form.is_bound else 200)
+
+
+def _new_key(request: HttpRequest, user: int) -> bytes:
+    about = f"new authenticator:{user}"
+    if _NEW_KEY in request.session:
+        try:
+            return unseal(request.session[_NEW_KEY], about=about)
+        except SealBroken:
+            pass  # the instance's key has changed since
+    key = factors.new_key()
+    request.session[_NEW_KEY] = seal(key, about=about)
+    return key

@@ -1,0 +1,112 @@
+"""One-time links, as a person sees them: a form, a picture to scan, and the backup codes once."""
+
+from __future__ import annotations
+
+import base64
+import math
+
+import segno
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from accounts import factors, links, refusals
+from accounts.enrolment import enrol as take_up
+from accounts.here import source
+from accounts.models import Enrolment, User
+from dashboard.entering import UNLOCK, let_in
+from dashboard.forms import EnrolmentForm
+from fluxcore.errors import FluxError, NotFound, SealBroken
+from fluxcore.seal import seal, unseal
+
+# The name in the visitor's session, which is kept on the server; the key in it is sealed.
+_PENDING = "enrolment"
+# The name inside the picture while the person has not chosen one; apps only display it.
+_LABEL = "administrator"
+
+
+@never_cache
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+def enrol(request: HttpRequest, secret: str) -> HttpResponse:
+    """One answer for links that are used, expired, worn out or never existed."""
+    try:
+        link = links.find(secret)
+        if link.purpose == Enrolment.Purpose.UNLOCK:
+            request.session[UNLOCK] = link.pk
+            return redirect("sign-in")
+        return _enrol(request, link)
+    except NotFound:
+        refusals.note(source(request))
+        return render(request, "dashboard/enrol_closed.html", status=404)
+
+
+def _enrol(request: HttpRequest, link: Enrolment) -> HttpResponse:
+    key, shown_before = _totp_key(request, link)
+    form = EnrolmentForm(request.POST if request.method == "POST" else None, link=link)
+    if not form.is_bound:
+        return _form_page(request, link, form, key)
+    if form.is_valid() and not shown_before:
+        form.add_error("code", "This page was open too long, or your browser keeps no cookies. Scan the new picture.")
+    if not form.is_valid():
+        return _form_page(request, link, form, key, status=422)
+    given = form.cleaned_data
+    try:
+        made = take_up(
+            links.holder(link), username=given["username"], password=given["password"], totp_key=key.hex(),
+            code=given["code"],
+        )  # fmt: skip
+    except NotFound:
+        raise
+    except FluxError as refusal:
+        field = refusal.details.get("field")
+        form.add_error(field if field in form.fields else None, refusal.message)
+        response = _form_page(request, link, form, key, status=refusal.status)
+        if refusal.retry_after is not None:
+            response["Retry-After"] = str(max(1, math.ceil(refusal.retry_after)))
+        return response
+    request.session.pop(_PENDING, None)
+    # Both factors were just given, so the person is in.
+    let_in(request, User.objects.get(pk=made["user"]))
+    # In this answer and nowhere else: a session would keep the codes on the server.
+    return render(
+        request,
+        "dashboard/backup_codes.html",
+        {"codes": made["backup_codes"], "username": made["username"], "instance": settings.HOME.name, "new": True},
+    )
+
+
+def _totp_key(request: HttpRequest, link: Enrolment) -> tuple[bytes, bool]:
+    """The key of this visitor and link, and whether they have seen it. It never travels through the form."""
+    pending = request.session.get(_PENDING)
+    if pending is not None and pending["link"] == link.pk:
+        try:
+            return unseal(pending["key"], about=f"enrolment:{link.pk}"), True
+        except SealBroken:
+            pass  # a key from before the instance's own changed: show a new one
+    key = factors.new_key()
+    request.session[_PENDING] = {"link": link.pk, "key": seal(key, about=f"enrolment:{link.pk}")}
+    return key, False
+
+
+def picture_of(key: bytes, username: str) -> dict[str, object]:
+    """The key as a picture for a camera and as groups of letters for a person."""
+    text = base64.b32encode(key).decode()
+    # A screen does not get scratched: the least redundancy gives the largest squares.
+    picture = segno.make(factors.uri(key, username), error="l", boost_error=False)
+    return {
+        # White behind it in dark mode too: many cameras do not read an inverted picture.
+        "picture": picture.svg_data_uri(border=4, dark="#000", light="#fff"),
+        "key_groups": [text[start : start + 4] for start in range(0, len(text), 4)],
+    }
+
+
+def _form_page(
+    request: HttpRequest, link: Enrolment, form: EnrolmentForm, key: bytes, *, status: int = 200
+) -> HttpResponse:
+    name = link.user.username if link.user is not None else _LABEL
+    found = {"form": form, "link": link, "instance": settings.HOME.name, **picture_of(key, name)}
+    return render(request, "dashboard/enrol.html", found, status=status)

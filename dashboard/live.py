@@ -1,0 +1,96 @@
+"""The people's live feed: `/live?space=NAME`, for somebody signed in with both factors, from a page of ours."""
+
+from __future__ import annotations
+
+import io
+from functools import partial
+
+from django.conf import settings
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.exceptions import DisallowedHost
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse
+from django_otp.middleware import OTPMiddleware
+
+from accounts import audit, refusals
+from accounts.authorise import may
+from accounts.here import here, is_signed_in, source
+from accounts.models import Space
+from accounts.names import check_name
+from dashboard.middleware import HEADERS
+from fluxcore import sockets
+from fluxcore.errors import BadHost, BadOrigin, Forbidden, NotFound, Unauthenticated
+from fluxcore.events import Change
+from fluxcore.live import Shows, Visitor
+
+_NEEDS = "events.read"
+_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+
+async def live_door(scope: sockets.Scope, receive: sockets.Receive, send: sockets.Send) -> None:
+    await sockets.serve(scope, receive, send, admit, _HEADERS)
+
+
+def admit(scope: sockets.Scope) -> Visitor:
+    """Let a person in. A space that is not theirs is answered like one that is not there."""
+    request = _request(scope)
+    _refuse_other_sites(request)
+    if scope["path"] != "/live":
+        raise NotFound("This door has no such address.")
+    if not is_signed_in(request):
+        refusals.note(source(request))
+        raise Unauthenticated("Sign in first, with both factors.")
+    given = sockets.query(scope, "space", "since")
+    name = check_name(given.get("space", ""), what="a space")
+    since = sockets.since(given)
+    space = Space.objects.filter(name=name).first()
+    person = here(request).principal(space.pk if space else 0)
+    if space is None or not may(person, _NEEDS):
+        audit.refuse(person, "live.follow", name, details={"missing": _NEEDS})
+        raise Forbidden("You cannot follow that space.")
+    return Visitor(
+        owner=f"user:{person.user}", credential=f"{request.session.session_key}/{space.pk}", space=space.pk,
+        actor=person.actor, where=space.name, rights=partial(_rights, scope, space.pk), since=since,
+    )  # fmt: skip
+
+
+def _rights(scope: sockets.Scope, space: int) -> Shows:
+    """The same person, asked about anew: session, user, second factor and role as they are now."""
+    request = _request(scope)
+    if not is_signed_in(request):
+        raise Unauthenticated
+    if not may(here(request).principal(space), _NEEDS):
+        raise Forbidden
+    return _everything
+
+
+def _everything(change: Change) -> bool:
+    return True
+
+
+def _request(scope: sockets.Scope) -> HttpRequest:
+    """The handshake as the page request it is to a browser: the parts that tell pages who asks tell it here too."""
+    scheme = "https" if scope.get("scheme") == "wss" else "http"
+    request = ASGIRequest({**scope, "type": "http", "method": "GET", "scheme": scheme}, io.BytesIO())
+    SessionMiddleware(_nothing).process_request(request)
+    AuthenticationMiddleware(_nothing).process_request(request)
+    OTPMiddleware(_nothing)(request)
+    return request
+
+
+def _nothing(request: HttpRequest) -> HttpResponse:
+    return HttpResponse()
+
+
+def _refuse_other_sites(request: HttpRequest) -> None:
+    """Browsers send our cookie along from any site, and no CSRF token with it: the origin tells them apart."""
+    try:
+        host = request.get_host()
+    except DisallowedHost:
+        raise BadHost from None
+    if settings.HTTPS and not request.is_secure():
+        raise BadOrigin("This server is used over HTTPS.")
+    origin = request.META.get("HTTP_ORIGIN", "").lower()
+    if origin != f"{request.scheme}://{host}".lower() and origin not in settings.CSRF_TRUSTED_ORIGINS:
+        raise BadOrigin("Only pages of this server may open its live feed.")

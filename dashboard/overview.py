@@ -1,0 +1,111 @@
+"""What a space looks like at a glance: how much of what is there, and what happened last. One statement."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from accounts.models import Agent, GrantRequest, Token
+from accounts.principals import Principal
+from accounts.verbs import selector
+from fluxcore import clock
+from fluxcore.events import Position
+from fluxcore.models import Event, Job
+from fluxcore.rows import adapt_moment
+from memory.grains.models import Grain
+
+LATEST = 12
+
+_COUNTS = {
+    **{
+        status: f"SELECT COUNT(*) FROM {Grain._meta.db_table} WHERE space_id = %(space)s AND status = '{status}'"  # noqa: S608
+        for status in Grain.Status.values
+    },
+    "agents": f"SELECT COUNT(*) FROM {Agent._meta.db_table} WHERE space_id = %(space)s AND active",  # noqa: S608
+    "stopped": f"SELECT COUNT(*) FROM {Agent._meta.db_table} WHERE space_id = %(space)s AND NOT active",  # noqa: S608
+    "tokens": f"""
+        SELECT COUNT(*) FROM {Token._meta.db_table} token JOIN {Agent._meta.db_table} agent ON agent.id = token.agent_id
+        WHERE agent.space_id = %(space)s AND agent.active AND token.revoked_at IS NULL
+        AND (token.expires_at IS NULL OR token.expires_at > %(now)s)""",  # noqa: S608
+    "requests": f"""
+        SELECT COUNT(*) FROM {GrantRequest._meta.db_table} request
+        JOIN {Agent._meta.db_table} agent ON agent.id = request.agent_id
+        WHERE agent.space_id = %(space)s AND request.state = '{GrantRequest.State.WAITING.value}'""",  # noqa: S608
+    "parked": f"""
+        SELECT COUNT(*) FROM {Job._meta.db_table}
+        WHERE space = %(space)s AND state = '{Job.State.PARKED.value}'""",  # noqa: S608
+}
+# Together, because a page has few statements to spend. The row that is always there carries the counts of a
+# space in which nothing has happened yet.
+_STATEMENT = f"""
+    SELECT event.xid, event.id, event.kind, event.at, event.actor, event.subject, event.data,
+        {", ".join(f"({count})" for count in _COUNTS.values())}
+    FROM (SELECT 1 AS one) AS always LEFT JOIN (
+        SELECT xid, id, kind, at, actor, subject, data FROM {Event._meta.db_table}
+        WHERE space = %(space)s ORDER BY xid DESC, id DESC LIMIT {LATEST}
+    ) AS event ON TRUE
+    ORDER BY event.xid DESC, event.id DESC
+"""  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Happening:
+    """An event in the words of a page; `flux.js` says the same of those that arrive later."""
+
+    position: str = ""
+    kind: str = ""
+    at: datetime | None = None
+    actor: str = ""
+    subject: str = ""
+    details: str = ""
+
+
+@dataclass(frozen=True)
+class Overview:
+    counts: dict[str, int]
+    latest: list[Happening]
+
+    @property
+    def grains(self) -> int:
+        return sum(self.counts[status] for status in Grain.Status.values)
+
+    @property
+    def complete(self) -> bool:
+        """Whether agents can call and have called; until then the page says what comes next."""
+        return bool(self.counts["agents"] and self.counts["tokens"] and self.grains)
+
+    @property
+    def aside(self) -> list[tuple[str, int]]:
+        """What is there without being in use."""
+        found = [(f"{status.label.lower()} grains", self.counts[status.value]) for status in Grain.Status]
+        found.append(("stopped agents", self.counts["stopped"]))
+        return [(says, count) for says, count in found[1:] if count]
+
+    @property
+    def since(self) -> str:
+        """Where the live feed takes over. It says again what is shown already, so that nothing falls between."""
+        return self.latest[-1].position if self.latest else str(Position())
+
+
+@selector("spaces.overview", needs="events.read")
+def of(principal: Principal) -> Overview:
+    with connection.cursor() as cursor:
+        cursor.execute(_STATEMENT, {"space": principal.space, "now": adapt_moment(clock.now())})
+        rows = cursor.fetchall()
+    return Overview(
+        counts=dict(zip(_COUNTS, rows[0][7:], strict=True)),
+        latest=[_happening(*row[:7]) for row in rows if row[1] is not None],
+    )
+
+
+def _happening(xid: int, number: int, kind: str, at: Any, actor: str, subject: str, data: Any) -> Happening:
+    found: dict[str, Any] = json.loads(data) if isinstance(data, str) else data
+    return Happening(
+        position=str(Position(xid, number)), kind=kind.replace(".", " ").replace("_", " "),
+        at=clock.parse(clock.rfc3339(at) or ""), actor=actor, subject=subject,
+        details=" · ".join(f"{name} {value}" for name, value in found.items() if isinstance(value, str | int)),
+    )  # fmt: skip

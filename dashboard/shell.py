@@ -1,0 +1,109 @@
+"""The frame around a signed-in person's pages: which space they look at, what they are in it, where they can go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.db.models import Model
+from django.http import Http404, HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts import audit, roles
+from accounts.here import Here, here, is_signed_in
+from accounts.models import Agent, AuditEntry, Space
+from fluxcore.version import VERSION
+from memory.grains.models import Grain
+
+_SPACE = "space"  # in the session: the number of the space somebody looked at last
+_MOST_NAMES = 200  # more do not fit into a menu; the list of spaces in the administration can be searched
+
+
+@dataclass(frozen=True)
+class Link:
+    label: str
+    address: str
+    current: bool = False
+
+
+@dataclass(frozen=True)
+class Shell:
+    space: Space | None
+    role: str  # in that space, or of the whole instance
+    others: list[Space]
+    pages: list[Link]
+    username: str
+    instance: str
+    version: str
+
+
+def of(request: HttpRequest) -> Shell | None:
+    """None for visitors: their pages have no frame."""
+    if not is_signed_in(request):
+        return None
+    who = here(request)
+    space = current_space(request)
+    return Shell(
+        space=space,
+        role=_role(who, space),
+        others=[other for other in who.spaces.values() if other != space][:_MOST_NAMES],
+        pages=_pages(request, space),
+        username=who.user.get_username(),
+        instance=settings.HOME.name,
+        version=VERSION,
+    )
+
+
+def current_space(request: HttpRequest) -> Space | None:
+    """The one chosen last in this session, while it is still theirs; otherwise the oldest of theirs."""
+    spaces = here(request).spaces
+    chosen = spaces.get(request.session.get(_SPACE, 0))
+    return chosen or min(spaces.values(), key=lambda space: space.pk, default=None)
+
+
+def choose(request: HttpRequest, name: str) -> None:
+    """Look at another space. One that is somebody else's is answered like one that is not there."""
+    who = here(request)
+    chosen = next((space for space in who.spaces.values() if space.name == name), None)
+    if chosen is None:
+        audit.refuse(who.principal(), "spaces.open", audit.readable(name, 200), details={"missing": "a role"})
+        raise Http404
+    request.session[_SPACE] = chosen.pk
+
+
+def rows_of(request: HttpRequest, model: type[Model], **query: Any) -> str:
+    """The administration's list of a model, narrowed down; empty where the person does not get to see it."""
+    page = admin.site._registry.get(model)
+    if page is None or not page.has_view_permission(request):
+        return ""
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
+    return reverse(name) + (f"?{urlencode(query)}" if query else "")
+
+
+def may_manage(who: Here, space: Space) -> bool:
+    return who.may("accounts.manage", space.pk)
+
+
+def _role(who: Here, space: Space | None) -> str:
+    if who.user.is_superuser:
+        return roles.ADMINISTRATOR
+    return who.roles[space.pk] if space else ""
+
+
+def _pages(request: HttpRequest, space: Space | None) -> list[Link]:
+    found = [_link(request, "Overview", reverse("home"))]
+    if space is not None:
+        found += [
+            Link("Grains", rows_of(request, Grain, space=space.name)),
+            Link("Agents", rows_of(request, Agent, space=space.name)),
+            Link("Audit", rows_of(request, AuditEntry, chain=space.uuid.hex)),
+        ]
+    found += [Link("Administration", reverse("admin:index")), _link(request, "Your account", reverse("account"))]
+    return [link for link in found if link.address]
+
+
+def _link(request: HttpRequest, label: str, address: str) -> Link:
+    return Link(label, address, current=request.path == address)

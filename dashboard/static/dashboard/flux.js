@@ -1,0 +1,115 @@
+// What the pages do beyond their HTML: times in the viewer's zone, and the latest events as they happen.
+// Everything works without it; a page then shows UTC and what was there when it was loaded.
+"use strict";
+
+(() => {
+  const short = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const long = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+
+  function tellTimes(root) {
+    for (const time of root.querySelectorAll("time[datetime]")) {
+      const moment = new Date(time.dateTime);
+      if (Number.isNaN(moment.getTime())) continue;
+      time.textContent = short.format(moment);
+      time.title = long.format(moment);
+    }
+  }
+
+  tellTimes(document);
+  const list = document.getElementById("events");
+  if (list) follow(list);
+
+  function follow(list) {
+    const SHOWN = 50;
+    const state = document.getElementById("live");
+    const row = document.getElementById("event").content.firstElementChild;
+    const known = new Set([...list.children].map((line) => line.dataset.position));
+    const refresh = refresher();
+    let since = list.dataset.since;
+    let failed = 0;
+
+    function say(name, text) {
+      state.dataset.state = name;
+      if (state.textContent !== text) state.textContent = text;
+    }
+
+    function show(event) {
+      if (known.has(event.position)) return; // the page had it already, or a new connection said it again
+      known.add(event.position);
+      const line = row.cloneNode(true);
+      const details = Object.entries(event.data).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
+      const parts = {
+        kind: event.kind.replace(/[._]/g, " "),
+        actor: event.actor,
+        subject: event.subject,
+        details: details.map(([name, value]) => `${name} ${value}`).join(" · "),
+      };
+      for (const [name, text] of Object.entries(parts)) line.querySelector(`[data-part=${name}]`).textContent = text;
+      line.querySelector("time").dateTime = event.at;
+      line.dataset.position = event.position;
+      line.classList.add("new");
+      tellTimes(line);
+      list.prepend(line);
+      document.getElementById("no-events").hidden = true;
+      while (list.children.length > SHOWN) list.lastElementChild.remove();
+      refresh();
+    }
+
+    function connect() {
+      const address = new URL("/live", location.href);
+      address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+      address.searchParams.set("space", list.dataset.space);
+      address.searchParams.set("since", since);
+      const socket = new WebSocket(address);
+      socket.onmessage = (message) => {
+        const event = JSON.parse(message.data);
+        failed = 0;
+        since = event.position;
+        if (event.kind === "live.open") say("live", "Live");
+        else show(event);
+      };
+      socket.onclose = (end) => {
+        if (end.code === 4401) return say("ended", "Not live: your session has ended. Reload to sign in.");
+        if (end.code === 4403) return say("ended", "Not live: you no longer have a role in this space.");
+        say("broken", failed < 5 ? "Not live. Trying again …" : "Not live. Trying again; reloading the page may help.");
+        const seconds = Math.min(60, 2 ** failed);
+        failed += 1;
+        // Not all pages at once when the server comes back.
+        setTimeout(connect, (0.5 + Math.random() / 2) * seconds * 1000);
+      };
+    }
+
+    say("waiting", "Connecting …");
+    connect();
+  }
+
+  // The counts are the server's to say: fetched again after something happened, never more often than this.
+  function refresher() {
+    const EVERY = 5000;
+    let last = 0;
+    let waiting = false;
+
+    async function fetchAgain() {
+      waiting = false;
+      last = Date.now();
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+      if (!answer?.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      // Another window may have switched to another space meanwhile.
+      if (page.getElementById("events")?.dataset.space !== document.getElementById("events").dataset.space) return;
+      for (const id of ["needs", "numbers"]) {
+        const fresh = page.getElementById(id);
+        const shown = document.getElementById(id);
+        if (shown.contains(document.activeElement)) continue; // somebody is about to follow a link in it
+        tellTimes(fresh);
+        shown.replaceWith(fresh);
+      }
+    }
+
+    return () => {
+      if (waiting) return;
+      waiting = true;
+      setTimeout(fetchAgain, Math.max(300, last + EVERY - Date.now()));
+    };
+  }
+})();

@@ -1,0 +1,33 @@
+"""What pages need whichever view made them: the frame, and browsers in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+
+from dashboard import shell as frame
+
+register = template.Library()
+
+# In this order: most browsers also claim to be the ones that came before them.
+_BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "Chrom": "Chrome", "Safari/": "Safari"}
+_SYSTEMS = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS": "macOS",
+            "CrOS": "ChromeOS", "Linux": "Linux"}  # fmt: skip
+
+
+@register.simple_tag(takes_context=True)
+def shell(context: dict[str, Any]) -> frame.Shell | None:
+    """`{% shell as shell %}`"""
+    request = context.get("request")
+    return frame.of(request) if request is not None else None
+
+
+@register.filter
+def browser_name(header: str) -> str:
+    """Its User-Agent, as a person would name it; a guess for the eye, nothing depends on it."""
+    browser = next((name for mark, name in _BROWSERS.items() if mark in header), "")
+    system = next((name for mark, name in _SYSTEMS.items() if mark in header), "")
+    if browser and system:
+        return f"{browser} on {system}"
+    return browser or system or header[:60] or "An unknown browser"

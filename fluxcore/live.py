@@ -1,0 +1,238 @@
+"""The live feed: one follower of the log for all sockets of a process, however many are open.
+
+Five times a second one statement asks whether the log has grown. Whatever is new is handed out after
+the right to see it was looked up again, later than the events themselves: what is written after a
+revocation returned reaches nobody whose right was revoked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypedDict
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+
+from fluxcore import clock, events
+from fluxcore.errors import Busy, FluxError, Forbidden, RateLimited
+from fluxcore.events import Change, Position
+from fluxcore.faults import place
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.2
+CHECK_SECONDS = 0.4  # a right that ended is noticed within this, a poll and the time a check takes
+BLIND_SECONDS = 3.0  # longer without an answer from the database, and the sockets are closed
+PAGE = 200  # events a socket is handed at once; it gets more when it has taken them
+
+
+class Message(TypedDict):
+    """What a socket says. `position` is where to go on after a break: `?since=`."""
+
+    kind: str
+    at: str | None
+    actor: str
+    subject: str
+    data: dict[str, Any]
+    position: str
+
+
+class Ending(NamedTuple):
+    """Why a socket is closed, in numbers for programs and words for people."""
+
+    code: int
+    reason: str
+
+
+SIGNED_OUT = Ending(4401, "The token or session has ended.")
+NOT_ALLOWED = Ending(4403, "You may no longer follow this space.")
+BLIND = Ending(1013, "The database does not answer. Try again later.")
+BROKEN = Ending(1011, "Something failed inside the server.")
+
+Shows = Callable[[Change], bool]
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody who may follow a space, and how to find out whether they still may."""
+
+    owner: str  # sockets are counted per owner
+    credential: str  # sockets with the same one are asked about once
+    space: int
+    actor: str
+    where: str  # the space's name
+    rights: Callable[[], Shows]  # asks the database what to show; raises when it is nothing any more
+    since: Position | None = None
+
+
+@dataclass(eq=False)
+class Socket:
+    visitor: Visitor
+    position: Position
+    checked: float
+    ending: asyncio.Future[Ending]
+    page: list[str] = field(default_factory=list)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take(self, page: list[str], position: Position) -> None:
+        self.position = position
+        if page:
+            self.page = page
+            self.arrived.set()
+
+    def taken(self) -> None:
+        self.page = []
+        self.arrived.clear()
+
+    def end(self, ending: Ending) -> None:
+        if not self.ending.done():
+            self.ending.set_result(ending)
+
+
+class _Found(NamedTuple):
+    """What one look at the database brought."""
+
+    pages: dict[tuple[int, Position], tuple[list[tuple[Change, str]], Position]]
+    verdicts: dict[str, Shows | Ending]
+
+
+class Feed:
+    """The sockets of this process. It looks at the database only while there are any."""
+
+    def __init__(self) -> None:
+        self.sockets: set[Socket] = set()
+        self._owners: Counter[str] = Counter()
+        self._follower: asyncio.Task[None] | None = None
+
+    def join(self, visitor: Visitor, position: Position) -> Socket:
+        if len(self.sockets) >= settings.LIVE_SOCKETS:
+            raise Busy("Too many live feeds are open. Try again in a minute.", retry_after=60)
+        if self._owners[visitor.owner] >= settings.LIVE_SOCKETS_EACH:
+            raise RateLimited(
+                f"You have {settings.LIVE_SOCKETS_EACH} live feeds open already. Close one first.", retry_after=10
+            )
+        loop = asyncio.get_running_loop()
+        socket = Socket(visitor, position, loop.time(), loop.create_future())
+        self.sockets.add(socket)
+        self._owners[visitor.owner] += 1
+        if self._follower is None or self._follower.done():
+            self._follower = loop.create_task(self._follow())
+        return socket
+
+    def leave(self, socket: Socket) -> None:
+        self.sockets.discard(socket)
+        self._owners[socket.visitor.owner] -= 1
+        self._owners += Counter()  # drops the zeros
+
+    async def _follow(self) -> None:
+        # A thread of its own keeps its database connection, and no other work can make a check late.
+        thread = ThreadPoolExecutor(1, "live-feed")
+        loop = asyncio.get_running_loop()
+        try:
+            while self.sockets:
+                more = False
+                try:
+                    more = await self._round(thread)
+                except (DatabaseError, InterfaceError) as error:
+                    log.warning("the live feed cannot look at the database: %s", place(error))
+                except Exception as error:
+                    log.error("the live feed stumbled: %s", place(error))  # noqa: TRY400  its text may quote a memory
+                self._close_the_unchecked(loop.time())
+                await asyncio.sleep(0 if more else POLL_SECONDS)
+        finally:
+            thread.submit(connection.close)
+            thread.shutdown(wait=False)
+
+    async def _round(self, thread: ThreadPoolExecutor) -> bool:
+        """Look once and hand out what was found. True if somebody has more waiting."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        asked = list(self.sockets)
+        places = {socket: (socket.visitor.space, socket.position) for socket in asked if not socket.arrived.is_set()}
+        due = {
+            socket.visitor.credential for socket in asked if now - socket.checked >= CHECK_SECONDS - POLL_SECONDS / 2
+        }
+        looking = loop.run_in_executor(thread, look, asked, places, due)
+        done, _ = await asyncio.wait({looking}, timeout=BLIND_SECONDS)
+        if not done:
+            self._close_the_unchecked(loop.time())
+        found: _Found = await looking
+        more = False
+        for socket in asked:
+            verdict = found.verdicts.get(socket.visitor.credential)
+            if isinstance(verdict, Ending):
+                socket.end(verdict)
+                continue
+            if verdict is not None:
+                socket.checked = now
+            where = places.get(socket)
+            if where in found.pages and verdict is not None:
+                page, position = found.pages[where]
+                socket.take([text for change, text in page if verdict(change)], position)
+                more = more or len(page) == PAGE
+        return more
+
+    def _close_the_unchecked(self, now: float) -> None:
+        for socket in self.sockets:
+            if now - socket.checked > BLIND_SECONDS:
+                socket.end(BLIND)
+
+
+def look(sockets: list[Socket], places: dict[Socket, tuple[int, Position]], due: set[str]) -> _Found:
+    """One visit to the database: is there anything new, for whom, and may they see it?"""
+    close_old_connections()
+    try:
+        head = events.head()
+        pages = {place: _page(*place, head) for place in set(places.values()) if place[1] < head}
+        wanted = {
+            socket.visitor.credential: socket.visitor.rights
+            for socket in sockets
+            if socket.visitor.credential in due or (socket in places and places[socket] in pages)
+        }
+        return _Found(pages, {credential: _verdict(rights) for credential, rights in wanted.items()})
+    finally:
+        close_old_connections()
+
+
+def _page(space: int, position: Position, head: Position) -> tuple[list[tuple[Change, str]], Position]:
+    changes, position = events.follow(position, space=space, limit=PAGE)
+    if len(changes) < PAGE:
+        # Everything of this space up to the head has been seen, so that sockets of different ages meet there.
+        position = max(position, head)
+    return [(change, encoded(change)) for change in changes], position
+
+
+def _verdict(rights: Callable[[], Shows]) -> Shows | Ending:
+    try:
+        return rights()
+    except Forbidden:
+        return NOT_ALLOWED
+    except FluxError:
+        return SIGNED_OUT
+    except (DatabaseError, InterfaceError):
+        raise
+    except Exception as error:
+        log.error("a right could not be looked up: %s", place(error))  # noqa: TRY400  its text may quote a memory
+        return BROKEN  # theirs alone; everybody else's feed goes on
+
+
+def encoded(change: Change) -> str:
+    return spoken(
+        Message(
+            kind=change.kind, at=clock.rfc3339(change.at), actor=change.actor, subject=change.subject,
+            data=change.data, position=str(change.position),
+        )
+    )  # fmt: skip
+
+
+def spoken(message: Message) -> str:
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+
+
+feed = Feed()

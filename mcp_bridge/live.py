@@ -1,0 +1,66 @@
+"""The agents' live feed: `/live` on the MCP door, for a bearer token, about the token's own space."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from accounts import refusals, tokens
+from accounts.authorise import authorise, may
+from accounts.models import Space
+from accounts.principals import Principal
+from fluxcore import sockets
+from fluxcore.errors import BadOrigin, Forbidden, NotFound, Unauthenticated
+from fluxcore.events import Change
+from fluxcore.live import Shows, Visitor
+from mcp_bridge.hosts import HEADERS, hostile
+
+# What an agent is shown: the first word of an event's kind, and the capability that lets it see those.
+SHOWN = {"grain": "grains.read"}
+
+
+async def live_door(scope: sockets.Scope, receive: sockets.Receive, send: sockets.Send) -> None:
+    await sockets.serve(scope, receive, send, admit, HEADERS)
+
+
+def admit(scope: sockets.Scope) -> Visitor:
+    headers = dict(scope["headers"])
+    refusal = hostile(headers)
+    if refusal is not None:
+        raise refusal
+    if b"origin" in headers:
+        raise BadOrigin  # no page has business here, not even one of ours
+    if scope["path"] != "/live":
+        raise NotFound("This door has no such address.")
+    token = _bearer(headers.get(b"authorization", b""))
+    try:
+        agent = tokens.authenticate(token)
+    except Unauthenticated:
+        refusals.note((scope.get("client") or ("unknown", 0))[0])
+        raise
+    if not _kinds(agent):
+        authorise(agent, "grains.read", action="live.follow")
+    given, space = sockets.query(scope, "since"), Space.objects.get(uuid=agent.chain)
+    return Visitor(
+        owner=f"agent:{agent.agent}", credential=f"token:{agent.token}", space=space.pk, actor=agent.actor,
+        where=space.name, rights=partial(_rights, token), since=sockets.since(given),
+    )  # fmt: skip
+
+
+def _rights(token: str) -> Shows:
+    kinds = _kinds(tokens.authenticate(token))
+    if not kinds:
+        raise Forbidden
+    return partial(_shows, kinds)
+
+
+def _kinds(agent: Principal) -> frozenset[str]:
+    return frozenset(word for word, operation in SHOWN.items() if may(agent, operation))
+
+
+def _shows(kinds: frozenset[str], change: Change) -> bool:
+    return change.kind.partition(".")[0] in kinds
+
+
+def _bearer(header: bytes) -> str:
+    scheme, _, token = header.decode("latin-1").partition(" ")
+    return token.strip(" ") if scheme.lower() == "bearer" else ""

@@ -1,0 +1,150 @@
+"""People, from the shell: whoever runs the machine can always make, help and shut out an administrator."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+from rich.text import Text
+
+from accounts import guesses, links, lookalikes, people
+from accounts.models import Authenticator, Membership, User
+from accounts.principals import shell
+from fluxcore import clock
+from fluxcore.errors import Conflict, Invalid
+from fluxsite import running, setup
+from memory.management import person
+from memory.management.base import FluxCommand
+
+ACTIONS = ["list", "create", "invite", "role", "reset", "unlock", "link", "stop", "resume"]
+
+
+class Command(FluxCommand):
+    help = "People: list, create an administrator, invite, give a role, reset a second factor, unlock, stop and resume."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
+        parser.add_argument("username", nargs="?", help="the person's user name")
+        parser.add_argument("--password-file", type=Path, help="create: file with the password")
+        parser.add_argument("--totp-key-file", type=Path, help="create: file with the second factor's key in base32")
+        parser.add_argument("--totp-code", help="create: the first code, to prove that the key works")
+        parser.add_argument("--no-totp", action="store_true", help="create: leave the second factor for a link")
+        parser.add_argument("--administrator", action="store_true", help="invite: runs the whole instance")
+        parser.add_argument("--space", default="", help="invite, role: the space")
+        parser.add_argument("--role", default="", help=f"invite, role: {', '.join(Membership.Role.values)} or nothing")
+        parser.add_argument("--password", action="store_true", help="reset: the password too")
+        parser.add_argument("--reason", default="", help="why, for the audit chain")
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["action"] not in ("list", "link") and not options["username"]:
+            raise Invalid(f"Name the person: flux_admin {options['action']} NAME.", field="username")
+        getattr(self, f"_{options['action']}")(options)
+
+    def _list(self, options: dict[str, Any]) -> None:
+        rows = [_describe(user) for user in User.objects.order_by("username")]
+        if self.as_json:
+            self.answer({"people": rows})
+            return
+        alike = lookalikes.alike(row["username"] for row in rows)
+        self.table(
+            ("person", "roles", "second factor", "state", "last sign-in"),
+            [
+                (
+                    _named(row["username"], alike), ", ".join(row["roles"]),
+                    "yes" if row["second_factor"] else Text("none", "yellow"),
+                    Text("locked", "bold red") if row["locked"] else "active" if row["active"] else "stopped",
+                    (row["last_sign_in"] or "never")[:19],
+                )
+                for row in rows
+            ],
+            empty="Nobody yet. Make an administrator: flux_admin create NAME",
+        )  # fmt: skip
+
+    def _create(self, options: dict[str, Any]) -> None:
+        username = options["username"]
+        asks = sys.stdin.isatty()
+        people.check_username(User.normalize_username(username))
+        password = person.password(self, username, options["password_file"], asks=asks)
+        key, step = None, -1
+        if not options["no_totp"]:
+            key, step = person.second_factor(self, username, options["totp_key_file"], options["totp_code"], asks=asks)
+        made = people.create_administrator(
+            shell(), username=username, password=password, totp_key=key.hex() if key else None, spent_step=step,
+            reason=options["reason"],
+        )  # fmt: skip
+        next_step = "Sign in with its next code." if key else f"Next: flux_admin reset {made['username']}"
+        self.answer(made, says=f"Made the administrator {made['username']}. {next_step}")
+
+    def _invite(self, options: dict[str, Any]) -> None:
+        made = people.invite(
+            shell(), username=options["username"], administrator=options["administrator"], space=options["space"],
+            role=options["role"], reason=options["reason"],
+        )  # fmt: skip
+        self._hand_over(made, "works once, 72 hours")
+
+    def _role(self, options: dict[str, Any]) -> None:
+        if not options["space"]:
+            raise Invalid("Name the space: --space NAME.", field="space")
+        made = people.set_role(
+            shell(), username=options["username"], space=options["space"], role=options["role"],
+            reason=options["reason"],
+        )  # fmt: skip
+        self.answer(made, says=f"{made['username']} is {made['role'] or 'nobody'} in {made['space']}.")
+
+    def _reset(self, options: dict[str, Any]) -> None:
+        made = people.reset(
+            shell(), username=options["username"], password=options["password"], reason=options["reason"]
+        )
+        self._hand_over(made, "works once")
+
+    def _unlock(self, options: dict[str, Any]) -> None:
+        made = people.unlock(shell(), username=options["username"], reason=options["reason"])
+        self._hand_over(made, "works for 15 minutes, also while others go on guessing")
+
+    def _link(self, options: dict[str, Any]) -> None:
+        if setup.has_administrator():
+            raise Conflict("There is an administrator already. Another one: flux_admin invite NAME --administrator")
+        self._hand_over(dict(links.issue_enrolment(shell(), reason=options["reason"])), "works once, 24 hours")
+
+    def _stop(self, options: dict[str, Any]) -> None:
+        self._switch(options, active=False)
+
+    def _resume(self, options: dict[str, Any]) -> None:
+        self._switch(options, active=True)
+
+    def _switch(self, options: dict[str, Any], *, active: bool) -> None:
+        changed = people.switch(shell(), username=options["username"], active=active, reason=options["reason"])
+        says = "can sign in again." if active else "is signed out everywhere and cannot sign in."
+        self.answer(changed, says=f"{changed['username']} {says}")
+
+    def _hand_over(self, made: dict[str, Any], lasts: str) -> None:
+        """The link once, on the terminal; its secret is nowhere else."""
+        path = f"/enrol/{made.pop('secret')}"
+        address = (running.state(settings.HOME) or {}).get("urls", {}).get("people")
+        link = f"{address}{path}" if address else path
+        self.answer({**made, "link": link}, says=f"{link}\n[dim]Shown only now; it {lasts}. Hand it over yourself.[/]")
+        if not address and not self.as_json:
+            self.notes.print("[yellow]The instance is not running: put its address before the link.[/]")
+
+
+def _named(username: str, alike: dict[str, list[str]]) -> Text:
+    if username not in alike:
+        return Text(username)
+    return Text.assemble(username, (f"  looks like {', '.join(alike[username])}", "yellow"))
+
+
+def _describe(user: User) -> dict[str, Any]:
+    memberships = Membership.objects.filter(user=user).select_related("space")
+    roles = ["administrator"] if user.is_superuser else []
+    return {
+        "username": user.username,
+        "roles": roles + [f"{found.role} of {found.space.name}" for found in memberships],
+        "second_factor": Authenticator.objects.filter(user=user).exists(),
+        "active": user.is_active,
+        "locked": guesses.locked(guesses.password_key(user.username), guesses.PASSWORD)
+        or guesses.locked(guesses.code_key(user.pk), guesses.CODE),
+        "last_sign_in": clock.rfc3339(user.last_login),
+    }

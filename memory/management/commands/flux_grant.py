@@ -1,0 +1,161 @@
+"""Grants: what an agent may do beyond its own capabilities, until it runs out or is taken back."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandParser
+from rich.text import Text
+
+from accounts import grants, holdings
+from accounts.models import Grant, GrantRequest
+from accounts.principals import find_space, shell
+from fluxcore import clock
+from fluxcore.errors import Invalid, NotFound
+from fluxsite.setup import FIRST_SPACE
+from memory.management.base import FluxCommand
+
+MAX_HOURS = 24 * 36_500
+SHORT = 8  # as much of an id as a table shows
+_BEGINNING = re.compile(r"[0-9a-f]{4,8}")
+
+
+class Command(FluxCommand):
+    help = "Grants: list, give to an agent, revoke; requests of agents, accept, decline."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "action", nargs="?", default="list", choices=["list", "give", "revoke", "requests", "accept", "decline"]
+        )
+        parser.add_argument("what", nargs="?", help="give: the agent; otherwise the id, or how it begins")
+        parser.add_argument("capability", nargs="?", help="give: for example metrics.read or memory.write:notes/*")
+        parser.add_argument("--space", default=None, help=f"the agent's space (give: default {FIRST_SPACE})")
+        end = parser.add_mutually_exclusive_group()
+        end.add_argument("--hours", type=float, help="give, accept: holds this long (default: until revoked)")
+        end.add_argument("--days", type=float, help="the same in days")
+        end.add_argument("--until", help="the same as a moment, for example 2030-01-31T18:00:00Z")
+        parser.add_argument("--all", action="store_true", help="list, requests: those that are over as well")
+        parser.add_argument(
+            "--reason", default="", help="why, for the audit chain; accept, decline: the agent reads it"
+        )
+
+    def run(self, options: dict[str, Any]) -> None:
+        getattr(self, f"_{options['action']}")(options)
+
+    def _say(self, value: Any, words: str) -> None:
+        """A capability may hold anything that looks like markup: people see it as it is."""
+        self.answer(value)
+        if not self.as_json:
+            self.console.print(Text(words))
+
+    def _list(self, options: dict[str, Any]) -> None:
+        found = Grant.objects.all() if options["all"] else holdings.open_grants()
+        found = found.select_related("agent__space").order_by("id")
+        if options["space"]:
+            found = found.filter(agent__space=find_space(options["space"]))
+        rows = [grants.describe(row) for row in found]
+        if self.as_json:
+            self.answer({"grants": rows})
+            return
+        self.table(
+            ("id", "space", "agent", "capability", "by", "until"),
+            [
+                (row["id"][:SHORT], row["space"], row["agent"], row["capability"], row["granted_by"], _state(row))
+                for row in rows
+            ],
+            empty="No grants hold now. Give one: flux_grant give AGENT CAPABILITY --hours 8",
+        )
+
+    def _give(self, options: dict[str, Any]) -> None:
+        if options["what"] is None or options["capability"] is None:
+            raise Invalid("Name both: flux_grant give AGENT CAPABILITY.", field="what")
+        made = grants.give(
+            shell(), space=options["space"] or FIRST_SPACE, agent=options["what"], capability=options["capability"],
+            expires_at=_end(options), reason=options["reason"],
+        )  # fmt: skip
+        self._say(made, _given(made, made["id"]))
+
+    def _revoke(self, options: dict[str, Any]) -> None:
+        ended = grants.revoke(shell(), grant=_named(options, Grant), reason=options["reason"])
+        self._say(ended, f"Taken back from {ended['space']}/{ended['agent']}: {ended['capability']}.")
+
+    def _requests(self, options: dict[str, Any]) -> None:
+        found = GrantRequest.objects.select_related("agent__space", "grant").order_by("id")
+        if not options["all"]:
+            found = found.filter(state=GrantRequest.State.WAITING)
+        if options["space"]:
+            found = found.filter(agent__space=find_space(options["space"]))
+        rows = [grants.describe_request(row) for row in found]
+        if self.as_json:
+            self.answer({"requests": rows})
+            return
+        self.table(
+            ("id", "space", "agent", "asks for", "why", "since", ""),
+            [
+                (
+                    row["id"][:SHORT],
+                    row["space"],
+                    row["agent"],
+                    row["capability"],
+                    row["reason"],
+                    row["asked_at"][:16],
+                    "" if row["state"] == "waiting" else row["state"],
+                )
+                for row in rows
+            ],
+            empty="Nobody waits for an answer.",
+        )
+        if any(row["state"] == "waiting" for row in rows):
+            self.console.print("[dim]Next: flux_grant accept ID --hours 8, or flux_grant decline ID --reason WHY[/]")
+
+    def _accept(self, options: dict[str, Any]) -> None:
+        done = grants.accept(
+            shell(), request=_named(options, GrantRequest), expires_at=_end(options), reason=options["reason"]
+        )
+        self._say(done, _given(done, done["grant"]))
+
+    def _decline(self, options: dict[str, Any]) -> None:
+        done = grants.decline(shell(), request=_named(options, GrantRequest), reason=options["reason"])
+        self._say(done, f"Declined: {done['space']}/{done['agent']} goes without {done['capability']}.")
+
+
+def _named(options: dict[str, Any], kind: type[Grant] | type[GrantRequest]) -> str:
+    """The id that was given, or the only one that begins with it."""
+    where = "list" if kind is Grant else "requests"
+    given = options["what"]
+    if given is None:
+        raise Invalid(f"Give its id; flux_grant {where} shows it.", field="what")
+    if not _BEGINNING.fullmatch(given):
+        return str(given)
+    found = [str(one) for one in kind.objects.filter(uuid__startswith=given).values_list("uuid", flat=True)[:2]]
+    if len(found) > 1:
+        raise Invalid(f"Several ids begin with {given}. flux_grant {where} --json shows them in full.", field="what")
+    if not found:
+        raise NotFound(f"No id begins with {given}. `flux_grant {where}` shows what there is.")
+    return found[0]
+
+
+def _state(row: dict[str, Any]) -> str:
+    if row["revoked_at"]:
+        return f"revoked {row['revoked_at'][:16]}"
+    return row["expires_at"][:16] if row["expires_at"] else "revoked"
+
+
+def _end(options: dict[str, Any]) -> str | None:
+    if options["until"] is not None:
+        return str(options["until"])
+    if options["hours"] is None and options["days"] is None:
+        return None
+    field = "hours" if options["hours"] is not None else "days"
+    hours = options["hours"] if field == "hours" else options["days"] * 24
+    if not 0 < hours <= MAX_HOURS:
+        raise Invalid(f"--{field} is more than 0 and at most a hundred years.", field=field)
+    return clock.rfc3339(clock.now() + timedelta(hours=hours))
+
+
+def _given(made: dict[str, Any], grant: str) -> str:
+    until = f"until {made['expires_at'][:19]}Z" if made["expires_at"] else "until it is taken back"
+    who = f"{made['space']}/{made['agent']}"
+    return f"{who} may {made['capability']} {until}. Take it back: flux_grant revoke {grant[:SHORT]}"

@@ -1,0 +1,35 @@
+"""Names a person would take for each other"""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts import lookalikes
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("ada", "\u0430da"), ("admin", "adm1n"), ("admin", "adrnin"), ("root", "r00t"), ("Alice", "alice"),
+     ("alice", "al\u0456ce"), ("bob", "\uff42ob"), ("wendy", "vvendy"), ("p\u03b1t", "pat"), ("x", "\u0445")],
+)  # fmt: skip
+def test_they_have_one_skeleton(one, two):
+    assert lookalikes.skeleton(one) == lookalikes.skeleton(two)
+
+
+@pytest.mark.parametrize(("one", "two"), [("ada", "adam"), ("ada", "adb"), ("søren", "soeren"), ("grace", "grave")])
+def test_others_are_told_apart(one, two):
+    assert lookalikes.skeleton(one) != lookalikes.skeleton(two)
+
+
+def test_the_one_who_is_meant_is_found():
+    assert lookalikes.find("\u0430da", ["grace", "ada"]) == "ada"
+    assert lookalikes.find("ada", ["grace"]) is None
+
+
+def test_groups_name_each_other():
+    assert lookalikes.alike(["ada", "\u0430da", "grace"]) == {"ada": ["\u0430da"], "\u0430da": ["ada"]}
+
+
+def test_foreign_letters_are_spelt_out():
+    assert lookalikes.shown("\u0430da") == "'\u0430da' (\u0430 is CYRILLIC SMALL LETTER A)"
+    assert lookalikes.shown("ada") == "'ada'"

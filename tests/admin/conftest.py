@@ -1,0 +1,150 @@
+"""Two spaces full of everything, and one person of each kind to look at them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+
+from tests.dashboard.conftest import Person, ada, people_client, person, post  # noqa: F401
+
+# From the least to the most; everybody but ada, the administrator, has their role in the space `home` alone.
+ROLES = ["viewer", "operator", "owner", "administrator"]
+
+
+@dataclass
+class House:
+    """Rows by page and space, and people by role."""
+
+    people: dict[str, Person]
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _clients: dict[str, Client] = field(default_factory=dict)
+
+    def client(self, role: str) -> Client:
+        if role not in self._clients:
+            self._clients[role] = self.people[role].sign_in()
+        return self._clients[role]
+
+    def row(self, page: str, space: str = "home") -> Any:
+        return self.rows[page][space]
+
+    def address(self, page: str, space: str = "home", act: str = "") -> str:
+        app, model = page.split(".")
+        return f"/admin/{app}/{model}/{self.row(page, space).pk}/{f'do/{act}/' if act else 'change/'}"
+
+
+def list_of(page: str) -> str:
+    app, model = page.split(".")
+    return f"/admin/{app}/{model}/"
+
+
+def pages() -> dict[str, Any]:
+    return {f"{model._meta.app_label}.{model._meta.model_name}": page for model, page in admin.site._registry.items()}
+
+
+def stale(client: Client) -> Client:
+    """As if the code had been given an hour ago."""
+    session = client.session
+    session.pop("fresh_at", None)
+    session.save()
+    return client
+
+
+def words(answer: Any) -> str:
+    """What a page says, without its frame and its tags."""
+    body = answer.content.decode()
+    found = re.search(r'<div id="content".*', body, re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", found.group() if found else body))
+
+
+def entries(action: str, **fields: Any) -> list[Any]:
+    from accounts.models import AuditEntry
+
+    return list(AuditEntry.objects.filter(action=action, **fields).order_by("id"))
+
+
+def details(entry: Any) -> dict[str, Any]:
+    return dict(json.loads(entry.details))
+
+
+@pytest.fixture
+def house(person: Callable[..., Person], make_token: Callable[..., str]) -> House:
+    from accounts import agents, grants, guesses, tokens
+    from accounts.models import (
+        Agent, AuditEntry, Enrolment, Grant, GrantRequest, GuessCount, Membership, RefusalMinute, Session, Space, Token,
+    )  # fmt: skip
+    from accounts.principals import shell
+    from fluxcore import clock
+    from fluxcore.errors import Forbidden
+    from fluxcore.models import Event, Job, JobLine
+    from memory.grains.models import Grain
+    from memory.grains.store import store
+
+    rows: dict[str, dict[str, Any]] = {}
+    for space, name in (("home", "alice"), ("office", "bob")):
+        token = make_token(name, space=space, capabilities=("grains.read", "grains.write"), trust="trusted")
+        agents.create_agent(shell(), space=space, name=f"{name}-idle", capabilities=[])
+        caller = tokens.authenticate(token)
+        store(caller, content=f"The secret of the {space} is under the mat")
+        grants.give(shell(), space=space, agent=name, capability=f"bb.read:{space}/*")
+        grants.request(caller, capability=f"memory.write:{space}/*", reason=f"notes of the {space}")
+        with pytest.raises(Forbidden):
+            _refused(caller)
+        number = Space.objects.get(name=space).pk
+        moment = clock.now()
+        job = Job.objects.create(
+            space=number, kind=f"{space}.tidy", state="parked", error=f"the {space} is untidy", due_at=moment,
+            created_at=moment,
+        )  # fmt: skip
+        JobLine.objects.create(job=job, at=moment, text=f"looked under the bed of the {space}")
+        found = {
+            "accounts.space": Space.objects.get(name=space),
+            "accounts.agent": Agent.objects.get(name=name),
+            "accounts.token": Token.objects.get(agent__name=name),
+            "accounts.grant": Grant.objects.get(agent__name=name),
+            "accounts.grantrequest": GrantRequest.objects.get(agent__name=name),
+            "accounts.auditentry": AuditEntry.objects.filter(actor=f"agent:{name}", outcome="refused").get(),
+            "fluxcore.job": job,
+            "fluxcore.event": Event.objects.filter(space=number, kind="grain.stored").get(),
+            "grains.grain": Grain.objects.get(space=number),
+        }
+        for page, row in found.items():
+            rows.setdefault(page, {})[space] = row
+    kinds = {role: person(f"{role}-of-home", administrator=False, roles={"home": role}) for role in ROLES[:3]}
+    house = House({**kinds, "administrator": person("ada")}, rows)
+    out = person("olaf", administrator=False, roles={"office": "owner"})
+    rows["accounts.user"] = {"home": kinds["viewer"].user, "office": out.user}
+    rows["accounts.membership"] = {
+        "home": Membership.objects.get(user=kinds["viewer"].user), "office": Membership.objects.get(user=out.user),
+    }  # fmt: skip
+    moment = clock.now()
+    # These belong to the instance as a whole.
+    alone = {
+        "accounts.session": Session.objects.create(
+            session_key="f" * 64, session_data="", expire_date=moment + timedelta(hours=1), user=kinds["viewer"].user,
+            created_at=moment, seen_at=moment, source="192.0.2.7", browser="Lynx",
+        ),
+        "accounts.enrolment": Enrolment.objects.create(
+            digest="0" * 64, purpose="account", user=out.user, created_at=moment, expires_at=moment + timedelta(days=1)
+        ),
+        "accounts.guesscount": GuessCount.objects.create(
+            key=guesses.password_key("olaf"), count=10, last_at=moment, day_count=10, day_from=moment
+        ),
+        "accounts.refusalminute": RefusalMinute.objects.create(source="192.0.2.9", minute=moment, count=4),
+    }  # fmt: skip
+    for page, row in alone.items():
+        rows[page] = {"home": row, "office": row}
+    return house
+
+
+def _refused(caller: Any) -> None:
+    from accounts.authorise import authorise
+
+    authorise(caller, "memory.write", "notes/today", action="memory.set")

@@ -1,0 +1,334 @@
+"""What people do in the administration: through a form with a reason, by the least role that may, on the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from accounts.capabilities import NEVER_FOR_AGENTS, OPERATIONS, WANT_A_FRESH_CODE
+from accounts.models import Agent, AuditEntry, Grant, Membership, Session, Space, Token, User
+from fluxcore.models import Job
+from memory.grains.models import Grain
+from tests.admin.conftest import ROLES, House, details, entries, list_of, pages, post, stale, words
+
+NEW = "add"
+
+
+@dataclass
+class Doing:
+    """One act: who may at least, what is filled in, and how one sees that it happened."""
+
+    role: str
+    verb: str
+    done: Callable[[House], bool]
+    fields: dict[str, Any] = field(default_factory=dict)
+    before: Callable[[House], Any] = lambda house: None
+    chain: str = "home"  # or "instance"
+
+
+def user(house: House) -> User:
+    return User.objects.get(pk=house.row("accounts.user").pk)
+
+
+def agent() -> Agent:
+    return Agent.objects.get(name="alice")
+
+
+def parked() -> bool:
+    return Job.objects.get(kind="home.tidy").state == "parked"
+
+
+DOINGS: dict[tuple[str, str], Doing] = {
+    ("accounts.space", NEW): Doing(
+        "administrator", "spaces.create", lambda house: Space.objects.filter(name="attic").exists(), {"name": "attic"},
+        chain="instance",
+    ),
+    ("accounts.agent", NEW): Doing(
+        "owner", "agents.create", lambda house: Agent.objects.filter(name="carol", parent__name="alice").exists(),
+        {"space": "home", "name": "carol", "trust": "sandboxed", "parent": "alice", "capabilities": "grains.read"},
+    ),
+    ("accounts.agent", "mint"): Doing(
+        "owner", "tokens.mint", lambda house: Token.objects.filter(agent__name="alice").count() == 2,
+        {"ceiling": "ai_stated", "expires_at": "7d", "note": "for the test"},
+    ),
+    ("accounts.agent", "grant"): Doing(
+        "operator", "capability_granted", lambda house: Grant.objects.filter(capability="memory.read:a/*").exists(),
+        {"capability": "memory.read:a/*", "expires_at": "1h"},
+    ),
+    ("accounts.agent", "capabilities"): Doing(
+        "owner", "agents.apply", lambda house: agent().capabilities == ["grains.read", "memory.read:x/*"],
+        {"capabilities": "memory.read:x/*\r\n\r\n grains.read "},
+    ),
+    ("accounts.agent", "trust"): Doing(
+        "owner", "agents.set_trust", lambda house: agent().trust == "untrusted", {"trust": "untrusted"}
+    ),
+    ("accounts.agent", "stop"): Doing("owner", "agents.switch", lambda house: not agent().active),
+    ("accounts.agent", "resume"): Doing(
+        "owner", "agents.switch", lambda house: agent().active, before=lambda house: Agent.objects.update(active=False)
+    ),
+    ("accounts.token", "revoke"): Doing(
+        "owner", "tokens.revoke", lambda house: Token.objects.get(agent__name="alice").revoked_at is not None
+    ),
+    ("accounts.grant", NEW): Doing(
+        "operator", "capability_granted", lambda house: Grant.objects.filter(capability="memory.read:b/*").exists(),
+        {"space": "home", "agent": "alice", "capability": "memory.read:b/*", "expires_at": ""},
+    ),
+    ("accounts.grant", "revoke"): Doing(
+        "operator", "capability_revoked", lambda house: Grant.objects.get(agent__name="alice").revoked_at is not None
+    ),
+    ("accounts.grantrequest", "accept"): Doing(
+        "operator", "capability_granted", lambda house: Grant.objects.filter(capability="memory.write:home/*").exists(),
+        {"expires_at": "8h"},
+    ),
+    ("accounts.grantrequest", "decline"): Doing(
+        "operator", "grants.decline",
+        lambda house: type(row := house.row("accounts.grantrequest")).objects.get(pk=row.pk).state == "declined",
+    ),
+    ("accounts.membership", NEW): Doing(
+        "owner", "people.set_role", lambda house: Membership.objects.filter(user__username="olaf", role="operator").exists(),
+        {"space": "home", "username": "olaf", "role": "operator"},
+    ),
+    ("accounts.membership", "role"): Doing(
+        "owner", "people.set_role",
+        lambda house: Membership.objects.get(pk=house.row("accounts.membership").pk).role == "operator",
+        {"role": "operator"},
+    ),
+    ("accounts.membership", "remove"): Doing(
+        "owner", "people.set_role",
+        lambda house: not Membership.objects.filter(pk=house.row("accounts.membership").pk).exists(),
+    ),
+    ("accounts.user", NEW): Doing(
+        "owner", "people.invite", lambda house: Membership.objects.filter(user__username="emmy", role="viewer").exists(),
+        {"username": "emmy", "space": "home", "role": "viewer"},
+    ),
+    ("accounts.user", "role"): Doing(
+        "administrator", "people.set_role", lambda house: Membership.objects.filter(user=user(house)).count() == 2,
+        {"space": "office", "role": "viewer"}, chain="office",
+    ),
+    ("accounts.user", "unlock"): Doing(
+        "administrator", "people.unlock", lambda house: user(house).enrolments.filter(purpose="unlock").exists(),
+        chain="instance",
+    ),
+    ("accounts.user", "reset"): Doing(
+        "administrator", "people.reset", lambda house: user(house).enrolments.filter(purpose="factor").exists(),
+        chain="instance",
+    ),
+    ("accounts.user", "sign-out"): Doing(
+        "administrator", "people.end_sessions", lambda house: not Session.objects.filter(user=user(house)).exists(),
+        chain="instance",
+    ),
+    ("accounts.user", "stop"): Doing(
+        "administrator", "people.switch", lambda house: not user(house).is_active, chain="instance"
+    ),
+    ("accounts.user", "resume"): Doing(
+        "administrator", "people.switch", lambda house: user(house).is_active, chain="instance",
+        before=lambda house: User.objects.filter(pk=user(house).pk).update(is_active=False),
+    ),
+    ("accounts.session", "end"): Doing(
+        "administrator", "people.end_sessions", lambda house: not Session.objects.filter(pk="f" * 64).exists(),
+        chain="instance",
+    ),
+    ("accounts.guesscount", "unlock"): Doing(
+        "administrator", "people.unlock",
+        lambda house: not type(row := house.row("accounts.guesscount")).objects.filter(pk=row.pk).exists(),
+        chain="instance",
+    ),
+    ("accounts.auditentry", "grant"): Doing(
+        "operator", "capability_granted",
+        lambda house: Grant.objects.filter(agent__name="alice", capability="memory.write:notes/today").exists(),
+        {"capability": "memory.write:notes/today", "expires_at": "1d"},
+    ),
+    ("fluxcore.job", "run"): Doing("operator", "jobs.run", lambda house: not parked()),
+    ("fluxcore.job", "park"): Doing(
+        "operator", "jobs.park", lambda house: parked(), before=lambda house: Job.objects.update(state="queued")
+    ),
+    ("grains.grain", "pin"): Doing(
+        "operator", "grains.pin", lambda house: Grain.objects.get(pk=house.row("grains.grain").pk).pinned
+    ),
+    ("grains.grain", "unpin"): Doing(
+        "operator", "grains.pin", lambda house: not Grain.objects.get(pk=house.row("grains.grain").pk).pinned,
+        before=lambda house: Grain.objects.update(pinned=True),
+    ),
+}  # fmt: skip
+EVERY = pytest.mark.parametrize(("page", "act"), DOINGS, ids=lambda found: str(found))
+
+
+def address(house: House, page: str, act: str) -> str:
+    return f"{list_of(page)}add/" if act == NEW else house.address(page, act=act)
+
+
+def needs(page: str, act: str) -> str:
+    found = pages()[page]
+    return found.adds.needs if act == NEW else next(one.needs for one in found.acts if one.name == act)
+
+
+def chain_of(house: House, name: str) -> str:
+    return "instance" if name == "instance" else house.row("accounts.space", name).uuid.hex
+
+
+def test_every_act_is_in_the_table():
+    there = {(page, act.name) for page, found in pages().items() for act in found.acts}
+    assert there | {(page, NEW) for page, found in pages().items() if found.adds} == set(DOINGS)
+
+
+def test_every_act_names_an_operation_there_is():
+    assert {needs(page, act) for page, act in DOINGS} <= OPERATIONS | NEVER_FOR_AGENTS
+
+
+@EVERY
+def test_it_is_for_those_whose_role_allows_it_and_happens_with_a_reason_on_the_chain(house, page, act):
+    doing = DOINGS[page, act]
+    doing.before(house)
+    assert not doing.done(house)
+    where = address(house, page, act)
+    for role in ROLES:
+        if ROLES.index(role) < ROLES.index(doing.role):
+            client = house.client(role)
+            assert client.get(where).status_code == 403
+            answer = post(client, where, reason="because I try", **doing.fields)
+            assert answer.status_code == 403, role
+            assert entries("admin.open", outcome="refused", actor=f"user:{role}-of-home")
+    assert not doing.done(house)
+    client = house.client(doing.role)
+    if act != NEW:
+        assert where in client.get(house.address(page)).content.decode(), "the row offers it"
+    for reason in ("", "   ", "x" * 501, "two\nlines"):
+        assert post(client, where, reason=reason, **doing.fields).status_code == 422
+    assert not doing.done(house)
+    answer = post(client, where, reason="because the test says so", **doing.fields)
+    assert answer.status_code in (200, 302), words(answer)
+    assert doing.done(house)
+    entry = entries(doing.verb, reason="because the test says so")[-1]
+    who = "ada" if doing.role == "administrator" else f"{doing.role}-of-home"
+    assert (entry.actor, entry.outcome, entry.chain) == (f"user:{who}", "done", chain_of(house, doing.chain))
+
+
+@EVERY
+def test_without_a_fresh_code_it_asks_for_one_and_nothing_happens_before_it_is_right(house, page, act):
+    doing = DOINGS[page, act]
+    doing.before(house)
+    client = stale(house.client(doing.role))
+    where = address(house, page, act)
+    wants = needs(page, act) in WANT_A_FRESH_CODE
+    assert ('name="code"' in client.get(where).content.decode()) == wants
+    if not wants:
+        return
+    given = {"reason": "with a code", **doing.fields}
+    known = AuditEntry.objects.exclude(action="step_up").count()
+    assert post(client, where, **given).status_code == 422
+    for code in ("", "nonsense", "000000" if "000000" not in house.people[doing.role].codes else "1" * 6, "x" * 9000):
+        answer = post(client, where, code=code, **given)
+        assert answer.status_code in (401, 422), code
+        assert not doing.done(house)
+        assert not code or f'value="{code}"' not in answer.content.decode(), "a code is never put back into the page"
+    assert AuditEntry.objects.exclude(action="step_up").count() == known
+    answer = post(client, where, code=house.people[doing.role].codes.pop(), **given)
+    assert answer.status_code in (200, 302), words(answer)
+    assert doing.done(house)
+
+
+def test_a_code_that_was_right_is_not_asked_for_again_when_the_verb_refuses(house):
+    client = stale(house.client("operator"))
+    where = house.address("accounts.agent", act="grant")
+    answer = post(client, where, code=house.people["operator"].codes.pop(), reason="why", capability="no such thing")
+    assert answer.status_code == 422 and "Unknown capability" in words(answer)
+    assert 'name="code"' not in answer.content.decode()
+
+
+def test_an_act_whose_time_has_passed_says_so_and_does_nothing(house):
+    client = house.client("owner")
+    Token.objects.update(revoked_at="2026-01-01T00:00:00Z")
+    where = house.address("accounts.token", act="revoke")
+    answer = client.get(where, follow=True)
+    assert "no longer possible" in answer.content.decode() and where not in answer.content.decode()
+
+
+def test_unknown_acts_and_rows_are_not_there(house):
+    client = house.client("administrator")
+    assert client.get(house.address("accounts.agent", act="explode")).status_code == 404
+    for number in ("0", "-1", "999999999", "9" * 40, "x", "%00", "1%00"):
+        assert client.get(f"/admin/accounts/agent/{number}/do/stop/").status_code == 404, number
+
+
+def test_a_token_is_shown_once_and_is_nowhere_else(house):
+    from accounts import tokens
+
+    client = house.client("owner")
+    answer = post(
+        client, house.address("accounts.agent", act="mint"), reason="new", ceiling="ai_stated", expires_at="1h"
+    )
+    text = tokens._SHAPE.search(answer.content.decode()).group()
+    caller = tokens.authenticate(text)
+    assert caller.name == "alice" and caller.ceiling == "ai_stated"
+    row = Token.objects.get(pk=caller.token)
+    assert row.expires_at is not None and answer["Cache-Control"] == "no-store"
+    for path in (list_of("accounts.token"), f"/admin/accounts/token/{row.pk}/change/", house.address("accounts.agent")):
+        page = client.get(path).content.decode()
+        assert row.prefix in page and text not in page and row.digest not in page
+    assert text.split("_", 2)[2] not in "".join(AuditEntry.objects.values_list("details", flat=True))
+
+
+@pytest.mark.parametrize("act", ["invite", "reset", "unlock"])
+def test_a_link_is_shown_once_and_opens(house, people_client, act):
+    import re
+
+    where = f"{list_of('accounts.user')}add/" if act == "invite" else house.address("accounts.user", act=act)
+    given = {"username": "emmy", "space": "office", "role": "owner"} if act == "invite" else {}
+    answer = post(house.client("administrator"), where, reason="they asked", **given)
+    (link,) = set(re.findall(r"http://localhost(/enrol/[\w-]+)", answer.content.decode()))
+    assert people_client.get(link).status_code == (302 if act == "unlock" else 200)
+    assert link.split("/")[-1] not in "".join(AuditEntry.objects.values_list("details", flat=True))
+
+
+def test_an_administrator_invites_another_one_and_nobody_else_does(house):
+    where = f"{list_of('accounts.user')}add/"
+    given = {"username": "emmy", "space": "", "role": "viewer", "administrator": "on", "reason": "help"}
+    assert 'name="administrator"' not in house.client("owner").get(where).content.decode()
+    answer = post(house.client("owner"), where, **given)
+    assert answer.status_code == 422 and not User.objects.filter(username="emmy").exists()
+    post(house.client("owner"), where, **{**given, "space": "home"})
+    assert not User.objects.get(username="emmy").is_superuser
+    assert post(house.client("administrator"), where, **{**given, "username": "hedy"}).status_code == 200
+    assert User.objects.get(username="hedy").is_superuser
+
+
+def test_an_owner_cannot_act_in_a_space_that_is_not_theirs(house):
+    client = house.client("owner")
+    for page, given in {
+        "accounts.agent": {"name": "mole", "capabilities": ""},
+        "accounts.membership": {"username": "owner-of-home", "role": "owner"},
+        "accounts.grant": {"agent": "bob", "capability": "grains.feedback"},
+        "accounts.user": {"username": "mole", "role": "owner"},
+    }.items():
+        answer = post(client, f"{list_of(page)}add/", space="office", reason="let me in", **given)
+        assert answer.status_code == 422 and "Select a valid choice" in words(answer), page
+    assert not Agent.objects.filter(name="mole").exists() and not User.objects.filter(username="mole").exists()
+
+
+@pytest.mark.parametrize("act", ["stop", "reset", "sign-out"])
+def test_nobody_shuts_themselves_out_by_mistake(house, act):
+    me = house.people["administrator"].user
+    answer = post(house.client("administrator"), f"/admin/accounts/user/{me.pk}/do/{act}/", reason="oops")
+    assert answer.status_code == 409 and "That is you" in words(answer)
+    assert house.client("administrator").get("/admin/").status_code == 200
+
+
+def test_a_refused_entry_becomes_the_grant_that_was_missing(house):
+    where = house.address("accounts.auditentry", act="grant")
+    form = house.client("operator").get(where).content.decode()
+    assert 'value="memory.write:notes/today"' in form
+    for row in AuditEntry.objects.exclude(outcome="refused", actor__startswith="agent:"):
+        assert post(house.client("administrator"), f"/admin/accounts/auditentry/{row.pk}/do/grant/").status_code == 302
+
+
+def test_what_a_grant_may_not_reach_is_refused_in_the_form(house):
+    where = house.address("accounts.agent", act="grant")
+    answer = post(house.client("operator"), where, reason="too much", capability="graph.export", expires_at="")
+    assert answer.status_code == 403 and "You cannot give what you may not do yourself" in words(answer)
+    answer = post(house.client("owner"), where, reason="too much", capability="graph.export", expires_at="")
+    assert answer.status_code == 403 and "Raise its trust first" in words(answer)
+    assert not Grant.objects.filter(capability="graph.export").exists()
+    assert details(entries("grants.give", outcome="refused")[0])["missing"] == "graph.export"

@@ -1,0 +1,311 @@
+"""The people's pages in a real browser: on a desk and on a phone, in light and in the dark"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from urllib.parse import urljoin
+
+import pytest
+from django_otp.oath import hotp
+
+from tests.instances import Instance
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("pages")]  # one instance serves this file
+
+PASSWORD = "four unrelated words here"
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+# Texts that are hard to read: WCAG's contrast of a text with what is painted behind it, below 4.5.
+FAINT = """() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => {
+    const [r, g, b] = parts(colour).map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if ((parts(colour)[3] ?? 1) > 0) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
+    if (!text || !element.checkVisibility()) continue;
+    const [one, two] = [light(getComputedStyle(element).color), light(behind(element))].sort((a, b) => b - a);
+    const contrast = (one + 0.05) / (two + 0.05);
+    if (contrast < 4.5) found.push(`${contrast.toFixed(2)} ${text.slice(0, 40)}`);
+  }
+  return found;
+}"""
+# Fields nobody has named, buttons and links without words.
+NAMELESS = """() => [...document.querySelectorAll("input:not([type=hidden]), select, button, a[href]")].filter((element) =>
+  !(element.labels?.length || element.textContent.trim() || element.ariaLabel)).map((element) => element.outerHTML)"""
+TOO_WIDE = """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
+  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1).map((element) => element.outerHTML.slice(0, 90))"""
+
+
+def code_of(key: bytes) -> str:
+    return f"{hotp(key, int(time.time()) // 30):06d}"
+
+
+def heading(page) -> str:
+    return str(page.get_by_role("heading", level=1).inner_text())
+
+
+def fit(page, title: str) -> None:
+    """The page is the one meant, and can be read and used however it is looked at."""
+    page.wait_for_load_state()
+    assert heading(page) == title
+    assert page.evaluate("[...document.styleSheets].some((sheet) => sheet.cssRules.length > 50)"), "not styled"
+    assert page.evaluate(NAMELESS) == [], title
+    for size in (DESK, PHONE):
+        page.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate(TOO_WIDE) == [], (title, size)
+            assert page.evaluate(FAINT) == [], (title, size, scheme)
+
+
+class House:
+    """A running instance with two spaces, and its administrator as soon as somebody needs one."""
+
+    def __init__(self, home) -> None:
+        self.instance = Instance(home).start()
+        self.people = self.instance.state["urls"]["people"]
+        self.instance.command("flux_space", "create", "research")
+        self.codes: list[str] = []
+
+    def open(self, browser, **options):
+        """A page; nothing moves on it, so that colours are what they are."""
+        context = browser.new_context(reduced_motion="reduce", viewport=DESK, **options)
+        return context.new_page()
+
+    def go(self, page, path: str) -> None:
+        page.goto(urljoin(self.people, path))
+
+    def enrol(self, page, link: str) -> list[str]:
+        """Through a one-time link, whatever it asks for; the backup codes it shows."""
+        page.goto(link)
+        for label, value in {"User name": "ada", "Password": PASSWORD, "The same password again": PASSWORD}.items():
+            if page.get_by_label(label, exact=True).count():
+                page.get_by_label(label, exact=True).fill(value)
+        key = base64.b32decode("".join(page.inner_text(".key").split()))
+        page.get_by_label("Code from the app").fill(code_of(key))
+        page.locator("main button[type=submit]").click()
+        page.locator(".codes").wait_for()
+        return page.locator(".codes code").all_inner_texts()
+
+    def enter(self, page) -> None:
+        """As the administrator: enrolled the first time, signed in with a backup code later."""
+        if not self.codes:
+            self.codes = self.enrol(page, self.instance.state["enrolment"])
+            page.get_by_role("link", name="I have kept them").click()
+        else:
+            self.go(page, "/sign-in")
+            page.get_by_label("User name").fill("ada")
+            page.get_by_label("Password").fill(PASSWORD)
+            page.get_by_role("button", name="Go on").click()
+            page.get_by_label("Code").fill(self.codes.pop())
+            page.get_by_role("button", name="Sign in").click()
+        page.locator(".frame").wait_for()
+        page.wait_for_load_state()
+
+    def link(self, *arguments: str) -> str:
+        return str(json.loads(self.instance.command("flux_admin", *arguments, "--json").stdout)["link"])
+
+    def store(self, content: str) -> str:
+        answer = self.instance.call("POST", "/store", {"content": content})
+        assert answer.status == 200, answer.body
+        return str(answer.json()["grain_id"])
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    made = House(tmp_path_factory.mktemp("pages") / "flux")
+    yield made
+    made.instance.kill()
+
+
+def answered(complaints, *statuses: int) -> None:
+    """The browser complains of every answer from 400 on; these were wanted."""
+    wanted = [text for status in statuses for text in (f"{status} http", f"a status of {status} ")]
+    assert [said for said in complaints if not any(text in said for text in wanted)] == []
+    assert complaints or not statuses
+    complaints.clear()
+
+
+def test_every_page_can_be_read_and_used_on_any_screen(house, browser, complaints):
+    page = house.open(browser)
+    complaints.listen(page)
+    house.go(page, "/")
+    fit(page, "test")
+    page.goto(house.instance.state["enrolment"])
+    fit(page, "Become the administrator")
+    house.codes = house.enrol(page, house.instance.state["enrolment"])
+    fit(page, "Welcome, ada")
+    for path, title in {
+        "/": "main", "/account": "Your account", "/account/password": "Change the password",
+        "/account/authenticator": "Use another phone", "/fresh-code": "A fresh code, please",
+    }.items():  # fmt: skip
+        house.go(page, path)
+        fit(page, title)
+    house.store("The launch is on Friday")
+    house.go(page, "/")
+    page.locator("#live[data-state=live]").wait_for()
+    fit(page, "main")
+    house.go(page, "/account")
+    page.get_by_role("button", name="Make new backup codes").click()
+    fit(page, "Your backup codes")
+    house.codes = page.locator(".codes code").all_inner_texts()
+    page.get_by_role("link", name="I have kept them").click()
+    page.locator("#live[data-state=live]").wait_for()
+    answered(complaints)
+
+    house.go(page, "/?space=nowhere")
+    fit(page, "There is no such page")
+    answered(complaints, 404)
+    house.go(page, "/account")
+    page.locator("main input[name=csrfmiddlewaretoken]").last.evaluate("field => field.remove()")
+    page.get_by_role("button", name="Make new backup codes").click()
+    fit(page, "Please try once more")
+    answered(complaints, 403)
+
+    house.go(page, "/account/password")
+    page.get_by_label("New password").fill("short")
+    page.get_by_label("The same password again").fill("another")
+    page.get_by_role("button", name="Change it").click()
+    fit(page, "Change the password")
+    assert "two passwords differ" in page.inner_text("main")
+    answered(complaints, 422)
+
+    house.go(page, "/")
+    page.get_by_role("button", name="Sign out").click()
+    fit(page, "Sign in")
+    assert "You are signed out" in page.inner_text(".messages")
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password").fill("not the password")
+    page.get_by_role("button", name="Go on").click()
+    fit(page, "Sign in")
+    answered(complaints, 401)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Go on").click()
+    fit(page, "Your code")
+    page.goto(house.instance.state["enrolment"])
+    fit(page, "This link is closed")
+    answered(complaints, 404)
+
+
+def test_somebody_invited_finds_their_way_in(house, browser, complaints):
+    if not house.codes:
+        house.enter(house.open(browser))
+    page = house.open(browser)
+    complaints.listen(page)
+    link = house.link("invite", "grace", "--space", "research", "--role", "viewer")
+    page.goto(link)
+    fit(page, "Finish your account")
+    house.enrol(page, link)
+    page.get_by_role("link", name="I have kept them").click()
+    fit(page, "research")
+    assert page.locator(".role").inner_text() == "viewer" and page.locator("select").count() == 0
+    house.instance.command("flux_admin", "role", "grace", "--space", "research")
+    house.go(page, "/")
+    fit(page, "No space for you yet")
+    assert page.locator(".people").inner_text() == "ada"
+    answered(complaints)
+    house.go(page, "/admin/accounts/guesscount/")
+    fit(page, "You may not see this")
+    answered(complaints, 403)
+    page.goto(house.link("reset", "grace"))
+    fit(page, "A new second factor")
+    answered(complaints)
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+def test_the_space_is_switched_with_and_without_javascript(house, browser, complaints, script):
+    page = house.open(browser, java_script_enabled=script)
+    complaints.listen(page)
+    house.enter(page)
+    assert heading(page) == "main"
+    page.get_by_label("Space", exact=True).select_option("research")
+    page.get_by_role("button", name="Switch").click()
+    assert heading(page) == "research"
+    house.go(page, "/account")
+    house.go(page, "/")
+    assert heading(page) == "research" and "No agent lives here yet" in page.inner_text("main")
+    if not script:
+        assert page.inner_text("#live") == "Reload the page to see what is new."
+    answered(complaints)
+
+
+def test_what_happens_appears_without_a_reload(house, browser, complaints):
+    page = house.open(browser, timezone_id="Asia/Kolkata", locale="en-GB")
+    complaints.listen(page)
+    house.enter(page)
+    page.locator("#live[data-state=live]").wait_for()
+    page.evaluate("window.untouched = true")
+    before = int(page.locator("#numbers strong").first.inner_text())
+    grain = house.store(f"Seen at once {time.time()}")
+    row = page.locator("#events li").first
+    row.locator("code", has_text=grain).wait_for()
+    assert "grain stored" in row.inner_text().lower() and "agent:assistant" in row.inner_text()
+    page.locator("#numbers strong", has_text=str(before + 1)).first.wait_for()
+    assert page.evaluate("window.untouched") and page.locator("#events li code", has_text=grain).count() == 1
+    # UTC on the wire, the viewer's own time on the page.
+    shown, at = page.evaluate("(() => { const t = document.querySelector('#events time'); return [t.textContent, t.dateTime] })()")
+    assert at.endswith("Z") and shown.endswith(page.evaluate(
+        "at => new Date(at).toLocaleTimeString('en-GB', {hour: '2-digit', minute: '2-digit', timeZone: 'Asia/Kolkata'})", at
+    ))  # fmt: skip
+    answered(complaints)
+
+
+def test_a_page_that_is_not_live_says_so_and_comes_back(house, browser, complaints):
+    page = house.open(browser)
+    doors = []
+
+    def door(socket) -> None:
+        doors.append(socket)
+        if len(doors) <= 2:
+            socket.close()
+        else:
+            socket.connect_to_server()
+
+    page.route_web_socket("**/live?*", door)
+    complaints.listen(page)
+    house.enter(page)
+    page.locator("#live[data-state=broken]").wait_for()
+    assert page.inner_text("#live").startswith("Not live")
+    missed = house.store(f"Stored in between {time.time()}")
+    page.locator("#live[data-state=live]").wait_for()
+    page.locator("#events li code", has_text=missed).wait_for()
+    assert len(doors) == 3
+
+    # Signing out ends the feed on every other page too, and those do not ask again.
+    elsewhere = house.open(browser)
+    house.enter(elsewhere)
+    elsewhere.get_by_role("button", name="Sign out").click()
+    page.locator("#live[data-state=ended]").wait_for()
+    assert "session has ended" in page.inner_text("#live") and len(doors) == 3
+    answered(complaints)
+
+
+def test_the_keyboard_reaches_everything_in_order(house, browser):
+    page = house.open(browser)
+    house.enter(page)
+    page.keyboard.press("Tab")
+    skip = page.locator("a.skip")
+    assert skip.evaluate("link => link === document.activeElement && link.getBoundingClientRect().left >= 0")
+    reached = []
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.textContent.trim().split(/\\s+/).join(' ')"))
+    assert reached == ["Flux Memory", "main research", "Switch", "Sign out", "Overview", "Grains", "Agents", "Audit",
+                       "Administration"]  # fmt: skip
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    skip.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.getElementById('main').contains(document.activeElement)")

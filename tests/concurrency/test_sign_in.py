@@ -1,0 +1,88 @@
+"""Many at the sign-in at once: one code lets one in, and no more guesses are looked at than were promised."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+from django_otp.oath import hotp
+
+from tests.concurrency.conftest import Fleet
+from tests.concurrency.databases import on
+from tests.visitors import Visitor
+
+PASSWORD = "four unrelated words here"
+_MAKE = """
+import json
+from django.contrib.auth.hashers import make_password
+from accounts import factors, people
+from fluxcore import booth
+def make():
+    user = people.save_person({name!r}, make_password({password!r}), administrator=True)
+    key = factors.new_key()
+    factors.install(user.pk, key, spent=-1)
+    return key.hex()
+print(json.dumps(booth.write(make)))
+"""
+
+
+def person(fleet: Fleet, name: str) -> bytes:
+    return bytes.fromhex(fleet.python(_MAKE.format(name=name, password=PASSWORD)))
+
+
+def half_way(fleet: Fleet, name: str) -> tuple[Visitor, str]:
+    visitor = Visitor(fleet.instance)
+    answer = visitor.post("/sign-in", username=name, password=PASSWORD)
+    assert answer.status == 302, answer.text
+    return visitor, visitor.form("/sign-in/code")
+
+
+@on("sqlite", "postgres")
+def test_of_24_with_one_code_one_comes_in(fleet: Fleet) -> None:
+    key = person(fleet, "simultaneous")
+    visitors = [half_way(fleet, "simultaneous") for _ in range(24)]
+    while time.time() % 30 > 20:
+        time.sleep(0.2)  # all within one step
+    code = f"{hotp(key, int(time.time()) // 30):06d}"
+    with ThreadPoolExecutor(24) as pool:
+        answers = list(pool.map(lambda one: one[0].send("/sign-in/code", token=one[1], code=code), visitors))
+    found = Counter(answer.status for answer in answers)
+    print(f"\n24 with one code on {fleet.kind}: {dict(found)}")
+    assert found == {302: 1, 401: 23}
+    inside = [visitor.get("/account").status for visitor, _ in visitors]
+    assert Counter(inside) == {200: 1, 302: 23}
+    again, token = half_way(fleet, "simultaneous")
+    assert again.send("/sign-in/code", token=token, code=code).status == 401
+
+
+@on("sqlite", "postgres")
+def test_of_500_wrong_passwords_at_most_ten_are_looked_at(fleet: Fleet) -> None:
+    person(fleet, "guessed")
+    visitor = Visitor(fleet.instance)
+    token = visitor.form("/sign-in")
+
+    def guess(number: int) -> int:
+        return visitor.send("/sign-in", token=token, username="guessed", password=f"guess number {number}").status
+
+    with ThreadPoolExecutor(64) as pool:
+        found = Counter(pool.map(guess, range(500)))
+    print(f"\n500 wrong passwords on {fleet.kind}: {dict(found)}")
+    assert found == {401: 10, 429: 490}
+    assert visitor.send("/sign-in", token=token, username="guessed", password=PASSWORD).status == 429
+
+
+@on("sqlite", "postgres")
+def test_of_200_wrong_codes_at_most_five_are_looked_at(fleet: Fleet) -> None:
+    key = person(fleet, "codes")
+    near = {f"{hotp(key, int(time.time()) // 30 + step):06d}" for step in range(-4, 20)}
+    wrong = [code for code in (f"{number:06d}" for number in range(300)) if code not in near][:200]
+    visitor, token = half_way(fleet, "codes")
+
+    def guess(code: str) -> int:
+        return visitor.send("/sign-in/code", token=token, code=code).status
+
+    with ThreadPoolExecutor(32) as pool:
+        found = Counter(pool.map(guess, wrong))
+    print(f"\n200 wrong codes on {fleet.kind}: {dict(found)}")
+    assert found == {401: 5, 429: 195}

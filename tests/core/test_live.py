@@ -1,0 +1,123 @@
+"""One look of the live feed at the database: what is new, for whom, and whether they may still see it"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from fluxcore import events, live
+from fluxcore.errors import Forbidden, Unauthenticated
+from fluxcore.events import Position
+from fluxcore.live import Socket, Visitor, look
+from tests.core.test_events import tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HERE, ELSEWHERE = 1, 2
+
+
+def everything(change):
+    return True
+
+
+def socket(credential="one", *, space=HERE, position=None, rights=lambda: everything):
+    visitor = Visitor(credential, credential, space, "agent:a", "home", rights)
+    return Socket(visitor, position or Position(), 0.0, asyncio.Future(loop=asyncio.new_event_loop()))
+
+
+def looked(*sockets, due=()):
+    places = {one: (one.visitor.space, one.position) for one in sockets}
+    found = look(list(sockets), places, set(due))
+    return found, [found.pages.get(places[one], ([], None)) for one in sockets]
+
+
+def subjects(page):
+    return [change.subject for change, _ in page]
+
+
+def test_while_nothing_happens_a_look_is_one_statement_for_all(django_assert_num_queries):
+    tell("a", space=HERE)
+    sockets = [socket(str(number), position=events.head()) for number in range(50)]
+    with django_assert_num_queries(1):
+        found, _ = looked(*sockets)
+    assert found.pages == {} and found.verdicts == {}
+
+
+def test_the_right_is_asked_for_after_the_events_were_read():
+    """Otherwise one that was written after a revocation could be handed out on a right that was looked up before it."""
+    tell("before", space=HERE)
+
+    def rights():
+        tell("meanwhile", space=HERE)
+        return everything
+
+    found, [(page, _)] = looked(socket(rights=rights))
+    assert subjects(page) == ["before"]
+    assert found.verdicts["one"] is everything
+
+
+def test_nothing_is_handed_out_without_a_fresh_look_at_the_right():
+    tell("news", space=HERE)
+    asked = []
+    sockets = [socket("one", rights=lambda: asked.append("one")), socket("two", space=ELSEWHERE)]
+    looked(*sockets)
+    assert asked == ["one"]
+
+
+def test_the_same_credential_is_asked_about_once():
+    asked = []
+
+    def rights():
+        asked.append(1)
+        return everything
+
+    looked(*(socket(rights=rights) for _ in range(8)), due={"one"})
+    assert asked == [1]
+
+
+@pytest.mark.parametrize(
+    ("error", "ending"),
+    [(Unauthenticated, live.SIGNED_OUT), (Forbidden, live.NOT_ALLOWED), (ValueError, live.BROKEN)],
+)
+def test_a_right_that_ended_or_broke_is_its_owners_trouble_alone(error, ending):
+    def rights():
+        raise error
+
+    found, _ = looked(socket("one", rights=rights), socket("two"), due={"one", "two"})
+    assert found.verdicts == {"one": ending, "two": everything}
+
+
+def test_a_socket_is_shown_its_own_space_and_meets_the_others_at_the_head():
+    tell("a", space=HERE)
+    tell("b", space=ELSEWHERE)
+    tell("c", space=None)
+    found = looked(socket("one"), socket("two", space=ELSEWHERE), socket("three", position=events.head()))[1]
+    assert [subjects(page) for page, _ in found] == [["a"], ["b"], []]
+    assert [position for _, position in found] == [events.head(), events.head(), None]
+
+
+def test_a_long_way_is_gone_in_pages_without_a_gap(monkeypatch):
+    monkeypatch.setattr(live, "PAGE", 3)
+    for number in range(4):
+        tell(*(f"{number}{letter}" for letter in "ab"), space=HERE)
+        tell("other", space=ELSEWHERE)
+    one, seen = socket(), []
+    while True:
+        _, [(page, position)] = looked(one)
+        if position is None:
+            break
+        seen += subjects(page)
+        one.position = position
+    assert seen == ["0a", "0b", "1a", "1b", "2a", "2b", "3a", "3b"]
+
+
+def test_a_message_is_a_public_summary_with_the_place_to_go_on_from():
+    tell("a", space=HERE, data={"origin": "user_stated"}, packed=b"not for sockets")
+    _, [([(change, text)], _)] = looked(socket())
+    said = json.loads(text)
+    assert set(said) == {"kind", "at", "actor", "subject", "data", "position"}
+    assert (said["subject"], said["data"]) == ("a", {"origin": "user_stated"})
+    assert Position.parse(said["position"]) == change.position
+    assert "not for sockets" not in text

@@ -1,0 +1,185 @@
+"""The people's live feed on a running instance: real sockets, closed within a second of whatever ends the right."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.concurrency.databases import new_database
+from tests.feeds import ended, heard, open_feed, peoples_address, peoples_feed, refusal
+from tests.instances import Instance
+
+_PEOPLE = """
+import json
+from accounts import agents
+from accounts.principals import shell
+from django.conf import settings
+from tests.dashboard.conftest import Person
+agents.create_space(shell(), name="other")
+made = {"ada": Person("ada")}
+for name in ("bo", "cy", "di", "ed", "flo"):
+    made[name] = Person(name, administrator=False, roles={"main": "viewer"})
+name = settings.SESSION_COOKIE_NAME
+print(json.dumps({who: f"{name}={person.sign_in().cookies[name].value}" for who, person in made.items()}))
+"""
+_ACT = """
+import time
+from accounts import own, people, roles
+from accounts.models import Authenticator, Session, User
+from accounts.principals import shell
+me = User.objects.get(username={who!r})
+{what}
+print(time.time())
+"""
+
+
+class House:
+    """An instance, the people in it with their cookies, and a shell."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.cookies: dict[str, str] = self.python(_PEOPLE)
+
+    def python(self, code: str) -> Any:
+        said = self.instance.command("shell", "-v", "0", "-c", code).stdout
+        return json.loads(said.strip().splitlines()[-1])
+
+    def feed(self, who: str, space: str = "main") -> Any:
+        return peoples_feed(self.instance, self.cookies[who], space)
+
+    def refused(self, who: str, space: str = "main", **headers: str) -> int:
+        given = {"Origin": self.instance.state["urls"]["people"], "Cookie": self.cookies[who], **headers}
+        return refusal(peoples_address(self.instance, space), **given).status
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("sqlite", marks=pytest.mark.xdist_group("house-sqlite")),
+        pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.xdist_group("house-postgres")]),
+    ],
+)
+def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    environment = {}
+    if request.param == "postgres":
+        environment["DATABASE_URL"] = new_database(request.getfixturevalue("postgres_url"))
+    instance = Instance(tmp_path_factory.mktemp(f"house-{request.param}"), "house", **environment)
+    try:
+        instance.start()
+        yield House(instance)
+    finally:
+        if instance.process is not None and instance.process.poll() is None:
+            instance.stop()
+
+
+def test_a_person_sees_what_an_agent_stores_in_the_space_they_look_at_and_nowhere_else(house: House) -> None:
+    with house.feed("ada") as main, house.feed("bo") as same, house.feed("ada", "other") as other:
+        grain = house.instance.call("POST", "/store", {"content": "The launch is on Friday"}).json()["grain_id"]
+        for feed in (main, same):
+            said = heard(feed)
+            assert (said["kind"], said["subject"], said["actor"]) == ("grain.stored", grain, "agent:assistant")
+            assert "Friday" not in str(said)
+        with pytest.raises(TimeoutError):
+            other.recv(timeout=0.6)
+
+
+@pytest.mark.parametrize(
+    ("who", "what", "code"),
+    [
+        ("cy", "own.sign_out(roles.person(me, fresh=True))", 4401),
+        ("di", "people.switch(shell(), username='di', active=False)", 4401),
+        ("ed", "people.set_role(shell(), username='ed', space='main', role='')", 4403),
+        ("flo", "Authenticator.objects.filter(user=me).delete()", 4401),
+    ],
+    ids=["signed out", "shut out", "no longer a member", "no second factor"],
+)
+def test_a_socket_closes_within_a_second_of_what_ends_its_right(house: House, who: str, what: str, code: int) -> None:
+    with house.feed(who) as feed, house.feed("bo") as neighbour:
+        done_at = house.python(_ACT.format(who=who, what=what))
+        found, moment, said = ended(feed)
+        assert (found, said) == (code, [])
+        assert moment - done_at < 1
+        house.instance.call("POST", "/store", {"content": f"after {who}"})
+        assert heard(neighbour)["kind"] == "grain.stored"
+    assert house.refused(who) == code - 4000
+
+
+def test_signing_out_through_the_page_closes_the_sockets_of_every_browser(house: House) -> None:
+    [first, second] = house.python(
+        """
+import json
+from django.conf import settings
+from tests.dashboard.conftest import Person
+gus = Person("gus")
+name = settings.SESSION_COOKIE_NAME
+print(json.dumps([f"{name}={gus.sign_in().cookies[name].value}" for _ in range(2)]))
+"""
+    )
+    with peoples_feed(house.instance, first) as one, peoples_feed(house.instance, second) as two:
+        mark = "c" * 32
+        csrf = first.partition("=")[0].replace("_session", "_csrf")
+        answer = house.instance.call(
+            "POST", "/sign-out", f"csrfmiddlewaretoken={mark}".encode(), door="people",
+            headers={
+                "Cookie": f"{first}; {csrf}={mark}", "Origin": house.instance.state["urls"]["people"],
+                "Content-Type": "application/x-www-form-urlencoded",
+            },
+        )  # fmt: skip
+        left_at = time.time()
+        assert answer.status == 302
+        for feed in (one, two):
+            code, moment, _ = ended(feed)
+            assert code == 4401 and moment - left_at < 1
+
+
+def test_the_handshake_says_no_before_any_socket_opens(house: House) -> None:
+    assert house.refused("ada", Cookie="") == 401
+    assert house.refused("ada", Origin="http://evil.example") == 403
+    assert house.refused("ada", Host="evil.example") == 400
+    assert house.refused("bo", "other") == house.refused("bo", "nowhere") == 403
+    assert house.refused("ada", "../main") == 422
+    nowhere = peoples_address(house.instance).replace("/live", "/admin/")
+    assert refusal(nowhere, Origin=house.instance.state["urls"]["people"]).status == 404
+
+
+def test_a_persons_cookie_is_nothing_at_the_agents_door_nor_a_token_here(house: House) -> None:
+    ports = house.instance.state["ports"]
+    agents_door = f"ws://127.0.0.1:{ports['mcp']}/live"
+    bearer = f"Bearer {house.instance.token}"
+    assert refusal(agents_door, Cookie=house.cookies["ada"]).status == 401
+    origin = house.instance.state["urls"]["people"]
+    assert refusal(peoples_address(house.instance), Origin=origin, Authorization=bearer).status == 401
+    # No page may use the agents' door, not even one that this very door would serve.
+    for page in (f"http://127.0.0.1:{ports['mcp']}", origin, "http://evil.example", "null"):
+        assert refusal(agents_door, Origin=page, Authorization=bearer).status == 403
+    assert refusal(agents_door, Host="evil.example", Authorization=bearer).status == 400
+    assert refusal(f"{agents_door}?space=other", Authorization=bearer).status == 422
+    assert refusal(agents_door.replace("/live", "/"), Authorization=bearer).status == 404
+    open_feed(agents_door, Authorization=bearer).close()
+
+
+def test_refusals_leave_no_noise_and_no_secret_in_the_log(house: House) -> None:
+    secret = "flux_AAAAAAAA_" + "b" * 43
+    ports = house.instance.state["ports"]
+    refusal(f"ws://127.0.0.1:{ports['mcp']}/live?token={secret}", Authorization=f"Bearer {secret}")
+    refusal(f"ws://127.0.0.1:{ports['people']}/live?token={secret}", Cookie=f"x={secret}")
+    written = (house.instance.folder / "flux.log").read_text()
+    assert secret not in written and house.cookies["ada"].partition("=")[2] not in written
+    assert not [line for line in written.splitlines() if " ERROR " in line or " WARNING " in line]
+
+
+def test_the_instance_stops_in_time_with_sockets_open(instance: Callable[..., Instance]) -> None:
+    running = instance(FLUX_LIVE_SOCKETS="20", FLUX_LIVE_SOCKETS_EACH="50").start()
+    address = f"ws://127.0.0.1:{running.state['ports']['mcp']}/live"
+    feeds = [open_feed(address, Authorization=f"Bearer {running.token}") for _ in range(20)]
+    full = refusal(address, Authorization=f"Bearer {running.token}")
+    assert full.status == 503 and full.json()["code"] == "busy" and int(full.headers["retry-after"]) > 0
+    began = time.monotonic()
+    assert running.stop() == 0
+    assert time.monotonic() - began < 3.5
+    assert {ended(feed)[0] for feed in feeds} == {1012}
+    assert "killed" not in (running.folder / "flux.log").read_text()

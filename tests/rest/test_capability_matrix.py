@@ -1,0 +1,136 @@
+"""The capability matrix: every operation, granted, scoped and missing, held in every way there is to hold it."""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts import agents, grants, tokens
+from accounts.authorise import authorise
+from accounts.capabilities import OPERATIONS, SCOPED
+from accounts.models import AuditEntry
+from accounts.principals import shell
+from fluxcore.errors import Forbidden
+from memory.api import urls
+from tests.rest.routes import ROUTES, refused
+
+# Which calls ask for which operation. A new call without a place here fails the tests.
+CALLS: dict[str, list[str]] = {
+    "grains.read": ["GET grains", "GET grains/<str:grain>"],
+    "grains.write": ["POST store", "POST store/batch"],
+    "metrics.read": ["GET metrics"],
+    "health.read": ["GET health"],
+}
+# Open, or for every agent whatever it holds.
+WITHOUT_A_CAPABILITY = {"GET ", "GET readyz", "GET me", "GET grant-requests", "POST grant-requests"}
+# Answered to everybody, with more for those who hold the operation.
+MORE_FOR_HOLDERS = {"GET health"}
+WITHOUT_A_CALL = {
+    "artifacts.propose", "artifacts.read", "artifacts.write", "bb.read", "bb.write", "grains.feedback",
+    "grains.manage", "graph.export", "memory.read", "memory.write", "snapshots.create", "snapshots.read",
+    "transcript.read", "transcript.write",
+}  # fmt: skip
+EVERYTHING = tuple(sorted(OPERATIONS))
+PAIRS = [(operation, call) for operation, calls in CALLS.items() for call in calls]
+NAMED = {operation for operation in OPERATIONS if operation.split(".")[0] in SCOPED}
+
+
+def test_every_operation_and_every_call_has_its_place():
+    methods = ("get", "post", "put", "patch", "delete")
+    calls = {
+        f"{method.upper()} {route}" for route, view in urls.CALLS for method in methods if hasattr(view.cls, method)
+    }
+    placed = [call for listed in CALLS.values() for call in listed]
+    assert sorted([*placed, *WITHOUT_A_CAPABILITY]) == sorted(calls)
+    assert sorted([*CALLS, *WITHOUT_A_CALL]) == sorted(OPERATIONS)
+    # A call on names would need a row for a name inside and one outside of its scope.
+    assert not NAMED & set(CALLS)
+
+
+@pytest.fixture(params=["own", "granted", "left by its parent"])
+def holder(request, make_token):
+    """A token of an agent that holds exactly these capabilities, in each way of holding them."""
+
+    def make(*capabilities: str) -> str:
+        if request.param == "own":
+            return str(make_token(capabilities=capabilities))
+        if request.param == "granted":
+            token = make_token(capabilities=())
+            for capability in capabilities:
+                grants.give(shell(), space="home", agent="alice", capability=capability)
+            return str(token)
+        # It was given everything, and its parent has been narrowed since.
+        make_token("parent", capabilities=EVERYTHING)
+        token = make_token(capabilities=EVERYTHING, parent="parent")
+        agents.apply_agent(shell(), space="home", name="parent", capabilities=list(capabilities))
+        return str(token)
+
+    return make
+
+
+@pytest.fixture
+def grain(make_token, as_agent) -> str:
+    return str(as_agent(make_token("keeper")).post("/store", {"content": "kept"}).json()["grain_id"])
+
+
+def _allowed(answer, call):
+    if call in MORE_FOR_HOLDERS:
+        assert answer.status_code == 200
+        return len(answer.json()) > 1
+    return answer.status_code == 200
+
+
+# On REST -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("operation", "call"), PAIRS)
+@pytest.mark.parametrize("scope", ["", ":*"])
+def test_granted_it_is_answered(holder, as_agent, grain, operation, call, scope):
+    assert _allowed(ROUTES[call].call(as_agent(holder(operation + scope)), grain=grain), call)
+
+
+@pytest.mark.parametrize(("operation", "call"), PAIRS)
+def test_missing_it_is_refused_whatever_else_is_held(holder, as_agent, grain, operation, call):
+    api = as_agent(holder(*sorted(OPERATIONS - {operation})))
+    answer = ROUTES[call].call(api, grain=grain)
+    if call in MORE_FOR_HOLDERS:
+        assert not _allowed(answer, call)
+        return
+    details = refused(answer, 403, "forbidden")
+    assert details["missing"] == operation
+    entry = AuditEntry.objects.filter(outcome="refused").latest("id")
+    assert (entry.actor, operation in entry.details) == ("agent:alice", True)
+
+
+@pytest.mark.parametrize("call", sorted(WITHOUT_A_CAPABILITY))
+def test_some_calls_ask_for_no_capability(make_token, as_agent, call):
+    assert ROUTES[call].call(as_agent(make_token(capabilities=()))).status_code == 200
+
+
+# By the one call every door makes -------------------------------------------------------------------
+
+
+def may(token, operation, target=None):
+    try:
+        authorise(tokens.authenticate(token), operation, target)
+    except Forbidden:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
+def test_every_operation_granted_and_missing(holder, operation):
+    token = holder(operation)
+    others = sorted(OPERATIONS - {operation})
+    assert may(token, operation)
+    assert may(token, operation, "any/name")
+    assert [other for other in others if may(token, other) or may(token, other, "any/name")] == []
+
+
+@pytest.mark.parametrize("operation", sorted(NAMED))
+def test_every_operation_on_names_inside_and_outside_its_scope(holder, operation):
+    token = holder(f"{operation}:notes/*")
+    assert may(token, operation, "notes/a")
+    assert may(token, operation, "notes/")
+    for outside in (None, "", "notes", "notes/a/b", "Notes/a", "plans/a", "notes/../a", "*", "notes/*/x", "\0" * 600):
+        assert not may(token, operation, outside), outside
+    assert not any(may(token, other, "notes/a") for other in OPERATIONS - {operation})
