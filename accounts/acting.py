@@ -58,7 +58,6 @@ def act_page(page: FluxModelAdmin, request: HttpRequest, act: Act, row: Any) -> 
     response = TemplateResponse(request, "admin/flux/act.html", found, status=status)
     if retry_after is not None:
         response["Retry-After"] = str(max(1, math.ceil(retry_after)))
-    response["Cache-Control"] = "no-store"
     return response
 
 
@@ -85,9 +84,7 @@ def _after(page: FluxModelAdmin, request: HttpRequest, act: Act, row: Any, answe
             "title": act.label, "of": page.titled(row) if row is not None else "", "back": back(page, row),
             "origin": request.build_absolute_uri("/").rstrip("/"),
         }  # fmt: skip
-        response = TemplateResponse(request, act.shows, found)
-        response["Cache-Control"] = "no-store"
-        return response
+        return TemplateResponse(request, act.shows, found)
     messages.success(request, act.done)
     return redirect(back(page, row))
 

@@ -59,11 +59,12 @@ def readable(text: str, length: int | None = None) -> str:
 def refuse(principal: Principal, action: str, object: str, *, details: dict[str, Any]) -> None:
     """A refusal of a known principal is itself worth a link, in a write of its own.
 
-    Links stay for ever, so an agent cannot make them without end: past the limit it is told 429 instead.
+    Links stay for ever, so nobody can make them without end: past the limit they are told 429 instead.
     """
     ticket = None
-    if principal.agent is not None:
-        ticket = limits.ask(f"refusals:{principal.agent}", cost=1, limit=MAX_REFUSALS_PER_MINUTE)
+    who = f"{principal.agent}" if principal.agent is not None else f"user:{principal.user}" if principal.user else ""
+    if who:
+        ticket = limits.ask(f"refusals:{who}", cost=1, limit=MAX_REFUSALS_PER_MINUTE)
 
     def write_link() -> None:
         if ticket is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -49,7 +50,8 @@ class Here:
             return roles.person(self.user, fresh=self.fresh)
         found = self.spaces.get(space)
         if found is None:
-            return roles.person(self.user, fresh=self.fresh, space=_NOWHERE)
+            # Nobody there: no role, no space's chain.
+            return replace(roles.person(self.user, fresh=self.fresh), role="", space=space)
         return roles.person(self.user, fresh=self.fresh, space=found, role=self.roles[space])
 
     def spaces_where(self, operation: str) -> list[int]:
@@ -60,9 +62,6 @@ class Here:
 
     def may_somewhere(self, operation: str) -> bool:
         return self.may(operation) or bool(self.spaces_where(operation))
-
-
-_NOWHERE = Space(pk=0, name="")
 
 
 def is_signed_in(request: HttpRequest) -> bool:

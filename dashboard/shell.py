@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
-from django.db.models import Model
 from django.http import Http404, HttpRequest
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from accounts import audit, roles
 from accounts.here import Here, here, is_signed_in
-from accounts.models import Agent, AuditEntry, Space
+from accounts.models import Space
+from accounts.tiles import to_list
 from fluxcore.version import VERSION
-from memory.grains.models import Grain
 
 _SPACE = "space"  # in the session: the number of the space somebody looked at last
 _MOST_NAMES = 200  # more do not fit into a menu; the list of spaces in the administration can be searched
@@ -74,19 +70,6 @@ def choose(request: HttpRequest, name: str) -> None:
     request.session[_SPACE] = chosen.pk
 
 
-def rows_of(request: HttpRequest, model: type[Model], **query: Any) -> str:
-    """The administration's list of a model, narrowed down; empty where the person does not get to see it."""
-    page = admin.site._registry.get(model)
-    if page is None or not page.has_view_permission(request):
-        return ""
-    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
-    return reverse(name) + (f"?{urlencode(query)}" if query else "")
-
-
-def may_manage(who: Here, space: Space) -> bool:
-    return who.may("accounts.manage", space.pk)
-
-
 def _role(who: Here, space: Space | None) -> str:
     if who.user.is_superuser:
         return roles.ADMINISTRATOR
@@ -97,12 +80,13 @@ def _pages(request: HttpRequest, space: Space | None) -> list[Link]:
     found = [_link(request, "Overview", reverse("home"))]
     if space is not None:
         found += [
-            Link("Grains", rows_of(request, Grain, space=space.name)),
-            Link("Agents", rows_of(request, Agent, space=space.name)),
-            Link("Audit", rows_of(request, AuditEntry, chain=space.uuid.hex)),
+            Link("Grains", to_list("grains_grain", space=space.name)),
+            Link("Agents", to_list("accounts_agent", space=space.name)),
+            Link("Audit", to_list("accounts_auditentry", chain=space.uuid.hex)),
         ]
-    found += [Link("Administration", reverse("admin:index")), _link(request, "Your account", reverse("account"))]
-    return [link for link in found if link.address]
+    return [
+        *found, Link("Administration", reverse("admin:index")), _link(request, "Your account", reverse("account"))
+    ]  # fmt: skip
 
 
 def _link(request: HttpRequest, label: str, address: str) -> Link:

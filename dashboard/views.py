@@ -11,11 +11,9 @@ from django.views.decorators.http import require_safe
 
 from accounts import roles, tiles
 from accounts.here import here, is_signed_in
-from accounts.models import Agent, GrantRequest, Space, Token, User
+from accounts.models import Space, User
 from dashboard import overview, shell
-from fluxcore.models import Event, Job
 from fluxsite import running
-from memory.grains.models import Grain
 
 _NAMED = 20  # administrators shown to somebody who has to ask one
 
@@ -52,14 +50,14 @@ def _overview(request: HttpRequest, space: Space) -> dict[str, Any]:
         "nothing": overview.Happening(),  # the shape of an event, for those that arrive later
         "tiles": tiles.of(who),
         "lists": {
-            "grains": shell.rows_of(request, Grain, space=space.name),
-            "agents": shell.rows_of(request, Agent, space=space.name),
-            "tokens": shell.rows_of(request, Token, space=space.name),
-            "requests": shell.rows_of(request, GrantRequest, space=space.name, state="waiting"),
-            "jobs": shell.rows_of(request, Job, space=space.name, state="parked"),
-            "events": shell.rows_of(request, Event, space=space.name),
+            "grains": tiles.to_list("grains_grain", space=space.name),
+            "agents": tiles.to_list("accounts_agent", space=space.name),
+            "tokens": tiles.to_list("accounts_token", space=space.name),
+            "requests": tiles.to_list("accounts_grantrequest", space=space.name, state="waiting"),
+            "jobs": tiles.to_list("fluxcore_job", space=space.name, state="parked"),
+            "events": tiles.to_list("fluxcore_event", space=space.name),
         },
-        "may_manage": shell.may_manage(who, space),
+        "may_manage": who.may("accounts.manage", space.pk),
         "doors": _doors(),
         "name": "" if settings.HOME.name == "default" else f" --name {settings.HOME.name}",
     }

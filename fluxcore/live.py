@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
 from fluxcore import clock, events
-from fluxcore.errors import Busy, FluxError, Forbidden, RateLimited
+from fluxcore.errors import Busy, FluxError, Forbidden, RateLimited, Unauthenticated
 from fluxcore.events import Change, Position
 from fluxcore.faults import place
 
@@ -159,10 +159,10 @@ class Feed:
             socket.visitor.credential for socket in asked if now - socket.checked >= CHECK_SECONDS - POLL_SECONDS / 2
         }
         looking = loop.run_in_executor(thread, look, asked, places, due)
-        done, _ = await asyncio.wait({looking}, timeout=BLIND_SECONDS)
-        if not done:
+        while not looking.done():
+            await asyncio.wait({looking}, timeout=1.0)
             self._close_the_unchecked(loop.time())
-        found: _Found = await looking
+        found = looking.result()
         more = False
         for socket in asked:
             verdict = found.verdicts.get(socket.visitor.credential)
@@ -189,7 +189,7 @@ def look(sockets: list[Socket], places: dict[Socket, tuple[int, Position]], due:
     close_old_connections()
     try:
         head = events.head()
-        pages = {place: _page(*place, head) for place in set(places.values()) if place[1] < head}
+        pages = {where: _page(*where, head) for where in set(places.values()) if where[1] < head}
         wanted = {
             socket.visitor.credential: socket.visitor.rights
             for socket in sockets
@@ -211,10 +211,12 @@ def _page(space: int, position: Position, head: Position) -> tuple[list[tuple[Ch
 def _verdict(rights: Callable[[], Shows]) -> Shows | Ending:
     try:
         return rights()
+    except Unauthenticated:
+        return SIGNED_OUT
     except Forbidden:
         return NOT_ALLOWED
     except FluxError:
-        return SIGNED_OUT
+        return BLIND  # too much waits to be written, say: nothing is known about the right
     except (DatabaseError, InterfaceError):
         raise
     except Exception as error:

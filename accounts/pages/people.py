@@ -36,6 +36,7 @@ class InviteForm(ActForm):
     def prepare(self) -> None:
         runs_everything = self.who.may("instance.manage")
         self.fields["space"].offer(self.who, self.needs, none="none" if runs_everything else "")  # type: ignore[attr-defined]
+        self.fields["space"].required = not runs_everything
         if not runs_everything:
             del self.fields["administrator"]
 

@@ -290,6 +290,14 @@ def sweep(desk):
     return lambda: booth.write(schedule.when_due)
 
 
+def test_the_worker_does_it_among_its_minute_chores(desk):
+    from fluxcore import sweep
+
+    write(2)
+    sweep.sweep()
+    assert kinds(desk.log) == ["key", "checkpoint"]
+
+
 def test_the_first_minute_makes_one_and_the_next_ones_wait(desk, sweep):
     write(2)
     sweep()

@@ -7,13 +7,41 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.test import Client
 
-from tests.dashboard.conftest import Person, ada, people_client, person, post  # noqa: F401
+from accounts import agents, grants, guesses, tokens
+from accounts.authorise import authorise
+from accounts.models import (
+    Agent,
+    AuditEntry,
+    Enrolment,
+    Grant,
+    GrantRequest,
+    GuessCount,
+    Membership,
+    RefusalMinute,
+    Session,
+    Space,
+    Token,
+)
+from accounts.principals import shell
+from fluxcore import clock
+from fluxcore.errors import Forbidden
+from fluxcore.models import Event, Job, JobLine
+from fluxsite.home import Home
+from memory.grains.models import Grain
+from memory.grains.store import store
+from tests.dashboard.conftest import Person
+
+# The people's door and its people, as the dashboard's tests have them.
+from tests.dashboard import conftest as door  # isort: skip
+
+people_client, person, ada = door.people_client, door.person, door.ada
 
 # From the least to the most; everybody but ada, the administrator, has their role in the space `home` alone.
 ROLES = ["viewer", "operator", "owner", "administrator"]
@@ -65,8 +93,6 @@ def words(answer: Any) -> str:
 
 
 def entries(action: str, **fields: Any) -> list[Any]:
-    from accounts.models import AuditEntry
-
     return list(AuditEntry.objects.filter(action=action, **fields).order_by("id"))
 
 
@@ -76,17 +102,6 @@ def details(entry: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def house(person: Callable[..., Person], make_token: Callable[..., str]) -> House:
-    from accounts import agents, grants, guesses, tokens
-    from accounts.models import (
-        Agent, AuditEntry, Enrolment, Grant, GrantRequest, GuessCount, Membership, RefusalMinute, Session, Space, Token,
-    )  # fmt: skip
-    from accounts.principals import shell
-    from fluxcore import clock
-    from fluxcore.errors import Forbidden
-    from fluxcore.models import Event, Job, JobLine
-    from memory.grains.models import Grain
-    from memory.grains.store import store
-
     rows: dict[str, dict[str, Any]] = {}
     for space, name in (("home", "alice"), ("office", "bob")):
         token = make_token(name, space=space, capabilities=("grains.read", "grains.write"), trust="trusted")
@@ -97,7 +112,8 @@ def house(person: Callable[..., Person], make_token: Callable[..., str]) -> Hous
         grants.request(caller, capability=f"memory.write:{space}/*", reason=f"notes of the {space}")
         with pytest.raises(Forbidden):
             _refused(caller)
-        number = Space.objects.get(name=space).pk
+        caller_row = Agent.objects.get(name=name)
+        number = caller_row.space_id
         moment = clock.now()
         job = Job.objects.create(
             space=number, kind=f"{space}.tidy", state="parked", error=f"the {space} is untidy", due_at=moment,
@@ -106,7 +122,7 @@ def house(person: Callable[..., Person], make_token: Callable[..., str]) -> Hous
         JobLine.objects.create(job=job, at=moment, text=f"looked under the bed of the {space}")
         found = {
             "accounts.space": Space.objects.get(name=space),
-            "accounts.agent": Agent.objects.get(name=name),
+            "accounts.agent": caller_row,
             "accounts.token": Token.objects.get(agent__name=name),
             "accounts.grant": Grant.objects.get(agent__name=name),
             "accounts.grantrequest": GrantRequest.objects.get(agent__name=name),
@@ -120,15 +136,16 @@ def house(person: Callable[..., Person], make_token: Callable[..., str]) -> Hous
     kinds = {role: person(f"{role}-of-home", administrator=False, roles={"home": role}) for role in ROLES[:3]}
     house = House({**kinds, "administrator": person("ada")}, rows)
     out = person("olaf", administrator=False, roles={"office": "owner"})
-    rows["accounts.user"] = {"home": kinds["viewer"].user, "office": out.user}
+    vera = person("vera", administrator=False, roles={"home": "viewer"})
+    rows["accounts.user"] = {"home": vera.user, "office": out.user}
     rows["accounts.membership"] = {
-        "home": Membership.objects.get(user=kinds["viewer"].user), "office": Membership.objects.get(user=out.user),
+        "home": Membership.objects.get(user=vera.user), "office": Membership.objects.get(user=out.user),
     }  # fmt: skip
     moment = clock.now()
     # These belong to the instance as a whole.
     alone = {
         "accounts.session": Session.objects.create(
-            session_key="f" * 64, session_data="", expire_date=moment + timedelta(hours=1), user=kinds["viewer"].user,
+            session_key="f" * 64, session_data="", expire_date=moment + timedelta(hours=1), user=vera.user,
             created_at=moment, seen_at=moment, source="192.0.2.7", browser="Lynx",
         ),
         "accounts.enrolment": Enrolment.objects.create(
@@ -145,6 +162,13 @@ def house(person: Callable[..., Person], make_token: Callable[..., str]) -> Hous
 
 
 def _refused(caller: Any) -> None:
-    from accounts.authorise import authorise
-
     authorise(caller, "memory.write", "notes/today", action="memory.set")
+
+
+@pytest.fixture
+def own_home(settings: Any, tmp_path: Path) -> Home:
+    """A data home of the test's own, so that its checkpoints are about its chains."""
+    home = Home("own", tmp_path / "own")
+    home.keys.mkdir(parents=True)
+    settings.HOME = home
+    return home

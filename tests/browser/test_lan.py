@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import socket
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -67,7 +68,10 @@ def follow_a_space(page) -> dict[str, Any]:
 def test_a_person_enrols_and_signs_in_through_a_name_of_the_network(instance, lan_browser, complaints):
     running = instance(FLUX_ALLOWED_HOSTS=LISTED).start("--broadcast")
     printed, port = said_at_start(running), running.state["ports"]["people"]
-    assert f"http://{LISTED}:{port}/" in printed
+    machine = socket.gethostname().lower()
+    for name in (LISTED, machine):
+        assert f"http://{name}:{port}/" in printed
+    assert running.call("GET", "/sign-in", door="people", headers={"Host": f"{machine}:{port}"}).status == 200
     home = f"http://{LISTED}:{port}"
     link = urlsplit(re.findall(r"http\S+/enrol/\S+", printed)[-1])
 

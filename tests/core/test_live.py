@@ -8,7 +8,7 @@ import json
 import pytest
 
 from fluxcore import events, live
-from fluxcore.errors import Forbidden, Unauthenticated
+from fluxcore.errors import Busy, Forbidden, Unauthenticated
 from fluxcore.events import Position
 from fluxcore.live import Socket, Visitor, look
 from tests.core.test_events import tell
@@ -79,7 +79,12 @@ def test_the_same_credential_is_asked_about_once():
 
 @pytest.mark.parametrize(
     ("error", "ending"),
-    [(Unauthenticated, live.SIGNED_OUT), (Forbidden, live.NOT_ALLOWED), (ValueError, live.BROKEN)],
+    [
+        (Unauthenticated, live.SIGNED_OUT),
+        (Forbidden, live.NOT_ALLOWED),
+        (Busy, live.BLIND),
+        (ValueError, live.BROKEN),
+    ],
 )
 def test_a_right_that_ended_or_broke_is_its_owners_trouble_alone(error, ending):
     def rights():

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts import agents, grants, tokens
-from accounts.models import Agent, AuditEntry, Membership, Session, Space, Token
+from accounts.models import Agent, AuditEntry, Membership, Space, Token
 from accounts.principals import shell
 from dashboard.templatetags.shell import browser_name
 from fluxcore import clock
@@ -26,6 +26,7 @@ from tests.dashboard.conftest import post
 pytestmark = pytest.mark.storage
 
 MOST_STATEMENTS = 12
+MOST_FOR_ADMINISTRATORS = 15  # nine of them count what needs somebody in the instance as a whole
 
 
 def words(answer) -> str:
@@ -109,9 +110,9 @@ def test_a_space_somebody_lost_their_role_in_is_not_shown_again(person, two_spac
 def test_the_navigation_leads_to_pages_of_this_space_alone(person, two_spaces):
     for token, text in zip(two_spaces, ("of the home", "of the office"), strict=True):
         store(tokens.authenticate(token), content=text)
-    client = person("grace", administrator=False, roles={"home": "owner", "office": "owner"}).sign_in()
+    client = person("grace", administrator=False, roles={"home": "viewer", "office": "owner"}).sign_in()
     leads = navigation(client.get("/"))
-    assert {"Overview", "Grains", "Agents", "Administration", "Your account"} <= set(leads)
+    assert list(leads) == ["Overview", "Grains", "Agents", "Audit", "Administration", "Your account"]
     for label, address in leads.items():
         assert client.get(address).status_code == 200, label
     grains, callers = client.get(leads["Grains"]), client.get(leads["Agents"])
@@ -130,8 +131,9 @@ def test_the_audit_link_shows_the_chain_of_this_space(ada, two_spaces):
     assert "agent:alice" in rows and "agent:bob" not in rows
 
 
-def test_every_number_leads_to_its_rows(ada, api):
-    client = ada.sign_in()
+@pytest.mark.parametrize("role", ["viewer", "operator", "owner"])
+def test_every_number_leads_to_its_rows(person, token, role):
+    client = person("grace", administrator=False, roles={"home": role}).sign_in()
     found = re.search(r'<ul class="numbers">.*?</ul>', client.get("/").content.decode(), re.DOTALL).group()
     addresses = [html.unescape(address) for address in re.findall(r'href="([^"]+)"', found)]
     assert len(addresses) == 5
@@ -150,12 +152,11 @@ def test_signing_out_is_a_form_and_not_a_link(ada, space):
 
 def test_a_session_without_the_second_factor_sees_the_visitors_page(ada, space):
     client = ada.sign_in()
-    row = Session.objects.get(user=ada.user)
-    store_of = client.session
-    del store_of["otp_device_id"]
-    store_of.save()
-    assert row.user_id == ada.user.pk
-    assert "<nav" not in client.get("/").content.decode()
+    session = client.session
+    del session["otp_device_id"]
+    session.save()
+    page = client.get("/")
+    assert page.status_code == 200 and "<nav" not in page.content.decode()
 
 
 @pytest.mark.parametrize("path", ["/account", "/account/password", "/account/authenticator"])
@@ -191,7 +192,7 @@ def test_it_says_what_needs_the_person_now(person, principal):
     calm = person("grace", administrator=False, roles={"home": "owner"}).sign_in()
     assert "Nothing waits for you" in words(calm.get("/"))
     grants.request(principal, capability="artifacts.write:reports/*", reason="the weekly report")
-    assert "1 grant requests wait for an answer" in words(calm.get("/"))
+    assert re.search(r"What needs you now 1 grant requests? waits? ", words(calm.get("/")))
     assert "Nothing waits for you" in words(
         person("heidi", administrator=False, roles={"home": "viewer"}).sign_in().get("/")
     )
@@ -232,19 +233,22 @@ def test_events_are_shown_as_text(ada, space):
 
 
 @pytest.mark.parametrize("much", [False, True], ids=["little", "much"])
-def test_it_costs_a_dozen_statements_whatever_there_is(ada, principal, make_token, much):
+@pytest.mark.parametrize(("administrator", "most"), [(False, MOST_STATEMENTS), (True, MOST_FOR_ADMINISTRATORS)])
+def test_it_costs_few_statements_whatever_there_is(person, principal, make_token, administrator, most, much):
+    spaces = ["home"]
     if much:
         for number in range(12):
-            make_token(f"agent-{number}", space=f"space-{number}")
+            spaces.append(f"space-{number}")
+            make_token(f"agent-{number}", space=spaces[-1])
             make_token(f"agent-{number}", space="home")
         store_batch(principal, items=[{"content": f"fact {number}"} for number in range(100)])
         grants.request(principal, capability="artifacts.write:reports/*", reason="the weekly report")
         Job.objects.create(space=principal.space, kind="x", state="parked", due_at=clock.now(), created_at=clock.now())
-    client = ada.sign_in()
-    client.get("/")
+    client = person("grace", administrator=administrator, roles=dict.fromkeys(spaces, "owner")).sign_in()
+    client.get("/")  # once a minute it is noted that the session is in use
     with CaptureQueriesContext(connection) as statements:
         assert client.get("/").status_code == 200
-    assert len(statements) <= MOST_STATEMENTS, [one["sql"][:120] for one in statements]
+    assert len(statements) <= most, [one["sql"][:120] for one in statements]
 
 
 # What it teaches -----------------------------------------------------------------------------------
@@ -304,8 +308,8 @@ def test_a_stopped_agent_is_no_agent_that_can_call(ada, token):
 @pytest.mark.parametrize(
     ("header", "name"),
     [
-        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36", "Chrome on Linux"),
-        ("Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1 Version/18.0 Safari/604.1", "Safari on iPhone"),
+        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/130.0 Safari/537.36", "Chrome on Linux"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Safari/604.1", "Safari on iPhone"),
         ("Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:132.0) Gecko/20100101 Firefox/132.0", "Firefox on Windows"),
         ("curl/8.5", "curl/8.5"),
         ("", "An unknown browser"),

@@ -18,6 +18,8 @@ from dashboard.middleware import HEADERS, POLICY
 from tests.feeds import refusal
 from tests.instances import ROOT, Instance
 
+pytestmark = pytest.mark.xdist_group("perimeter")  # one instance of each profile serves all tests
+
 NAME = "flux.example"
 EXPECTED = {
     "Content-Security-Policy": POLICY,

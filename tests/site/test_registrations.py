@@ -9,22 +9,13 @@ from django.apps import apps
 from django.contrib import admin
 
 OURS = ("fluxsite", "fluxcore", "accounts", "memory", "dashboard", "mcp_bridge")
-LATER = "admin pages come with sign-in"
 # Models that are not in the admin, each with its reason.
 WITHOUT_A_PAGE = {
-    "accounts.User": LATER,
-    "accounts.Space": LATER,
-    "accounts.Agent": LATER,
-    "accounts.Token": LATER,
-    "accounts.AuditEntry": LATER,
-    "accounts.Enrolment": LATER,
-    "accounts.RefusalMinute": LATER,
-    "fluxcore.Event": LATER,
-    "fluxcore.Job": LATER,
-    "fluxcore.JobLine": LATER,
+    "accounts.Authenticator": "a sealed key; whether a person has one stands on their page",
+    "accounts.BackupCode": "digests of codes; how many are left stands under the person's own account",
+    "fluxcore.JobLine": "lines of a job's log, on the page of the job",
     "fluxcore.IdempotencyKey": "short-lived answers of the core; nothing to see or change",
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
-    "grains.Grain": LATER,
 }
 
 

@@ -61,9 +61,10 @@
       address.searchParams.set("space", list.dataset.space);
       address.searchParams.set("since", since);
       const socket = new WebSocket(address);
+      let opened = Infinity;
+      socket.onopen = () => { opened = Date.now(); };
       socket.onmessage = (message) => {
         const event = JSON.parse(message.data);
-        failed = 0;
         since = event.position;
         if (event.kind === "live.open") say("live", "Live");
         else show(event);
@@ -72,6 +73,7 @@
         if (end.code === 4401) return say("ended", "Not live: your session has ended. Reload to sign in.");
         if (end.code === 4403) return say("ended", "Not live: you no longer have a role in this space.");
         say("broken", failed < 5 ? "Not live. Trying again …" : "Not live. Trying again; reloading the page may help.");
+        if (Date.now() - opened > 10_000) failed = 0; // it went well for a while
         const seconds = Math.min(60, 2 ** failed);
         failed += 1;
         // Not all pages at once when the server comes back.

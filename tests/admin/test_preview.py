@@ -1,0 +1,100 @@
+"""What capabilities allow, shown before they are given."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from accounts import naming
+from accounts.models import Agent
+from tests.admin.conftest import House, words
+from tests.dashboard.conftest import post
+
+PAGE = "/admin/capabilities/"
+
+
+@pytest.fixture
+def paths(monkeypatch):
+    """A room that keeps named things, as later ones will."""
+    monkeypatch.setattr(naming, "_providers", dict(naming._providers))
+
+    @naming.names_of("artifacts")
+    def names(space, most):
+        from accounts.models import Space
+
+        return [f"{Space.objects.get(pk=space).name}/report-{number}.md" for number in range(2)][:most]
+
+
+def reached(answer, operation: str) -> tuple[str, list[str], list[str]]:
+    """Of one operation: how far it goes, the names it reaches, the ones it does not."""
+    found = re.search(rf"<code>{operation}</code>.*?</tr>", answer.content.decode(), re.DOTALL).group()
+    extent = re.search(r'class="badge[^"]*">([^<]*)<', found).group(1)
+    chips = re.findall(r'class="chip (in|out)"[^>]*>([^<]*)<', found)
+    return extent, [name for kind, name in chips if kind == "in"], [name for kind, name in chips if kind == "out"]
+
+
+def test_capabilities_are_shown_on_names_that_exist_and_on_names_to_try(house, paths):
+    answer = post(
+        house.client("viewer"), PAGE, space="home", capabilities="artifacts.read:home/*\nartifacts.write\ngrains.read",
+        names="home/deep/er.md\nelsewhere",
+    )  # fmt: skip
+    assert reached(answer, "artifacts.read") == (
+        "by name", ["home/report-0.md", "home/report-1.md"], ["home/deep/er.md", "elsewhere"],
+    )  # fmt: skip
+    assert reached(answer, "artifacts.write")[0] == "everywhere" and len(reached(answer, "artifacts.write")[1]) == 4
+    assert reached(answer, "artifacts.propose") == ("no", [], [])
+    assert reached(answer, "grains.read") == ("everywhere", ["The secret of the home is under the mat"], [])
+
+
+def test_a_room_without_names_says_so(house):
+    answer = post(house.client("viewer"), PAGE, space="home", capabilities="memory.read:notes/*")
+    assert "Nothing of memory has a name here yet. Type some to try." in words(answer)
+
+
+def test_as_an_agent_its_grants_count_and_its_trust_cuts(house):
+    alice = Agent.objects.get(name="alice")
+    Agent.objects.filter(pk=alice.pk).update(trust="sandboxed")
+    answer = house.client("viewer").get(PAGE, {"agent": alice.pk})
+    assert reached(answer, "grains.read")[0] == "everywhere"
+    assert reached(answer, "grains.write")[0] == "no", "sandboxed agents never write grains"
+    assert reached(answer, "bb.read")[0] == "by name", "it was granted"
+
+
+def test_names_and_agents_of_another_space_are_out_of_sight(house, paths):
+    bob = Agent.objects.get(name="bob")
+    for answer in (
+        house.client("owner").get(PAGE, {"agent": bob.pk}),
+        post(house.client("owner"), PAGE, agent=str(bob.pk), capabilities="artifacts.read"),
+        post(house.client("owner"), PAGE, space="office", capabilities="artifacts.read"),
+    ):
+        assert "bob" not in answer.content.decode() and "office/report" not in answer.content.decode()
+
+
+def test_nonsense_is_named_beside_the_field(house):
+    answer = post(house.client("viewer"), PAGE, space="home", capabilities="grains.fly")
+    assert answer.status_code == 422 and "Unknown capability" in words(answer)
+
+
+def before_changing(house: House, capabilities: str):
+    where = house.address("accounts.agent", act="capabilities")
+    return post(house.client("owner"), where, capabilities=capabilities, _preview="1")
+
+
+def test_the_form_shows_what_would_be_and_changes_nothing(house, paths):
+    known = Agent.objects.get(name="alice").capabilities
+    answer = before_changing(house, "artifacts.read:home/*")
+    assert reached(answer, "artifacts.read")[1] == ["home/report-0.md", "home/report-1.md"]
+    assert "artifacts.read:home/*</textarea>" in answer.content.decode(), "what was typed is still there"
+    assert "This field is required" not in words(answer)
+    assert "Unknown capability" in words(before_changing(house, "grains.fly"))
+    assert Agent.objects.get(name="alice").capabilities == known
+
+
+def test_a_new_agent_can_be_previewed_too(house, paths):
+    answer = post(
+        house.client("owner"), "/admin/accounts/agent/add/", space="home", name="", capabilities="artifacts.read",
+        _preview="1",
+    )  # fmt: skip
+    assert reached(answer, "artifacts.read")[1] == ["home/report-0.md", "home/report-1.md"]
+    assert not Agent.objects.filter(name="").exists()

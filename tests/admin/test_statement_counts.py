@@ -1,0 +1,180 @@
+"""SQL statements per list, checked in as statement_counts.json: as many for 500 rows as for none, never over 12."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import (
+    Agent,
+    AuditEntry,
+    Authenticator,
+    Enrolment,
+    Grant,
+    GrantRequest,
+    GuessCount,
+    Membership,
+    RefusalMinute,
+    Session,
+    Space,
+    Token,
+    User,
+)  # fmt: skip
+from fluxcore import clock
+from fluxcore.models import Event, Job
+from memory.grains.models import Grain
+from tests.admin.conftest import list_of, pages
+
+CHECKED_IN = Path(__file__).with_name("statement_counts.json")
+MOST = 12
+_TRANSACTION = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")
+
+
+def moment(number: int) -> Any:
+    return clock.now() - timedelta(minutes=number)
+
+
+def agents(many: int) -> list[Agent]:
+    space = Space.objects.get_or_create(name="full", defaults={"created_at": clock.now()})[0]
+    return Agent.objects.bulk_create(
+        Agent(space=space, name=f"agent{n}", capabilities=["grains.read"], created_at=clock.now()) for n in range(many)
+    )
+
+
+def users(many: int) -> list[User]:
+    made = User.objects.bulk_create(User(username=f"person{n}", is_staff=True) for n in range(many))
+    Authenticator.objects.bulk_create(
+        Authenticator(user=user, name="x", sealed_key="x", created_at=clock.now()) for user in made
+    )
+    return made
+
+
+def memberships(many: int) -> None:
+    space = Space.objects.get_or_create(name="full", defaults={"created_at": clock.now()})[0]
+    Membership.objects.bulk_create(
+        Membership(user=user, space=space, role="viewer", created_at=clock.now()) for user in users(many)
+    )
+
+
+def in_space(many: int) -> list[int]:
+    """Numbers of as many spaces: each row in another one is the worst case."""
+    made = Space.objects.bulk_create(Space(name=f"s{n}", created_at=clock.now()) for n in range(many))
+    return [space.pk for space in made]
+
+
+FILL: dict[str, Callable[[int], Any]] = {
+    "accounts.space": in_space,
+    "accounts.agent": agents,
+    "accounts.token": lambda many: Token.objects.bulk_create(
+        Token(agent=agent, prefix=f"{n:08}", digest="x", ceiling="ai_stated", created_at=clock.now())
+        for n, agent in enumerate(agents(many))
+    ),
+    "accounts.grant": lambda many: Grant.objects.bulk_create(
+        Grant(agent=agent, capability="grains.read", granted_by="x", granted_at=clock.now()) for agent in agents(many)
+    ),
+    "accounts.grantrequest": lambda many: GrantRequest.objects.bulk_create(
+        GrantRequest(agent=agent, capability="grains.read", asked_at=clock.now()) for agent in agents(many)
+    ),
+    "accounts.user": memberships,
+    "accounts.membership": memberships,
+    "accounts.session": lambda many: Session.objects.bulk_create(
+        Session(session_key=f"{n:064}", session_data="", expire_date=clock.now(), user=user, created_at=clock.now(),
+                seen_at=moment(n))
+        for n, user in enumerate(users(many))
+    ),
+    "accounts.enrolment": lambda many: Enrolment.objects.bulk_create(
+        Enrolment(user=user, digest=f"{n:064}", created_at=clock.now(), expires_at=clock.now())
+        for n, user in enumerate(users(many))
+    ),
+    "accounts.guesscount": lambda many: GuessCount.objects.bulk_create(
+        GuessCount(key=f"code:{user.pk}", last_at=clock.now(), day_from=clock.now()) for user in users(many)
+    ),
+    "accounts.refusalminute": lambda many: RefusalMinute.objects.bulk_create(
+        RefusalMinute(source="192.0.2.1", minute=moment(n)) for n in range(many)
+    ),
+    "accounts.auditentry": lambda many: AuditEntry.objects.bulk_create(
+        AuditEntry(chain=Space.objects.get(pk=pk).uuid.hex, seq=1, at=clock.now(), actor="agent:x", action="x",
+                   object="x", outcome="refused", prev="", hash="")
+        for pk in in_space(many)
+    ),
+    "fluxcore.job": lambda many: Job.objects.bulk_create(
+        Job(kind="x", space=pk, due_at=clock.now(), created_at=clock.now()) for pk in in_space(many)
+    ),
+    "fluxcore.event": lambda many: Event.objects.bulk_create(
+        Event(kind="x", space=pk, at=clock.now(), actor="x", subject="x") for pk in in_space(many)
+    ),
+    "grains.grain": lambda many: Grain.objects.bulk_create(
+        Grain(space_id=pk, text="x", digest=uuid.uuid4().hex, origin="ai_stated", writer="x", recorded_at=clock.now())
+        for pk in in_space(many)
+    ),
+}  # fmt: skip
+
+
+def counted(client: Any, path: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        answer = client.get(path)
+        assert answer.status_code == 200
+        answer.content  # noqa: B018  rendered by now
+    return len([query for query in captured if not query["sql"].startswith(_TRANSACTION)])
+
+
+def looking(ada: Any) -> Any:
+    """Signed in, and the greeting of the sign-in has been read."""
+    client = ada.sign_in()
+    client.get("/admin/")
+    return client
+
+
+def test_every_list_is_counted():
+    assert set(FILL) == set(pages()) and set(json.loads(CHECKED_IN.read_text())) == {*FILL, "index"}
+
+
+@pytest.mark.parametrize("page", FILL)
+def test_a_list_costs_as_many_statements_as_written_down_however_long_it_is(ada, page):
+    client = looking(ada)
+    known = json.loads(CHECKED_IN.read_text())[page]
+    found = {}
+    for many in (0, 1, 500):
+        FILL[page](many)
+        found[str(many)] = counted(client, list_of(page))
+        _empty()
+    assert found == known, f"{page}: {found}"
+    assert max(found.values()) <= MOST
+
+
+def _empty() -> None:
+    for model in (
+        Token,
+        Grant,
+        GrantRequest,
+        Grain,
+        Job,
+        Event,
+        GuessCount,
+        RefusalMinute,
+        Enrolment,
+        Membership,
+        Agent,
+    ):
+        model.objects.all().delete()
+    Session.objects.filter(session_key__startswith="0000000000").delete()
+    User.objects.filter(username__startswith="person").delete()
+    AuditEntry.objects.filter(actor="agent:x").delete()
+    Space.objects.all().delete()
+
+
+def test_the_index_costs_as_many_statements_as_written_down(ada):
+    client = looking(ada)
+    found = {"0": counted(client, "/admin/")}
+    agents(500)
+    in_space(500)
+    found["500"] = counted(client, "/admin/")
+    assert found == json.loads(CHECKED_IN.read_text())["index"]
