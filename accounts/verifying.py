@@ -17,6 +17,8 @@ from fluxcore.errors import Busy, TooLarge
 # Some seconds of work. Whoever has longer chains verifies them in the shell, where nobody else waits for it.
 MOST_ENTRIES = 200_000
 
+INSTANCE = "the instance"  # how its chain is called where spaces have their names
+
 _turn = threading.Lock()
 
 
@@ -33,7 +35,7 @@ _known: dict[str, Known] = {}
 
 def names(who: Here) -> dict[str, str]:
     """The chains somebody may read, with their names: the instance's for administrators, those of their spaces."""
-    found = {INSTANCE_CHAIN: "the instance"} if who.may("audit.read") else {}
+    found = {INSTANCE_CHAIN: INSTANCE} if who.may("audit.read") else {}
     allowed = set(who.spaces_where("audit.read"))
     return found | {space.uuid.hex: space.name for space in who.spaces.values() if space.pk in allowed}
 

@@ -155,7 +155,7 @@ class AgentPage(FluxModelAdmin):
             says="None of its tokens works any more, at once, nor those of agents made for it. Its grants end."),
         Act("resume", "Resume", "accounts.manage", _resume, fits=lambda row: not row.active, done="Its tokens work."),
     )  # fmt: skip
-    list_display = ["called_here", "space", "trust_badge", "holds", "token_count", "last_call", "state"]
+    list_display = ["called_here", "state", "space", "trust_badge", "holds", "token_count", "last_call"]
     list_filter = [
         filters.spaces("space_id"),
         filters.choice("state", "state", {

@@ -93,7 +93,7 @@ class AuditPage(FluxModelAdmin):
             fits=lambda row: bool(missing(row)),
             says="Gives the agent what it lacked. Never above its trust, its parent or your own rights."),
     )  # fmt: skip
-    list_display = ["when", "actor", "action", "what", "outcome_badge", "reason_said", "chain_name"]
+    list_display = ["when", "outcome_badge", "actor", "action", "what", "reason_said", "chain_name"]
     list_filter = [
         ChainFilter,
         filters.values("outcome", "outcome", AuditEntry.Outcome.values),
@@ -125,7 +125,9 @@ class AuditPage(FluxModelAdmin):
         for row in rows:
             space = found.get(row.chain)
             row.space_number = space.pk if space is not None else None
-            row.chain_called = "the instance" if row.chain == INSTANCE_CHAIN else space.name if space else row.chain[:8]
+            row.chain_called = (
+                verifying.INSTANCE if row.chain == INSTANCE_CHAIN else space.name if space else row.chain[:8]
+            )
 
     def tools(self, request: HttpRequest) -> list[tuple[str, str]]:
         return [("Chains and checkpoints", reverse("admin:chains")), ("Export", reverse("admin:export"))]
@@ -189,8 +191,8 @@ class AuditPage(FluxModelAdmin):
         return showing.moment(row.at)
 
     @admin.display(description="object")
-    def what(self, row: Any) -> str:
-        return showing.shortened(row.object, 48)
+    def what(self, row: Any) -> Any:
+        return format_html('<span title="{}">{}</span>', row.object, showing.shortened(row.object, 18))
 
     @admin.display(description="outcome", ordering="outcome")
     def outcome_badge(self, row: Any) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 
-from accounts import filters, guesses, links, people, showing
+from accounts import filters, guesses, links, people, roles, showing
 from accounts.modeladmin import Act, FluxModelAdmin
 from accounts.models import Enrolment, GuessCount, RefusalMinute, Session, User
 from accounts.principals import Principal
@@ -43,12 +44,17 @@ class SessionPage(FluxModelAdmin):
         """Visitors have sessions too, for their forms; nobody needs to look at those."""
         return super().get_queryset(request).filter(user__isnull=False).select_related("user").defer("session_data")
 
+    def dress(self, request: HttpRequest, rows: list[Any]) -> None:
+        own = Session._meta.get_field("session_key").get_prep_value(request.session.session_key)
+        for row in rows:
+            row.is_this_one = row.pk == own
+
     def titled(self, row: Any) -> str:
         return f"Session of {row.user.username}"
 
     @admin.display(description="person", ordering="user__username")
-    def person(self, row: Any) -> str:
-        return str(row.user.username)
+    def person(self, row: Any) -> Any:
+        return format_html("{} {}", row.user.username, showing.badge("this one", "calm") if row.is_this_one else "")
 
     @admin.display(description="browser")
     def browser_name(self, row: Any) -> str:
@@ -77,7 +83,7 @@ class LinkPage(FluxModelAdmin):
     called = ("one-time link", "one-time links")
     group = "People"
     about = "Each works once and was shown once. A new one for the same person ends the one before it."
-    list_display = ["purpose_said", "person", "made", "ends", "state"]
+    list_display = ["purpose_said", "state", "person", "made", "ends"]
     list_filter = [
         filters.choice("state", "state", {
             "open": ("open", _open), "used": ("used", lambda: Q(used_at__isnull=False)),
@@ -93,6 +99,11 @@ class LinkPage(FluxModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("user").defer("digest")
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> None:
+        taken = roles.has_administrator()
+        for row in rows:
+            row.pointless = taken and row.purpose == Enrolment.Purpose.FIRST
 
     def titled(self, row: Any) -> str:
         return f"Link for {self.person(row)}"
@@ -124,6 +135,8 @@ class LinkPage(FluxModelAdmin):
     def state(self, row: Any) -> Any:
         if row.used_at is not None:
             return showing.badge("used")
+        if row.pointless:
+            return showing.badge("closed", title="There is an administrator already")
         if row.wrong_codes >= links.MAX_WRONG:
             return showing.badge("worn out", "bad", title="Too many wrong codes")
         return showing.badge("open", "warn") if row.expires_at > clock.now() else showing.badge("expired")
@@ -147,9 +160,9 @@ class LockPage(FluxModelAdmin):
             fits=lambda row: bool(row.username),
             says="Lifts the lock of the name and makes a link for 15 minutes, whoever else goes on guessing."),
     )  # fmt: skip
-    list_display = ["secret", "count", "last", "day_count", "state"]
+    list_display = ["secret", "state", "guessed", "guessed_today", "last"]
     ordering = ["-last_at"]
-    fields = ["secret", "count", "last", "day_count", "state"]
+    fields = ["secret", "state", "guessed", "guessed_today", "last"]
     empty_says = "Nobody has guessed wrong lately."
 
     def dress(self, request: HttpRequest, rows: list[Any]) -> None:
@@ -169,6 +182,14 @@ class LockPage(FluxModelAdmin):
         if kind == "link":
             return "the password behind an unlock link"
         return f"the {kind} of {row.username}" if row.username else f"the {kind} of a name nobody has"
+
+    @admin.display(description="guesses", ordering="count")
+    def guessed(self, row: Any) -> int:
+        return int(row.count)
+
+    @admin.display(description="in its day", ordering="day_count")
+    def guessed_today(self, row: Any) -> int:
+        return int(row.day_count)
 
     @admin.display(description="last guess", ordering="last_at")
     def last(self, row: Any) -> Any:

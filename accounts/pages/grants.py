@@ -96,7 +96,7 @@ class RequestPage(AgentRowPage):
         Act("decline", "Decline", "grant", _decline, DeclineForm, done="Declined.", dangerous=True,
             fits=lambda row: row.state == "waiting", says="The agent goes on without it, and is told why."),
     )  # fmt: skip
-    list_display = ["what", "of", "space", "why", "asked", "state_badge"]
+    list_display = ["what", "state_badge", "of", "space", "why", "asked"]
     list_filter = [
         filters.values("state", "state", GrantRequest.State.values),
         filters.spaces("agent__space_id"),
@@ -160,7 +160,7 @@ class GrantPage(AgentRowPage):
             fits=lambda row: row.revoked_at is None and (row.expires_at is None or row.expires_at > clock.now()),
             says="The agent's next request is without it, on every process."),
     )  # fmt: skip
-    list_display = ["what", "of", "space", "granted_by", "granted", "ends", "state"]
+    list_display = ["what", "state", "of", "space", "granted_by", "granted", "ends"]
     list_filter = [
         filters.choice("state", "state", {
             "open": ("open", _open), "expired": ("expired", lambda: Q(revoked_at=None) & ~_open()),

@@ -127,7 +127,7 @@ class PersonPage(FluxModelAdmin):
         Act("resume", "Resume", "instance.manage", _resume, done="They can sign in again.",
             fits=lambda row: not row.is_active),
     )  # fmt: skip
-    list_display = ["name", "roles", "factor", "state", "signed_in"]
+    list_display = ["name", "state", "roles", "factor", "signed_in"]
     list_filter = [
         filters.choice("state", "state", {
             "active": ("active", lambda: Q(is_active=True)),

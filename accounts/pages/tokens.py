@@ -37,7 +37,7 @@ class TokenPage(FluxModelAdmin):
         Act("revoke", "Revoke", "accounts.manage", _revoke, dangerous=True, fits=lambda row: row.revoked_at is None,
             says="The next request with it is refused, everywhere.", done="Revoked."),
     )  # fmt: skip
-    list_display = ["begins", "of", "space", "ceiling", "note", "minted", "ends", "last_used", "state"]
+    list_display = ["begins", "state", "of", "space", "note", "ceiling", "ends", "last_used"]
     list_filter = [
         filters.choice("state", "state", {
             "active": ("active", lambda: Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=clock.now()))),

@@ -53,7 +53,7 @@ class JobPage(NumberedSpacePage):
         Act("park", "Park", "jobs.manage", _park, done="Parked.", dangerous=True,
             says="Takes it out of the queue until somebody runs it.", fits=lambda row: row.state == Job.State.QUEUED),
     )  # fmt: skip
-    list_display = ["kind", "of_space", "state_badge", "attempts", "due", "problem"]
+    list_display = ["kind", "state_badge", "of_space", "attempts", "due", "problem"]
     list_filter = [
         filters.values("state", "state", Job.State.values),
         filters.spaces("space"),

@@ -6,6 +6,8 @@ import asyncio
 import json
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 
 from accounts import audit, checkpoints, verifying
 from accounts.models import AuditEntry
@@ -120,7 +122,9 @@ def test_the_asgi_door_streams_the_same_lines_in_pieces(make_token, monkeypatch)
     plain = list(chain_page._lines(chains))
 
     async def gathered():
-        return [piece async for piece in chain_page._lines_async(chains)]
+        found = [piece async for piece in chain_page._lines_async(chains)]
+        await sync_to_async(connections.close_all)()  # as the end of a request does
+        return found
 
     assert asyncio.run(gathered()) == plain and len(plain) > 1
     assert sum(piece.count("\n") for piece in plain) == AuditEntry.objects.count()
