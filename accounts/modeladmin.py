@@ -108,8 +108,7 @@ class FluxModelAdmin(Page):
     def __init__(self, model: type[Any], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
         # A table's own name is a programmer's; Django's templates and messages read the people's name from here.
-        if hasattr(self, "called"):
-            self.opts.verbose_name, self.opts.verbose_name_plural = self.called
+        self.opts.verbose_name, self.opts.verbose_name_plural = self.called
 
     # What pages say about their rows ---------------------------------------------------------------
     def space_of(self, row: Any) -> int | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -23,11 +25,12 @@ _LATELY = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class Tile:
-    count: int
+    rows: int | QuerySet[Any]  # how many, or what is to be counted
     one: str  # said of a single one
     many: str
     link: str
     urgent: bool = False  # somebody or something waits for it
+    count: int = 0
 
     @property
     def says(self) -> str:
@@ -59,8 +62,35 @@ def tile_maker(make: Callable[[Here], list[Tile]]) -> Callable[[Here], list[Tile
 
 def of(who: Here) -> list[Tile]:
     """Only what is not zero: an empty first page means that nothing waits."""
-    found = [tile for make in _makers for tile in make(who) if tile.count]
+    made = [tile for make in _makers for tile in make(who)]
+    counted = _counts([tile.rows for tile in made])
+    found = [replace(tile, count=count) for tile, count in zip(made, counted, strict=True) if count]
     return sorted(found, key=lambda tile: not tile.urgent)
+
+
+def _counts(wanted: list[int | QuerySet[Any]]) -> list[int]:
+    """All numbers with one statement: the page is opened often, and each of them is quick."""
+    found = [0 if isinstance(rows, QuerySet) else rows for rows in wanted]
+    places: list[int] = []
+    parts: list[str] = []
+    values: list[Any] = []
+    for place, rows in enumerate(wanted):
+        if not isinstance(rows, QuerySet):
+            continue
+        try:
+            sql, given = rows.query.sql_with_params()
+        except EmptyResultSet:
+            continue  # nothing can match, so nothing is asked
+        places.append(place)
+        parts.append(f"(SELECT COUNT(*) FROM ({sql}) AS counted_{place})")  # noqa: S608  Django's own SQL
+        values.extend(given)
+    if parts:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {', '.join(parts)}", values)
+            row = cursor.fetchone()
+        for place, count in zip(places, row, strict=True):
+            found[place] = count
+    return found
 
 
 @tile_maker
@@ -80,7 +110,9 @@ def _audit(who: Here) -> list[Tile]:
 def _requests(who: Here) -> list[Tile]:
     waiting = GrantRequest.objects.filter(state="waiting", agent__space__in=who.spaces_where("grant"))
     link = to_list("accounts_grantrequest", state="waiting")
-    return [Tile(waiting.count(), "grant request waits for an answer", "grant requests wait for an answer", link, True)]
+    return [
+        Tile(waiting.values("pk"), "grant request waits for an answer", "grant requests wait for an answer", link, True)
+    ]
 
 
 @tile_maker
@@ -89,7 +121,7 @@ def _jobs(who: Here) -> list[Tile]:
     if not who.may("jobs.manage"):
         parked = parked.filter(space__in=who.spaces_where("jobs.manage"))
     link = to_list("fluxcore_job", state="parked")
-    return [Tile(parked.count(), "job failed and is parked", "jobs failed and are parked", link, True)]
+    return [Tile(parked.values("pk"), "job failed and is parked", "jobs failed and are parked", link, True)]
 
 
 @tile_maker
@@ -112,7 +144,7 @@ def _people(who: Here) -> list[Tile]:
             True,
         ),
         Tile(
-            without.count(),
+            without.values("pk"),
             "person has no second factor yet",
             "people have no second factor yet",
             to_list("accounts_user", factor="none", state="active"),
@@ -129,13 +161,13 @@ def _tokens(who: Here) -> list[Tile]:
     silent = Agent.objects.filter(never_called(), space__in=mine)
     return [
         Tile(
-            ending.count(),
+            ending.values("pk"),
             "token ends within a week",
             "tokens end within a week",
             to_list("accounts_token", state="ending"),
         ),
         Tile(
-            silent.count(),
+            silent.values("pk"),
             "agent has never called",
             "agents have never called",
             to_list("accounts_agent", calls="never"),
@@ -154,7 +186,7 @@ def _strangers(who: Here) -> list[Tile]:
         return []
     lately = RefusalMinute.objects.filter(minute__gt=clock.now() - _LATELY).order_by().values("source").distinct()
     return [
-        Tile(lately.count(), "stranger was refused in 24 hours", "strangers were refused in 24 hours",
+        Tile(lately, "stranger was refused in 24 hours", "strangers were refused in 24 hours",
              to_list("accounts_refusalminute"))
     ]  # fmt: skip
 
