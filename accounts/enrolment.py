@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.hashers import check_password as matches
 from django.db.models import F
 
-from accounts import audit, factors, links, people, roles
+from accounts import audit, factors, guesses, links, people, roles
+from accounts.hashing import matches
 from accounts.models import Enrolment, User
 from accounts.verbs import Act, Change, verb
 from fluxcore import booth, clock
@@ -24,9 +24,14 @@ def enrol(act: Act, *, username: str, password: str, totp_key: str, code: str) -
     username = person.username if person is not None else User.normalize_username(username)
     keeps_password = link.purpose == Enrolment.Purpose.FACTOR
     if keeps_password:
-        if person is None or not matches(password[: people.MAX_PASSWORD + 1], person.password):
+        # Counted before the look, as at the sign-in: many at once must not be looked at before the first is counted.
+        key_of_link = guesses.link_key(link.pk)
+        if booth.write(lambda: guesses.take(key_of_link, guesses.PASSWORD)):
+            raise NotFound(links.CLOSED)
+        if person is None or not matches(password, person.password):
             _count_wrong(act, link)
             raise Invalid("That is not the password of this account.", field="password")
+        booth.write(lambda: guesses.give_back(key_of_link))
         password_hash = person.password
     else:
         password_hash = people.checked_hash(username, password)

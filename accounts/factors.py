@@ -14,6 +14,7 @@ from django_otp.oath import hotp
 
 from accounts.models import Authenticator, BackupCode, User
 from fluxcore import clock
+from fluxcore.errors import Invalid
 from fluxcore.seal import keyed_digest, seal, unseal
 
 STEP_SECONDS = 30
@@ -30,6 +31,11 @@ Result = Literal["totp", "backup", "used", "wrong"]
 
 def new_key() -> bytes:
     return secrets.token_bytes(20)
+
+
+def check_key(key: bytes) -> None:
+    if not 16 <= len(key) <= 64:
+        raise Invalid("A key has 128 to 512 bits.", field="totp_key_file")
 
 
 def uri(key: bytes, username: str) -> str:

@@ -33,6 +33,10 @@ def link_key(link: int) -> str:
     return f"link:{link}"
 
 
+def link_code_key(link: int) -> str:
+    return f"link-code:{link}"
+
+
 def code_key(user: int) -> str:
     return f"code:{user}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from accounts.models import Enrolment, Session
 from accounts.verbs import Act, Change, verb
 
 
@@ -23,7 +24,10 @@ def note_restore(act: Act, *, backup: str, created_at: str) -> Change:
     """A restored instance says so: its chain goes on from the backup with this link."""
 
     def change() -> dict[str, Any]:
-        act.record("instance", backup=backup, created_at=created_at)
+        # Whatever ended since the backup was made stays ended: nobody comes back in with an old cookie or link.
+        sessions, _ = Session.objects.all().delete()
+        Enrolment.objects.filter(used_at=None).delete()
+        act.record("instance", backup=backup, created_at=created_at, sessions=sessions)
         return {}
 
     return change

@@ -28,9 +28,12 @@ CLOSED = "This link has been used or has expired. Ask for a new one where you go
 
 
 def issue(secret: str, purpose: Enrolment.Purpose, *, user: User | None = None) -> None:
-    """A new link, inside a write; earlier unused ones of the same person end."""
+    """A new link, inside a write; an earlier one that it takes the place of ends."""
     moment = clock.now()
-    Enrolment.objects.filter(used_at=None, user=user).delete()
+    # Unlocking a name leaves an invitation or a new second factor as it is, and the other way round.
+    unlocking = Q(purpose=Enrolment.Purpose.UNLOCK)
+    same = unlocking if purpose == Enrolment.Purpose.UNLOCK else ~unlocking
+    Enrolment.objects.filter(same, used_at=None, user=user).delete()
     Enrolment.objects.create(
         digest=digest(secret), purpose=purpose, user=user, created_at=moment, expires_at=moment + VALID[purpose]
     )

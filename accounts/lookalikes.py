@@ -13,16 +13,18 @@ def _twins() -> dict[str, str]:
     from confusable_homoglyphs.confusables import confusables_data  # a megabyte, read when first wanted
 
     return {
-        character: min((other["c"] for other in others if len(other["c"]) == 1), key=_plainness, default=character)
+        character: min((other["c"] for other in others), key=_plainness, default=character)
         for character, others in confusables_data.items()
         if not character.isascii()
     }
 
 
-def _plainness(character: str) -> tuple[bool, bool, str]:
-    return not character.isascii(), not character.isalpha(), character
+def _plainness(text: str) -> tuple[bool, int, bool, str]:
+    return not text.isascii(), len(text), not text.isalpha(), text
 
 
+# Letters by their category, blank on the screen.
+INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0")
 # What a quick eye confuses inside ASCII itself.
 _EYES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o"})
 
@@ -30,10 +32,15 @@ _EYES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o"})
 @lru_cache(maxsize=4096)
 def skeleton(name: str) -> str:
     """Two names with one skeleton look the same."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
+    folded = unicodedata.normalize("NFKC", name)
     if not folded.isascii():
-        folded = "".join(_twins().get(character, character) for character in folded).casefold()
-    return folded.translate(_EYES).replace("rn", "m").replace("vv", "w")
+        # Capitals look like other letters than their small forms do.
+        folded = _plain(_plain(folded).casefold())
+    return folded.casefold().translate(_EYES).replace("rn", "m").replace("vv", "w")
+
+
+def _plain(text: str) -> str:
+    return "".join(_twins().get(character, character) for character in text if character not in INVISIBLE)
 
 
 def find(name: str, others: Iterable[str]) -> str | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
 from accounts import factors, sessions
+from accounts.hashing import hashed
 from accounts.models import Session, User
 from accounts.principals import INSTANCE_CHAIN
 from accounts.verbs import Act, Change, verb
@@ -63,7 +63,7 @@ def change_password(act: Act, *, password: str) -> Change:
         validate_password(password, me)
     except ValidationError as error:
         raise Invalid(" ".join(error.messages), field="password") from None
-    password_hash = make_password(password)
+    password_hash = hashed(password)
 
     def change() -> dict[str, Any]:
         User.objects.filter(pk=me.pk).update(password=password_hash)
@@ -96,7 +96,8 @@ def replace_authenticator(act: Act, *, totp_key: str, code: str) -> Change:
 
     def change() -> dict[str, Any]:
         factors.install(me.pk, key, spent=step)
-        act.record(f"user:{me.username}", chain=INSTANCE_CHAIN)
+        ended = sessions.end(user=me.pk)
+        act.record(f"user:{me.username}", chain=INSTANCE_CHAIN, sessions=ended)
         return {"username": me.username}
 
     return change

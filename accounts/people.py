@@ -11,14 +11,14 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from accounts import factors, guesses, lookalikes, sessions
+from accounts.hashing import MAX_PASSWORD, hashed
 from accounts.links import issue
 from accounts.models import Enrolment, Membership, Session, User
 from accounts.principals import INSTANCE_CHAIN, find_space
 from accounts.verbs import Act, Change, verb
-from fluxcore import clock
+from fluxcore import clock, lanes
 from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound
 
-MAX_PASSWORD = 1024
 MAX_USERNAME = 64
 
 
@@ -35,6 +35,7 @@ def check_username(username: str) -> None:
     if not (
         1 <= len(username) <= MAX_USERNAME
         and all(character.isalnum() or character in "@.+-_" for character in username)
+        and not lookalikes.INVISIBLE & set(username)
     ):
         raise Invalid("A user name has 1-64 letters, digits or @.+-_", field="username")
 
@@ -50,11 +51,13 @@ def checked_hash(username: str, password: str) -> str:
     """The slow hash, made before the write that others wait for."""
     check_username(username)
     check_password(username, password)
-    return make_password(password)
+    return hashed(password)
 
 
 def save_person(username: str, password_hash: str, *, administrator: bool) -> User:
     """A new row, inside a write. A name that could be taken for somebody else's is refused here, under the lock."""
+    # An invitation runs in the turn of its space; names are one list for all of them.
+    lanes.take_turns({lanes.INSTANCE})
     twin = lookalikes.find(username, User.objects.values_list("username", flat=True))
     if twin is not None and twin != username:
         raise Conflict(
@@ -79,6 +82,8 @@ def create_administrator(
     """A person who runs the instance. Without a second factor the account cannot sign in yet."""
     username = User.normalize_username(username)
     password_hash = checked_hash(username, password)
+    if totp_key is not None:
+        factors.check_key(bytes.fromhex(totp_key))
 
     def change() -> dict[str, Any]:
         user = save_person(username, password_hash, administrator=True)
@@ -151,7 +156,7 @@ def switch(act: Act, *, username: str, active: bool) -> Change:
     def change() -> dict[str, Any]:
         _keep_an_administrator(user, losing=not active)
         User.objects.filter(pk=user.pk).update(is_active=active)
-        ended = 0 if active else sessions.end(user=user.pk)
+        ended = sessions.end(user=user.pk)  # also when they come back: one may have been opened at that moment
         act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, active=active, sessions=ended)
         return {"username": user.username, "active": active}
 

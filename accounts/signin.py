@@ -1,61 +1,43 @@
-"""Signing in: a password, then a code. Every result is on the chain, and nothing tells who has an account."""
+"""Signing in: a password, then a code.
+
+Whatever was looked at is on the chain, what was not is counted by its source. Nothing tells who has an account.
+"""
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache
-
-from django.contrib.auth.hashers import check_password as matches
-from django.contrib.auth.hashers import make_password
-
 from accounts import audit, factors, guesses, links, refusals
 from accounts.capabilities import parsed
+from accounts.hashing import matches
 from accounts.models import Enrolment, User
-from accounts.people import MAX_PASSWORD
 from accounts.principals import INSTANCE_CHAIN, Principal
 from fluxcore import booth
 from fluxcore.errors import Busy, NameLocked, SignInRefused
 
-# Argon2 takes 100 MiB for each password it looks at: this many at once, the others wait.
-_hashing = threading.BoundedSemaphore(2)
-_WAIT_SECONDS = 20.0
 _WRONG = "The user name or the password is wrong."
 _WRONG_CODE = "That code does not match. Enter the one your app shows now."
 _USED_CODE = "That code has been used. Wait for the next one: your app shows it within 30 seconds."
 
 
-@lru_cache(maxsize=1)
-def _nobody() -> str:
-    """The hash looked at for names nobody has, as slow as any other."""
-    return make_password("nobody has this password")
-
-
 def check_password(username: str, password: str, *, source: str, link: int | None = None) -> User:
     """The first step. Whoever comes with an unlock link has guesses of their own while others use up the name's."""
-    nobody = _nobody()
     username = User.normalize_username(username)
     key = guesses.link_key(link) if link and links.unlocks(link, username) else guesses.password_key(username)
     wait = booth.write(lambda: guesses.take(key, guesses.PASSWORD))
     if wait:
-        _refused(source, None, "locked")
+        refusals.note(source)
         raise _locked(wait)
     user = User.objects.filter(username=username).first()
     usable = user is not None and user.is_active and user.has_usable_password()
-    right = _matches(password, user.password if user is not None and usable else nobody)
-    if user is None or not usable or not right:
+    try:
+        right = matches(password, user.password if user is not None and usable else None)
+    except Busy:
+        booth.write(lambda: guesses.give_back(key))  # nobody has looked at it
+        raise
+    if user is None or not right:
         _refused(source, user, "password")
         raise SignInRefused(_WRONG)
     booth.write(lambda: guesses.give_back(key))
     return user
-
-
-def _matches(password: str, password_hash: str) -> bool:
-    if not _hashing.acquire(timeout=_WAIT_SECONDS):
-        raise Busy("Too many people sign in at this moment. Try again in a minute.", retry_after=30)
-    try:
-        return len(password) <= MAX_PASSWORD and matches(password, password_hash)
-    finally:
-        _hashing.release()
 
 
 def check_code(user: User, code: str, *, source: str, action: str = "sign_in", link: int | None = None) -> str:
@@ -64,7 +46,9 @@ def check_code(user: User, code: str, *, source: str, action: str = "sign_in", l
     if not factors.looks_like_a_code(code):
         # A slip of the finger is no guess.
         raise SignInRefused("A code has six digits, a backup code 16 letters and digits.", field="code")
-    key = guesses.code_key(user.pk)
+    # Whoever comes with an unlock link has codes of their own to try, too.
+    own = link if link is not None and links.unlocks(link, user.get_username()) else None
+    key = guesses.link_code_key(own) if own is not None else guesses.code_key(user.pk)
     who = known(user)
 
     def change() -> tuple[str, float]:
@@ -72,22 +56,24 @@ def check_code(user: User, code: str, *, source: str, action: str = "sign_in", l
         if wait:
             return "locked", wait
         result = factors.spend(user, code)
-        if result == "used":
-            guesses.give_back(key)  # it was right once: nobody learns anything from it
+        if result != "wrong":
+            # Only this one: what others guessed at the name goes on counting against them. A code that was
+            # right once teaches nobody anything either.
+            guesses.give_back(key)
         if result in ("totp", "backup"):
-            guesses.clear(key, guesses.password_key(user.get_username()))
-            if link is not None:
-                Enrolment.objects.filter(pk=link, user=user).delete()
+            if own is not None:
+                Enrolment.objects.filter(pk=own).delete()
             audit.record(who, action, f"user:{user.get_username()}", details={"factor": result, "source": source})
-        else:
+        elif result == "wrong":
             audit.record(
                 who, action, f"user:{user.get_username()}", outcome="refused", details={"why": result, "source": source}
             )
         return result, 0
 
     result, wait = booth.write(change)
+    if result in ("locked", "used"):
+        refusals.note(source)  # without end to be had, so counted and not chained
     if result == "locked":
-        _refused(source, None, "locked")
         raise _locked(wait)
     if result not in ("totp", "backup"):
         raise SignInRefused(_USED_CODE if result == "used" else _WRONG_CODE, field="code")

@@ -46,6 +46,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         )  # fmt: skip
     except FluxError as refusal:
         return _refused(request, "dashboard/sign_in.html", form, refusal)
+    request.session.cycle_key()  # whoever planted the cookie does not come along
     request.session[_HALF] = {
         "user": user.pk, "at": clock.rfc3339(clock.now()), "password": _mark(user), "next": _next(request),
     }  # fmt: skip

@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from accounts import factors, people
 from accounts.forms import CodeInput
+from accounts.hashing import MAX_PASSWORD
 from accounts.models import Enrolment
 from fluxcore.errors import Invalid
 
@@ -24,7 +25,7 @@ class PasswordForm(forms.Form):
         label="User name", max_length=people.MAX_USERNAME, widget=forms.TextInput({**_NAME, "autofocus": True})
     )
     password = forms.CharField(
-        label="Password", strip=False, max_length=people.MAX_PASSWORD,
+        label="Password", strip=False, max_length=MAX_PASSWORD,
         widget=forms.PasswordInput({"autocomplete": "current-password"}),
     )  # fmt: skip
 
@@ -64,7 +65,7 @@ class NewPasswordForm(forms.Form):
         label="New password",
         help_text="At least 12 characters. Four unrelated words are easy to remember and hard to guess.",
         strip=False,
-        max_length=people.MAX_PASSWORD,
+        max_length=MAX_PASSWORD,
         widget=forms.PasswordInput({"autocomplete": "new-password"}),
     )
     password_again = forms.CharField(

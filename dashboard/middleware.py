@@ -7,7 +7,9 @@ from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest
+from django.views.defaults import bad_request
 
 from fluxsite.logs import request_id
 
@@ -52,20 +54,27 @@ class PeoplesDoor:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
+        """Under ASGI the answer to be awaited."""
         if iscoroutinefunction(self.get_response):
             return self._call_async(request)
         mark = request_id.set(secrets.token_hex(8))
         try:
-            return _framed(request, self.get_response(request))
+            return _framed(request, _foreign_letters(request) or self.get_response(request))
         finally:
             request_id.reset(mark)
 
     async def _call_async(self, request: HttpRequest) -> Any:
         mark = request_id.set(secrets.token_hex(8))
         try:
-            return _framed(request, await self.get_response(request))
+            return _framed(request, _foreign_letters(request) or await self.get_response(request))
         finally:
             request_id.reset(mark)
+
+
+def _foreign_letters(request: HttpRequest) -> Any:
+    """Forms are UTF-8. Python knows encodings that are none, or whose letters no database takes."""
+    charset = (request.content_params or {}).get("charset", "utf-8").strip('"').lower()
+    return None if charset in ("utf-8", "utf8") else bad_request(request, BadRequest("charset"))
 
 
 def _framed(request: HttpRequest, response: Any) -> Any:

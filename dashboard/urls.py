@@ -9,6 +9,7 @@ from django.views.generic import RedirectView
 
 from dashboard import account, enrolment, entering, views
 
+handler500 = views.failed
 urlpatterns = [
     path("", views.home, name="home"),
     path("health", views.health),

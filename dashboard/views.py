@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.template import loader
 from django.views.decorators.http import require_safe
+from django.views.defaults import server_error
 
 from accounts import roles, tiles
 from accounts.here import here, is_signed_in
 from accounts.models import Space, User
 from dashboard import overview, shell
+from fluxcore.errors import FluxError
+from fluxcore.faults import translate
 from fluxsite import running
 
 _NAMED = 20  # administrators shown to somebody who has to ask one
@@ -21,6 +27,17 @@ _NAMED = 20  # administrators shown to somebody who has to ask one
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "ok"})
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """A page could not be made. A database that is busy or full is said to be so; the rest is in the log."""
+    error = sys.exc_info()[1]
+    told = translate(error) if error is not None else None
+    if not isinstance(told, FluxError):
+        return server_error(request)
+    # Without the request: whoever signed in cannot be looked up now either.
+    page = loader.get_template("503.html").render({"says": told.message})
+    return HttpResponse(page, status=told.status, headers={"Retry-After": str(math.ceil(told.retry_after or 5))})
 
 
 @require_safe

@@ -32,13 +32,20 @@ def keep_what_agents_hold(apps, schema_editor):
             agents.objects.filter(pk=agent.pk).update(trust="privileged")
 
 
+def end_old_sessions(apps, schema_editor):
+    """Their table, with keys in clear, is no longer used."""
+    apps.get_model("sessions", "Session").objects.all().delete()
+
+
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0002_people_and_grants"),
         ("otp_totp", "0003_add_timestamps"),
+        ("sessions", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
     operations = [
         migrations.RunPython(seal_keys, migrations.RunPython.noop),
+        migrations.RunPython(end_old_sessions, migrations.RunPython.noop),
         migrations.RunPython(keep_what_agents_hold, migrations.RunPython.noop),
     ]

@@ -73,7 +73,9 @@ def held_with(agent: Agent, capabilities: list[str]) -> caps.Capabilities:
     """What the agent would hold with these instead of its own: its grants stay, its trust and parent still cut."""
     over = holdings.above(agent.parent_id, clock.now())
     granted = holdings.open_grants().filter(agent=agent).values_list("capability", flat=True)
-    return holdings.together(holdings.layers(capabilities, granted, agent.trust), over or ())
+    if over is None:
+        return caps.parsed(())  # an agent above it is stopped, and so is whatever works for that one
+    return holdings.together(holdings.layers(capabilities, granted, agent.trust), over)
 
 
 def _would_allow(form: ActForm, space: int | None, held: Any) -> Any:

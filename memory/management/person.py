@@ -65,6 +65,5 @@ def _read_key(file: Path) -> bytes:
         key = base64.b32decode(file.read_text(encoding="ascii").strip().replace(" ", ""), casefold=True)
     except (OSError, UnicodeDecodeError, binascii.Error):
         raise Invalid(f"{file} does not hold a base32 key.", field="totp_key_file") from None
-    if len(key) < 16:
-        raise Invalid("The key needs at least 128 bits.", field="totp_key_file")
+    factors.check_key(key)
     return key

@@ -10,7 +10,9 @@ from accounts import lookalikes
 @pytest.mark.parametrize(
     ("one", "two"),
     [("ada", "\u0430da"), ("admin", "adm1n"), ("admin", "adrnin"), ("root", "r00t"), ("Alice", "alice"),
-     ("alice", "al\u0456ce"), ("bob", "\uff42ob"), ("wendy", "vvendy"), ("p\u03b1t", "pat"), ("x", "\u0445")],
+     ("alice", "al\u0456ce"), ("bob", "\uff42ob"), ("wendy", "vvendy"), ("p\u03b1t", "pat"), ("x", "\u0445"),
+     ("Bob", "\u0392ob"), ("Maria", "\u041caria"), ("Tom", "\u0422om"), ("ADMIN", "AD\u041cIN"), ("ada", "ada\u3164"),
+     ("caesar", "c\u00e6sar")],
 )  # fmt: skip
 def test_they_have_one_skeleton(one, two):
     assert lookalikes.skeleton(one) == lookalikes.skeleton(two)

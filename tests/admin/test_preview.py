@@ -61,6 +61,17 @@ def test_as_an_agent_its_grants_count_and_its_trust_cuts(house):
     assert reached(answer, "bb.read")[0] == "by name", "it was granted"
 
 
+def test_an_agent_whose_parent_is_stopped_can_do_nothing(house):
+    from accounts import agents
+    from accounts.principals import shell
+
+    agents.create_agent(shell(), space="home", name="child", capabilities=["grains.read"], parent="alice")
+    child = Agent.objects.get(name="child").pk
+    assert reached(house.client("viewer").get(PAGE, {"agent": child}), "grains.read")[0] == "everywhere"
+    agents.switch_agent(shell(), space="home", name="alice", active=False)
+    assert reached(house.client("viewer").get(PAGE, {"agent": child}), "grains.read")[0] == "no"
+
+
 def test_names_and_agents_of_another_space_are_out_of_sight(house, paths):
     bob = Agent.objects.get(name="bob")
     for answer in (

@@ -70,6 +70,18 @@ def test_a_name_that_looks_like_another_is_refused_with_its_letters_spelt_out(cr
     assert User.objects.count() == 1
 
 
+@pytest.mark.parametrize("filler", ["\u115f", "\u1160", "\u3164", "\uffa0"])
+def test_a_name_has_no_letter_that_cannot_be_seen(create, filler):
+    assert create(f"ada{filler}").status == 65
+    assert not User.objects.exists()
+
+
+def test_a_key_of_another_length_is_refused(create, files):
+    for length in (10, 200):
+        (files / "key").write_text(base64.b32encode(bytes(length)).decode())
+        assert create().status == 65
+
+
 def test_invite_hands_out_a_link_with_a_role(run, space):
     said = run("flux_admin", "invite", "grace", "--space", "home", "--role", "operator", "--json").json()
     assert said["username"] == "grace" and said["link"].startswith("/enrol/")

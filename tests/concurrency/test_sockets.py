@@ -16,7 +16,7 @@ from websockets.exceptions import InvalidStatus
 from tests.concurrency.conftest import Fleet
 from tests.concurrency.databases import connect, on
 from tests.concurrency.load import Call, fire, send
-from tests.feeds import agents_address, agents_feed, ended, heard, refusal
+from tests.feeds import SOON, agents_address, agents_feed, ended, heard, refusal
 
 _ACT = """
 import json, time
@@ -85,7 +85,7 @@ def test_writes_of_all_processes_arrive_once_in_one_order_and_a_feed_resumes_whe
 
 
 @on("sqlite", "postgres")
-def test_a_revoked_token_closes_its_sockets_within_a_second_and_they_say_nothing_newer(fleet: Fleet) -> None:
+def test_a_revoked_token_closes_its_sockets_soon_and_they_say_nothing_newer(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     number, token = fleet.agent()
     _, writer = fleet.agent()
@@ -121,7 +121,7 @@ def test_a_revoked_token_closes_its_sockets_within_a_second_and_they_say_nothing
     assert len(results) == 3 and newer
     slowest = max(moment - revoked_at for _, moment, _ in results)
     print(f"\nopen sockets of a revoked token on {fleet.kind}: closed after at most {slowest:.2f} s")
-    assert slowest < 1
+    assert slowest < SOON
     for code, _, said in results:
         assert code == 4401
         assert len(said) >= 20
@@ -129,17 +129,32 @@ def test_a_revoked_token_closes_its_sockets_within_a_second_and_they_say_nothing
     assert refusal(agents_address(fleet.instance), Authorization=f"Bearer {token}").status == 401
 
 
+@pytest.mark.torture
+@on("sqlite", "postgres")
+def test_on_a_quiet_machine_no_socket_outlives_its_token_by_a_second(fleet: Fleet) -> None:
+    slowest = 0.0
+    for _ in range(10):
+        number, token = fleet.agent()
+        with agents_feed(fleet.instance, token) as feed:
+            revoked_at = act(fleet, number, token, REVOKE)
+            code, moment, _ = ended(feed)
+        assert code == 4401
+        slowest = max(slowest, moment - revoked_at)
+    print(f"\nten revocations on {fleet.kind}: the slowest socket closed after {slowest:.2f} s")
+    assert slowest < 1
+
+
 @on("sqlite", "postgres")
 @pytest.mark.parametrize(
     ("what", "code"), [(STOP, 4401), (EXPIRE, 4401), (STRIP, 4403)], ids=["stopped", "expired", "stripped"]
 )
-def test_whatever_else_ends_a_right_closes_the_socket_within_a_second(fleet: Fleet, what: str, code: int) -> None:
+def test_whatever_else_ends_a_right_closes_the_socket_soon(fleet: Fleet, what: str, code: int) -> None:
     number, token = fleet.agent()
     with agents_feed(fleet.instance, token) as feed:
         done_at = act(fleet, number, token, what)
         found, moment, said = ended(feed)
     assert (found, said) == (code, [])
-    assert moment - done_at < 1
+    assert moment - done_at < SOON
 
 
 @on("sqlite", "postgres")
@@ -151,7 +166,7 @@ def test_a_grant_that_runs_out_takes_the_feed_with_it(fleet: Fleet) -> None:
     with agents_feed(fleet.instance, token) as feed:
         code, moment, _ = ended(feed)
     assert code == 4403
-    assert 0 < moment - ends_at < 1
+    assert 0 < moment - ends_at < SOON
 
 
 @on("postgres")

@@ -10,6 +10,7 @@ import pytest
 import time_machine
 
 from accounts import people, sessions, signin
+from accounts.instance_verbs import note_restore
 from accounts.models import AuditEntry, Authenticator, BackupCode, Session
 from accounts.principals import shell
 from fluxcore import clock
@@ -198,6 +199,41 @@ def test_a_reset_second_factor_ends_the_sessions_and_its_link_makes_a_new_one(ad
     assert browser().get(f"/enrol/{secret}").status_code == 404
 
 
+def test_ten_wrong_passwords_end_the_link_for_a_new_second_factor(ada):
+    secret = people.reset(shell(), username="ada")["secret"]
+    visitor = browser()
+    code = code_for(key_on(visitor.get(f"/enrol/{secret}")))
+    answers = [post(visitor, f"/enrol/{secret}", password="not the password", code=code) for _ in range(10)]
+    assert [answer.status_code for answer in answers] == [422] * 9 + [404]
+    assert browser().get(f"/enrol/{secret}").status_code == 404
+    assert not Authenticator.objects.exists()
+
+
+def test_the_links_of_somebody_stopped_are_closed(ada, person):
+    person("grace")
+    secret = people.reset(shell(), username="grace")["secret"]
+    people.switch(shell(), username="grace", active=False)
+    assert browser().get(f"/enrol/{secret}").status_code == 404
+
+
+@pytest.mark.parametrize("what", ["password", "authenticator", "reset", "stop", "resume"])
+def test_no_session_is_left_when_a_secret_changes(ada, person, what):
+    person("grace")
+    client = ada.sign_in()
+    if what == "password":
+        post(client, "/account/password", password=NEW, password_again=NEW)
+    elif what == "authenticator":
+        key = key_on(client.get("/account/authenticator"))
+        post(client, "/account/authenticator", code=code_for(key))
+        with pytest.raises(SignInRefused, match="used"):
+            signin.check_code(ada.user, code_for(key), source="test")
+    elif what == "reset":
+        people.reset(shell(), username="ada")
+    else:
+        people.switch(shell(), username="ada", active=what == "resume")
+    assert not Session.objects.filter(user=ada.user).exists()
+
+
 def test_an_invited_person_chooses_password_and_second_factor(ada, space):
     made = people.invite(shell(), username="grace", space="home", role="viewer")
     assert post(browser(), "/sign-in", username="grace", password="").status_code == 422
@@ -208,3 +244,12 @@ def test_an_invited_person_chooses_password_and_second_factor(ada, space):
     assert post(visitor, f"/enrol/{made['secret']}", **fields).status_code == 200
     page = words(visitor.get("/account"))
     assert "grace" in page and "viewer" in page and "administrator" not in page
+
+
+def test_a_restored_backup_lets_nobody_back_in(ada):
+    """Its sessions and links may have ended since it was made."""
+    client = ada.sign_in()
+    secret = people.unlock(shell(), username="ada")["secret"]
+    note_restore(shell(), backup="flux.zip", created_at="2026-11-16T12:00:00Z")
+    assert not is_in(client)
+    assert browser().get(f"/enrol/{secret}").status_code == 404

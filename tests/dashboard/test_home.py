@@ -6,6 +6,7 @@ import re
 
 import pytest
 from django.contrib.staticfiles import finders
+from django.db import OperationalError
 from django.template.loader import render_to_string
 
 from accounts import people, roles
@@ -71,6 +72,20 @@ def test_a_failure_inside_is_a_friendly_500(people_client, monkeypatch):
     assert answer.status_code == 500
     text = answer.content.decode()
     assert "Something went wrong here" in text and "the reason" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [("database is locked", 503, "did not take the write"), ("database or disk is full", 507, "The disk is full")],
+)
+def test_a_database_that_is_busy_or_full_is_said_to_be_so(people_client, monkeypatch, words, status, says):
+    def fail() -> bool:
+        raise OperationalError(words)
+
+    monkeypatch.setattr(roles, "has_administrator", fail)
+    answer = people_client.get("/")
+    assert answer.status_code == status and answer["Retry-After"] and answer["Content-Security-Policy"] == POLICY
+    assert says in answer.content.decode() and "OperationalError" not in answer.content.decode()
 
 
 @pytest.mark.parametrize("path", ["/", "/nothing", "/enrol/nonsense", "/admin/login/"])

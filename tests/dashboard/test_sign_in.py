@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 import time_machine
 from django.conf import settings
 
-from accounts import guesses, people, signin
+from accounts import guesses, hashing, people, signin
 from accounts.models import AuditEntry, Authenticator, BackupCode, GuessCount, Session, User
 from accounts.principals import shell
 from fluxcore import clock
@@ -192,11 +195,104 @@ def test_five_wrong_codes_close_the_second_step_for_five_minutes(ada):
         assert post(half_way(ada), "/sign-in/code", code=code_for(ada.key)).status_code == 302
 
 
-def test_signing_in_forgets_the_wrong_guesses_before_it(ada):
-    for _ in range(9):
-        post(browser(), "/sign-in", username="ada", password="wrong wrong wrong")
+def test_a_right_sign_in_or_fresh_code_gives_nobody_else_more_guesses(ada):
+    def guess() -> int:
+        return post(browser(), "/sign-in", username="ada", password="wrong wrong wrong").status_code
+
+    client = ada.sign_in()
+    assert [guess() for _ in range(5)] == [401] * 5
     ada.sign_in()
-    assert not GuessCount.objects.exists()
+    assert [guess() for _ in range(4)] == [401] * 4
+    post(client, "/fresh-code", code=ada.codes.pop())
+    assert [guess() for _ in range(3)] == [401, 429, 429]
+
+
+def test_right_codes_give_back_only_their_own_guess(ada):
+    wrong = wrong_code_for(ada.key)
+    client = half_way(ada)
+    for _ in range(4):
+        assert post(client, "/sign-in/code", code=wrong).status_code == 401
+    signin.check_code(ada.user, ada.codes.pop(), source="test", action="step_up")
+    assert [post(client, "/sign-in/code", code=wrong).status_code for _ in range(2)] == [401, 429]
+
+
+def test_a_clock_set_back_opens_no_lock_no_half_sign_in_and_no_fresh_code(ada):
+    client, half = ada.sign_in(), half_way(ada)
+    for _ in range(10):
+        post(browser(), "/sign-in", username="ada", password="wrong wrong wrong")
+    with time_machine.travel(clock.now() - timedelta(days=2)):
+        assert post(browser(), "/sign-in", username="ada", password=PASSWORD).status_code == 429
+        assert half.get("/sign-in/code").status_code == 302
+        assert client.get("/account/password").status_code == 302
+
+
+@pytest.mark.parametrize(("rule", "most", "within"), [("PASSWORD", 10, 15), ("CODE", 5, 5)])
+def test_no_span_of_time_sees_more_guesses_than_promised(db, rule, most, within):
+    """Somebody patient guesses every minute for three days."""
+    looked_at, start = [], clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    for minute in range(3 * 24 * 60):
+        if minute % 1440 in range(60, 1380) and minute % 7:
+            continue  # the hours around midnight closely, the others now and then
+        with time_machine.travel(start + timedelta(minutes=minute), tick=False):
+            if not guesses.take("test", getattr(guesses, rule)):
+                looked_at.append(minute)
+    assert max(sum(at <= other < at + within for other in looked_at) for at in looked_at) <= most
+    in_a_day = max(sum(at <= other < at + 1440 for other in looked_at) for at in looked_at)
+    assert 25 < in_a_day <= 100
+
+
+def test_counts_are_forgotten_after_a_day_and_not_before(ada):
+    for _ in range(10):
+        post(browser(), "/sign-in", username="ada", password="wrong wrong wrong")
+    assert guesses.forget_old() == 0
+    with time_machine.travel(clock.now() + timedelta(hours=24, seconds=1)):
+        assert guesses.forget_old() == 1
+
+
+def test_a_guess_nobody_had_time_for_is_not_counted(ada, monkeypatch):
+    monkeypatch.setattr(hashing, "_WAIT_SECONDS", 0.01)
+    for _ in range(hashing.AT_ONCE):
+        hashing._places.acquire()
+    try:
+        for _ in range(11):
+            answer = post(browser(), "/sign-in", username="ada", password=PASSWORD)
+            assert answer.status_code == 503 and answer["Retry-After"]
+    finally:
+        for _ in range(hashing.AT_ONCE):
+            hashing._places.release()
+    half_way(ada)
+
+
+def test_no_more_than_two_passwords_are_looked_at_at_once(monkeypatch):
+    """Each takes a hundred mebibytes: a crowd at the door must not be the end of the machine."""
+    now, most, lock = 0, 0, threading.Lock()
+
+    def slow(*given):
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.02)
+        with lock:
+            now -= 1
+        return "hash"
+
+    hashing._nobody.cache_clear()
+    monkeypatch.setattr(hashing, "make_password", slow)
+    monkeypatch.setattr(hashing, "check_password", slow)
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(lambda _: hashing.matches("x", None), range(12)))
+        list(pool.map(lambda _: hashing.hashed("x"), range(12)))
+    hashing._nobody.cache_clear()
+    assert most == 2
+
+
+def test_the_hash_of_nobody_is_looked_at_for_names_nobody_has(ada, monkeypatch):
+    looked_at = []
+    monkeypatch.setattr(hashing, "check_password", lambda password, known: looked_at.append(known) or False)
+    for name in ("nobody", "ada"):
+        post(browser(), "/sign-in", username=name, password="wrong wrong wrong")
+    assert len(looked_at) == 2 and looked_at[0].startswith("argon2") and looked_at[1] == ada.user.password
 
 
 def test_the_owner_lifts_the_lock_from_the_shell_and_comes_in_while_others_go_on_guessing(ada):
@@ -219,6 +315,37 @@ def test_an_unlock_link_has_ten_guesses_of_its_own(ada):
     thief.get(f"/enrol/{secret}")
     answers = [post(thief, "/sign-in", username="ada", password="wrong wrong wrong").status_code for _ in range(11)]
     assert answers == [401] * 10 + [429]
+
+
+def test_an_unlock_link_has_codes_of_its_own_too(ada):
+    """Somebody who knows the password uses up the codes."""
+    wrong = wrong_code_for(ada.key)
+    client = half_way(ada)
+    for _ in range(6):
+        post(client, "/sign-in/code", code=wrong)
+    secret = people.unlock(shell(), username="ada")["secret"]
+    for _ in range(6):
+        post(client, "/sign-in/code", code=wrong)
+    owner = browser()
+    owner.get(f"/enrol/{secret}")
+    ada.sign_in(owner)
+    assert is_in(owner)
+
+
+def test_an_unlock_link_that_has_expired_is_worth_nothing(ada):
+    secret = people.unlock(shell(), username="ada")["secret"]
+    owner = browser()
+    owner.get(f"/enrol/{secret}")
+    with time_machine.travel(clock.now() + timedelta(minutes=15, seconds=1)):
+        for _ in range(10):
+            post(browser(), "/sign-in", username="ada", password="wrong wrong wrong")
+        assert post(owner, "/sign-in", username="ada", password=PASSWORD).status_code == 429
+
+
+def test_unlocking_leaves_an_open_invitation_open(ada, space):
+    invited = people.invite(shell(), username="grace", space="home", role="viewer")["secret"]
+    people.unlock(shell(), username="grace")
+    assert browser().get(f"/enrol/{invited}").status_code == 200
 
 
 def test_an_unlock_link_is_for_its_person_alone(ada, person):
@@ -281,6 +408,18 @@ def test_a_page_that_asked_for_the_sign_in_is_come_back_to(ada):
     assert post(client, "/sign-in/code", code=code_for(ada.key))["Location"] == "/admin/accounts/agent/"
 
 
+def test_a_session_planted_before_the_sign_in_does_not_take_the_first_step_along(ada):
+    planted = browser()
+    post(planted, "/sign-in", username="ada", password="wrong wrong wrong")
+    planted.session.save()
+    planted.cookies[settings.SESSION_COOKIE_NAME] = planted.session.session_key or ""
+    thief = browser()
+    thief.cookies[settings.SESSION_COOKIE_NAME] = planted.cookies[settings.SESSION_COOKIE_NAME].value
+    half_way(ada, planted)
+    assert thief.get("/sign-in/code").status_code == 302
+    assert planted.get("/sign-in/code").status_code == 200
+
+
 def test_a_session_planted_before_the_sign_in_is_worth_nothing(ada):
     planted = browser()
     planted.get("/sign-in")
@@ -299,6 +438,18 @@ def test_the_database_holds_no_key_of_a_session(ada):
     stolen = browser()
     stolen.cookies[settings.SESSION_COOKIE_NAME] = Session.objects.get(user=ada.user).session_key
     assert is_in(client) and not is_in(stolen)
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b"])
+@pytest.mark.parametrize("charset", ["latin-1", "zlib", "idna", "unicode_escape", "utf-16", "nonsense", '"utf-7"'])
+def test_forms_in_other_letters_than_utf_8_are_refused(ada, kind, charset):
+    answer = browser().generic("POST", "/sign-in", b"username=ada&password=x", f"{kind}; charset={charset}")
+    assert answer.status_code == 400 and answer["Content-Security-Policy"] and answer["X-Request-Id"]
+
+
+def test_utf_8_may_be_named(ada):
+    sent = browser().generic("POST", "/sign-in", b"", 'application/x-www-form-urlencoded; charset="UTF-8"')
+    assert sent.status_code == 403  # only the CSRF token is missing
 
 
 def test_a_form_of_another_site_is_refused(ada):
