@@ -71,9 +71,13 @@ def create_agent(
 
 @verb("agents.apply", needs="accounts.manage")
 def apply_agent(
-    act: Act, *, space: str, name: str, capabilities: list[str], trust: str | None = None, parent: str | None = None
-) -> Change:
-    """Make the agent hold exactly these capabilities, creating it if it is new. Trust stays unless it is given."""
+    act: Act, *, space: str, name: str, capabilities: list[str], trust: str | None = None, parent: str | None = None,
+    instead_of: list[str] | None = None,
+) -> Change:  # fmt: skip
+    """Make the agent hold exactly these capabilities, creating it if it is new. Trust stays unless it is given.
+
+    With `instead_of`, only if it still holds exactly those: what somebody else changed meanwhile is not undone.
+    """
     check_name(name, what="an agent")
     wanted = caps.check(capabilities)
     home = find_space(space, act.principal)
@@ -89,12 +93,19 @@ def apply_agent(
             space=home, name=name,
             defaults={"capabilities": wanted, "trust": level, "parent": above, "created_at": clock.now()},
         )  # fmt: skip
+        if not created:
+            # As it is now: its trust may have been lowered, or its capabilities changed, since we looked.
+            agent = Agent.objects.select_for_update(of=("self",)).select_related("space", "parent").get(pk=agent.pk)
         before, trust_before = agent.capabilities, agent.trust
-        changed = created or (before, trust_before) != (wanted, level)
+        kept = level if created or trust is not None else trust_before
+        if instead_of is not None and before != instead_of:
+            raise Conflict("Its capabilities have changed since you looked. Look again.", agent=name, now=before)
+        holdings.check(kept, agent.parent, wanted)
+        changed = created or (before, trust_before) != (wanted, kept)
         if changed and not created:
-            Agent.objects.filter(pk=agent.pk).update(capabilities=wanted, trust=level)
-            agent.capabilities, agent.trust = wanted, level
-        extra = {"trust": level} if created or trust_before != level else {}
+            Agent.objects.filter(pk=agent.pk).update(capabilities=wanted, trust=kept)
+            agent.capabilities, agent.trust = wanted, kept
+        extra = {"trust": kept} if created or trust_before != kept else {}
         act.record(
             str(agent.uuid), chain=home.uuid.hex, name=name, before=[] if created else before, after=wanted,
             **extra, **(_child_of(above) if created else {}),

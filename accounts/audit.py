@@ -46,7 +46,10 @@ def record(
     )  # fmt: skip
 
 
-_UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Controls, and what hides or reorders the words beside it.
+_UNREADABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
 
 
 def readable(text: str, length: int | None = None) -> str:

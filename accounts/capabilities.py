@@ -67,10 +67,11 @@ MAX_CAPABILITIES = 256
 class Capabilities:
     """A parsed set, ready to answer quickly. Within another set it allows only what both allow."""
 
-    __slots__ = ("_everything", "_scopes", "texts", "within")
+    __slots__ = ("_everything", "_given", "_scopes", "_texts", "within")
 
     def __init__(self, texts: Iterable[str], within: Capabilities | None = None) -> None:
-        given = tuple(sorted(set(texts)))
+        given = self._given = tuple(sorted(set(texts)))
+        self._texts: tuple[str, ...] | None = given if within is None else None
         self.within = within
         self._everything: set[str] = set()
         self._scopes: dict[str, list[str]] = {}
@@ -80,8 +81,16 @@ class Capabilities:
                 self._everything.add(operation)
             else:
                 self._scopes.setdefault(operation, []).append(scope)
-        # What is held, to be read. Where two globs only overlap, what they share has no text of its own.
-        self.texts: tuple[str, ...] = given if within is None else tuple(sorted(self._cut(given, within)))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is held, to be read; worked out when somebody does, for it compares every scope with every other.
+
+        Where two globs only overlap, what they share has no text of its own.
+        """
+        if self._texts is None:
+            self._texts = tuple(sorted(self._cut(self._given, self.within))) if self.within else self._given
+        return self._texts
 
     def allow(self, operation: str, target: str | None = None) -> bool:
         if not self._allow(operation, target):

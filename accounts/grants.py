@@ -30,8 +30,11 @@ GRANTED, REVOKED = "capability_granted", "capability_revoked"
 
 MAX_CAPABILITY = 512
 # Controls, and what reorders or hides text where a person reads it.
-HIDDEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-_HIDDEN = re.compile(f"[{HIDDEN}\\ud800-\\udfff]")
+HIDDEN = (
+    r"\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+)
+_HIDDEN = re.compile(f"[{HIDDEN}\\ud800-\\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
 
 
 @verb("grants.give", needs="grant")

@@ -41,6 +41,10 @@ def code_key(user: int) -> str:
     return f"code:{user}"
 
 
+def rule_of(key: str) -> Rule:
+    return CODE if key.startswith(("code:", "link-code:")) else PASSWORD
+
+
 def take(key: str, rule: Rule) -> float:
     """Count one guess, inside a write of the instance's lane: 0 if it may be looked at, else the seconds to wait."""
     moment = clock.now()

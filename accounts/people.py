@@ -113,7 +113,8 @@ def invite(act: Act, *, username: str, administrator: bool = False, space: str =
         if home is not None:
             Membership.objects.create(user=user, space=home, role=role, created_at=clock.now())
         issue(secret, Enrolment.Purpose.ACCOUNT, user=user)
-        act.record(f"user:{username}", administrator=administrator, space=space, role=role)
+        chain = home.uuid.hex if home is not None else INSTANCE_CHAIN
+        act.record(f"user:{username}", chain=chain, administrator=administrator, space=space, role=role)
         return {"username": username, "secret": secret}
 
     return change
@@ -124,6 +125,8 @@ def set_role(act: Act, *, username: str, space: str, role: str) -> Change:
     """What a person is in a space from now on; an empty role takes them out of it."""
     user, home = find(username), find_space(space, act.principal)
     _check_role(role, needed=False)
+    if user.is_superuser and role:
+        raise Conflict(f"{user.username} is an administrator and owns every space already.", field="username")
 
     def change() -> dict[str, Any]:
         mine = Membership.objects.filter(user=user, space=home)

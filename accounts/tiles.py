@@ -133,7 +133,7 @@ def _people(who: Here) -> list[Tile]:
     counted = GuessCount.objects.filter(Q(count__gte=guesses.CODE.count) | Q(day_count__gte=guesses.CODE.per_day))
     locked = [
         row for row in counted[:1000]
-        if guesses.refuses(row, guesses.CODE if row.key.startswith("code:") else guesses.PASSWORD)
+        if guesses.refuses(row, guesses.rule_of(row.key))
     ]  # fmt: skip
     return [
         Tile(

@@ -9,10 +9,10 @@ An outside folder that fails is said aloud and holds up nothing.
 
 from accounts.checkpoints.book import Made, make, make_or_say
 from accounts.checkpoints.changes import begin_anew, hand_over, rotate_key
-from accounts.checkpoints.proof import Place, Report, Standing, status, verdicts, warnings
+from accounts.checkpoints.proof import Place, Report, Standing, known_chains, status, verdicts, warnings
 from accounts.checkpoints.schedule import when_due
 
 __all__ = [
-    "Made", "Place", "Report", "Standing", "begin_anew", "hand_over", "make", "make_or_say", "rotate_key", "status",
-    "verdicts", "warnings", "when_due",
+    "Made", "Place", "Report", "Standing", "begin_anew", "hand_over", "known_chains", "make", "make_or_say",
+    "rotate_key", "status", "verdicts", "warnings", "when_due",
 ]  # fmt: skip

@@ -66,10 +66,10 @@ class Standing:
 
 
 def verdicts(
-    *, home: Home | None = None, chain: str | None = None, kept: Sequence[Path] = (), public_keys: Path | None = None,
-    on_progress: Callable[[int], None] | None = None,
+    *, home: Home | None = None, chain: str | None = None, chains: Sequence[str] = (),
+    kept: Sequence[Path] = (), public_keys: Path | None = None, on_progress: Callable[[int], None] | None = None,
 ) -> Report:  # fmt: skip
-    """Verify all chains, or one, against the checkpoints of both places and of any files a person kept elsewhere.
+    """Verify all chains, or those named, against the checkpoints of both places and of files kept elsewhere.
 
     The keys in the data home are what the logs are judged by; `public_keys`, a copy kept elsewhere, is better.
     """
@@ -80,7 +80,7 @@ def verdicts(
     for log in reversed(logs):  # what was kept elsewhere is believed before the data home's own
         for name, of in log.known().items():
             known.setdefault(name, {}).update(of)
-    names = [chain] if chain else sorted({*audit.chains(), *known})
+    names = [chain] if chain else list(chains) or sorted({*audit.chains(), *known})
     found = [audit.verify(name, known=known.get(name), on_progress=on_progress) for name in names]
     return Report(found, places, logs[-1].replaced(), logs[-1].last())
 
@@ -93,6 +93,11 @@ def status(home: Home | None = None) -> list[Standing]:
         Standing(chain, names.get(chain), head.seq, head.hash, head.at, *last.get(chain, (None, None)))
         for chain, head in audit.heads().items()
     ]
+
+
+def known_chains(home: Home | None = None) -> list[str]:
+    """The chains the home's own log speaks of, also those that are no longer there."""
+    return sorted(lines.read((home or settings.HOME).checkpoints, signatures=False).known())
 
 
 def warnings(home: Home | None = None) -> list[str]:

@@ -61,9 +61,12 @@ class CapabilitiesForm(ActForm):
     previews = True
 
     capabilities = LinesField(required=False, help_text="One a line. These replace what the agent holds now.")
+    # What the person saw: a form that was open while somebody else changed it is not taken.
+    instead_of = LinesField(required=False, widget=forms.HiddenInput())
 
     def prepare(self) -> None:
-        self.fields["capabilities"].initial = "\n".join(self.row.capabilities)
+        for name in ("capabilities", "instead_of"):
+            self.fields[name].initial = "\n".join(self.row.capabilities)
 
     def preview(self) -> Any:
         return _would_allow(self, self.row.space_id, lambda wanted: held_with(self.row, wanted))

@@ -10,7 +10,6 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.core.handlers.asgi import ASGIRequest
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
@@ -144,9 +143,9 @@ class AuditPage(FluxModelAdmin):
     def chains_view(self, request: HttpRequest) -> HttpResponse:
         """Where the chains stand; sent as a form, one of them or all are walked through."""
         if not self.has_view_permission(request):
-            raise PermissionDenied
+            raise self._refused(request, self.reads)
         who, report, refusal, seconds = here(request), None, None, 0.0
-        mine = verifying.names(who)
+        mine = verifying.chains(who)
         if request.method == "POST":
             wanted = request.POST.get("chain", "")
             if wanted and wanted not in mine:
@@ -168,8 +167,8 @@ class AuditPage(FluxModelAdmin):
     def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
         """The entries as they are hashed, one JSON object a line, for anybody to check."""
         if not self.has_view_permission(request) or request.method not in ("GET", "HEAD"):
-            raise PermissionDenied
-        mine = verifying.names(here(request))
+            raise self._refused(request, self.reads)
+        mine = verifying.chains(here(request))
         wanted = request.GET.get("chain")
         if wanted is not None and wanted not in mine:
             raise Http404

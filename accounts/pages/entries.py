@@ -179,8 +179,8 @@ class LockPage(FluxModelAdmin):
     @admin.display(description="guesses at", ordering="key")
     def secret(self, row: Any) -> str:
         kind = row.key.partition(":")[0]
-        if kind == "link":
-            return "the password behind an unlock link"
+        if kind in ("link", "link-code"):
+            return f"the {'password' if kind == 'link' else 'code'} behind a one-time link"
         return f"the {kind} of {row.username}" if row.username else f"the {kind} of a name nobody has"
 
     @admin.display(description="guesses", ordering="count")
@@ -197,8 +197,11 @@ class LockPage(FluxModelAdmin):
 
     @admin.display(description="state")
     def state(self, row: Any) -> Any:
-        rule = guesses.CODE if row.key.startswith("code:") else guesses.PASSWORD
-        return showing.badge("locked", "bad") if guesses.refuses(row, rule) else showing.badge("open", "good")
+        return (
+            showing.badge("locked", "bad")
+            if guesses.refuses(row, guesses.rule_of(row.key))
+            else showing.badge("open", "good")
+        )
 
 
 @admin.register(RefusalMinute)

@@ -144,8 +144,22 @@ class PersonPage(FluxModelAdmin):
     ]  # fmt: skip
     search_fields = ["username"]
     ordering = ["username"]
-    fields = ["full_name", "roles", "factor", "state", "joined", "signed_in"]
     empty_says = "Nobody is here yet."
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        return self._for(request, ["name", "state", "roles", "factor", "signed_in"])
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        return self._for(request, ["full_name", "roles", "factor", "state", "joined", "signed_in"])
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        return self.list_filter if here(request).may("instance.manage") else []
+
+    def _for(self, request: HttpRequest, columns: list[str]) -> list[str]:
+        """How somebody signs in is for administrators: owners may name anybody a member of their space."""
+        if here(request).may("instance.manage"):
+            return columns
+        return [column for column in columns if column in ("name", "full_name", "roles")]
 
     def seen_by(self, who: Here, rows: QuerySet[Any]) -> QuerySet[Any]:
         """Owners see who is in their spaces."""
