@@ -21,7 +21,7 @@ def admin_demands_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMe
     return [
         Error(
             "The admin site does not demand a second factor.",
-            hint="A theme or app has replaced admin.site. Keep fluxsite.apps.FluxAdminConfig in INSTALLED_APPS, before apps with admin pages.",
+            hint="A theme or app has replaced admin.site. fluxsite.apps.FluxAdminConfig must be the only admin app.",
             id="flux.E001",
         )
     ]
