@@ -68,6 +68,12 @@ class CapabilitiesForm(ActForm):
         for name in ("capabilities", "instead_of"):
             self.fields[name].initial = "\n".join(self.row.capabilities)
 
+    def given(self) -> dict[str, Any]:
+        found = super().given()
+        if "instead_of" not in self.data:
+            del found["instead_of"]  # not a form of ours, which always says what it showed
+        return found
+
     def preview(self) -> Any:
         return _would_allow(self, self.row.space_id, lambda wanted: held_with(self.row, wanted))
 

@@ -104,12 +104,12 @@ def test_invite_wants_a_space_and_a_role_that_exist(run, space, arguments):
     assert not User.objects.exists()
 
 
-def test_role_gives_changes_and_takes_away(run, create, space):
-    create()
+def test_role_gives_changes_and_takes_away(run, space):
+    run("flux_admin", "invite", "grace", "--space", "home", "--role", "operator")
     for role in ("viewer", "owner"):
-        run("flux_admin", "role", "ada", "--space", "home", "--role", role)
+        run("flux_admin", "role", "grace", "--space", "home", "--role", role)
         assert Membership.objects.get().role == role
-    run("flux_admin", "role", "ada", "--space", "home")
+    run("flux_admin", "role", "grace", "--space", "home")
     assert not Membership.objects.exists()
     found = AuditEntry.objects.filter(action="people.set_role").order_by("seq")
     assert [entry.chain for entry in found] == [space.uuid.hex] * 3
