@@ -61,6 +61,8 @@ def test_a_form_that_was_open_too_long_restores_nothing(house):
     address = house.address("accounts.agent", act="capabilities")
     row = house.row("accounts.agent")
     seen = "\n".join(Agent.objects.get(pk=row.pk).capabilities)
+    page = client.get(address)
+    assert 'type="hidden" name="instead_of"' in page.content.decode() and "Instead of" not in words(page)
     agents.apply_agent(shell(), space="home", name=row.name, capabilities=["health.read"])
     late = post(client, address, capabilities=seen, instead_of=seen, reason="an hour later")
     assert late.status_code == 409 and "have changed since you looked" in words(late)
