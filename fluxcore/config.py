@@ -49,7 +49,7 @@ class Config:
         500, "grains one agent may store in any 60 seconds", low=1, high=1_000_000, hot=True
     )
     MAX_WRITE_QUEUE_DEPTH: int = _key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
-    MAX_GRAIN_BYTES: int = _key(65_536, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
+    MAX_GRAIN_BYTES: int = _key(16_384, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
     # Local model (flux_extracts)
     LLM_BASE_URL: str = _key("http://localhost:11434", "address of the local model server")
     LLM_MODEL: str = _key("llama3.1:8b", "model used to extract features")

@@ -1,14 +1,38 @@
-"""What is remembered."""
+"""What is remembered, how it hangs together, and the receipts of recalling it.
+
+Integer keys inside, UUIDs at the edge; every index leads with the space. Kinds that the arena loads by
+the million (relation, decay class) are small numbers with names.
+"""
 
 from __future__ import annotations
 
 import uuid
 
 from django.db import models
+from django.db.models import Q
+
+
+class DecayClass(models.IntegerChoices):
+    """How fast a grain's links fade. Core fades slowest; nothing is ever deleted by fading."""
+
+    WORKING = 0
+    CORE = 1
+    EPHEMERAL = 2
+
+
+class Relation(models.IntegerChoices):
+    """What a conduit says about its two ends."""
+
+    RELATED = 0
+    SUPPORTS = 1
+    CONTRADICTS = 2
+    SUPERSEDES = 3
+    CAUSED_BY = 4
+    NEXT = 5
 
 
 class Grain(models.Model):
-    """One immutable memory text with its origin. Integer key inside, UUID at the edge."""
+    """One immutable memory text with its origin. Its status, validity and confidence may change, its text never."""
 
     class Status(models.TextChoices):
         ACTIVE = "active"
@@ -24,17 +48,141 @@ class Grain(models.Model):
     # SHA-256 of the normalised text: equal statements meet here, near ones never do.
     digest = models.CharField(max_length=64)
     origin = models.CharField(max_length=16)
+    # Position in `origins.AUTHORITY`: the origin's own, or the lowest of what the grain was derived from.
+    authority = models.SmallIntegerField(default=2, db_default=2)
+    confidence = models.FloatField(default=1.0, db_default=1.0)
+    decay_class = models.SmallIntegerField(
+        choices=DecayClass.choices, default=DecayClass.WORKING, db_default=DecayClass.WORKING
+    )
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.ACTIVE)
     writer = models.CharField(max_length=160)
     label = models.CharField(max_length=128, default="")
     corroborations = models.PositiveIntegerField(default=0)
     # A person's word that this one matters: decay and clean-up leave it alone.
     pinned = models.BooleanField(default=False, db_default=False)
+    # Where and when it was said: a conversation (or any series), the place in it, by whom, about what.
+    session = models.CharField(max_length=128, default="", db_default="")
+    ordinal = models.IntegerField(default=0, db_default=0)
+    speaker = models.CharField(max_length=128, default="", db_default="")
+    tags = models.JSONField(default=list, db_default=[])
+    said_at = models.DateTimeField(null=True)  # the caller's word; recorded_at is ours
+    valid_from = models.DateTimeField(null=True)
+    valid_to = models.DateTimeField(null=True)
     recorded_at = models.DateTimeField()
+    # False until its vector and neighbours are there: the row is its own place in the queue.
+    enriched = models.BooleanField(default=False, db_default=False)
 
     class Meta:
-        indexes = [models.Index(fields=["space", "status", "id"], name="grain_space_status")]
-        constraints = [models.UniqueConstraint(fields=["space", "digest", "origin"], name="grain_space_text_origin")]
+        indexes = [
+            models.Index(fields=["space", "status", "id"], name="grain_space_status"),
+            models.Index(fields=["space", "session", "ordinal"], name="grain_session", condition=~Q(session="")),
+            models.Index(fields=["space", "id"], name="grain_pending", condition=Q(enriched=False)),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["space", "digest", "origin", "session"], name="grain_space_text_session")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.uuid)
+
+
+class Entry(models.Model):
+    """Where a query's signal enters the graph: a name, a number, a date, or a term something was learned about."""
+
+    class Kind(models.TextChoices):
+        NAME = "name"
+        NUMBER = "number"
+        DATE = "date"
+        TERM = "term"
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    feature = models.CharField(max_length=128)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["space", "kind", "feature"], name="entry_space_feature")]
+
+    def __str__(self) -> str:
+        return self.feature
+
+
+class Conduit(models.Model):
+    """A directed, weighted, typed link from an entry or a grain to a grain.
+
+    Times are whole seconds since 1970: the arena reads millions of them as numbers.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    from_entry = models.ForeignKey(Entry, on_delete=models.PROTECT, related_name="+", null=True, db_index=False)
+    from_grain = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", null=True, db_index=False)
+    to_grain = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)
+    relation = models.SmallIntegerField(choices=Relation.choices, default=Relation.RELATED)
+    weight = models.FloatField()
+    # How well an entry's word fits this grain, learned from votes; 1 between grains.
+    affinity = models.FloatField(default=1.0, db_default=1.0)
+    decay_class = models.SmallIntegerField(choices=DecayClass.choices, default=DecayClass.WORKING)
+    made_at = models.BigIntegerField()
+    used_at = models.BigIntegerField()
+    use_count = models.PositiveIntegerField(default=0, db_default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["space", "to_grain"], name="conduit_inward")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(from_entry=None) ^ Q(from_grain=None), name="conduit_one_beginning"
+            ),
+            models.UniqueConstraint(
+                fields=["space", "from_grain", "to_grain", "relation"], name="conduit_between_grains",
+                condition=Q(from_entry=None),
+            ),
+            models.UniqueConstraint(
+                fields=["space", "from_entry", "to_grain", "relation"], name="conduit_from_entry",
+                condition=Q(from_grain=None),
+            ),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.from_entry_id or self.from_grain_id} to {self.to_grain_id}"
+
+
+class Vector(models.Model):
+    """A grain as one encoder sees it: int8 numbers and the scale that makes them a unit vector again."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    grain = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)
+    encoder = models.CharField(max_length=64)
+    dimension = models.SmallIntegerField()
+    scale = models.FloatField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["space", "encoder", "grain"], name="vector_of_a_grain")]
+
+    def __str__(self) -> str:
+        return f"{self.encoder} {self.grain_id}"
+
+
+class Trace(models.Model):
+    """The receipt of one recall: who asked what, what came back and which way."""
+
+    id = models.BigAutoField(primary_key=True)
+    uuid = models.UUIDField(unique=True, default=uuid.uuid4)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    actor = models.CharField(max_length=160)
+    label = models.CharField(max_length=128, default="")
+    at = models.DateTimeField()
+    query = models.TextField()
+    rung = models.CharField(max_length=16)
+    confidence = models.FloatField()
+    hop_count = models.SmallIntegerField()
+    # JSON as `traces.py` writes and reads it: features, grains with their contributions, top paths.
+    body = models.TextField()
+
+    class Meta:
+        indexes = [models.Index(fields=["space", "id"], name="trace_space")]
 
     def __str__(self) -> str:
         return str(self.uuid)

@@ -1,0 +1,73 @@
+"""What a write tells the arenas: numbers only, packed beside the public summary of its event.
+
+A text never enters the log. The arena is told which grains changed and reads those rows; conduits are
+small enough to travel whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONDUIT = np.dtype(
+    [
+        ("id", "<i8"),
+        ("from_entry", "<i8"),  # 0: it begins at a grain
+        ("entry_key", "<u8"),  # `words.key("kind:feature")` of the entry, so that no row need be read
+        ("from_grain", "<i8"),  # 0: it begins at an entry
+        ("to_grain", "<i8"),
+        ("weight", "<f4"),
+        ("affinity", "<f4"),
+        ("made_at", "<i8"),
+        ("used_at", "<i8"),
+        ("relation", "u1"),
+        ("decay_class", "u1"),
+    ]
+)
+_GRAINS, _CONDUITS, _CUT = b"G", b"C", b"X"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Grains to read again, conduits as they are now, conduits that are no more."""
+
+    grains: tuple[int, ...] = ()
+    conduits: NDArray[np.void] = field(default_factory=lambda: np.empty(0, CONDUIT))
+    cut: tuple[int, ...] = ()
+
+    def pack(self) -> bytes:
+        return b"".join(
+            tag + len(body).to_bytes(4, "little") + body
+            for tag, body in (
+                (_GRAINS, np.asarray(self.grains, "<i8").tobytes()),
+                (_CONDUITS, self.conduits.tobytes()),
+                (_CUT, np.asarray(self.cut, "<i8").tobytes()),
+            )
+            if body
+        )
+
+
+def unpack(packed: bytes) -> Changes:
+    """Raises ValueError on anything `pack` did not write: whoever replays it drops the arena and builds anew."""
+    found: dict[bytes, bytes] = {}
+    at = 0
+    while at < len(packed):
+        tag, length = packed[at : at + 1], int.from_bytes(packed[at + 1 : at + 5], "little")
+        body = packed[at + 5 : at + 5 + length]
+        if tag not in (_GRAINS, _CONDUITS, _CUT) or len(body) != length:
+            raise ValueError("not a packed change")
+        found[tag] = body
+        at += 5 + length
+    return Changes(
+        tuple(np.frombuffer(found.get(_GRAINS, b""), "<i8").tolist()),
+        np.frombuffer(found.get(_CONDUITS, b""), CONDUIT),
+        tuple(np.frombuffer(found.get(_CUT, b""), "<i8").tolist()),
+    )
+
+
+def conduits(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
+    """Rows in the order of CONDUIT's fields."""
+    return np.array([tuple(row) for row in rows], CONDUIT)

@@ -1,0 +1,64 @@
+"""Everything recall needs to know about the grains of one space, as arrays: one row per grain.
+
+A pure value: no database, no clock, no files. The arena builds it, keeps it current and gives it away;
+recall reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.engine.dense import Dense
+from memory.engine.graph import Graph
+from memory.engine.postings import Postings
+
+FOREVER = np.iinfo(np.int64).max
+EVER = np.iinfo(np.int64).min
+NO_ROW = -1
+
+# Times are whole seconds since 1970. Texts appear as 64-bit keys (`words.key`); 0 means there is none.
+COLUMNS: dict[str, type[np.generic]] = {
+    "id": np.int64,  # the grain's own number: what SQL knows it by
+    "digest": np.uint64,  # equal texts are folded by it
+    "session": np.uint64,
+    "ordinal": np.int32,  # place in the session
+    "prev": np.int32,  # row before it in the session, or NO_ROW
+    "next": np.int32,
+    "speaker": np.uint64,  # key of the speaker's name as it was given, case folded
+    "title": np.uint64,  # key of the title line a passage begins with
+    "said": np.int64,  # when it was said, or recorded if nobody told
+    "recorded": np.int64,
+    "valid_from": np.int64,  # EVER and FOREVER where it has no end
+    "valid_to": np.int64,
+    "length": np.int32,  # terms
+    "chars": np.int32,
+    "marks": np.uint16,  # `marks.py`
+    "status": np.uint8,  # STATUSES
+    "authority": np.uint8,  # 0 is the highest
+    "decay": np.uint8,
+    "pinned": np.uint8,
+    "confidence": np.float32,
+}
+
+# GONE: the row stays, so that numbers keep their meaning until the next build, but nothing may show it.
+STATUSES = ("active", "dormant", "archived", "quarantined", "pending_deletion", "gone")
+ACTIVE, GONE = 0, 5
+
+
+@dataclass
+class Index:
+    """Columns have room to grow: only the first `size` rows of each mean anything."""
+
+    columns: dict[str, NDArray[np.generic]]
+    postings: Postings
+    dense: Dense | None  # None: nothing was encoded yet, or by another encoder
+    graph: Graph
+    size: int = 0
+    # Speakers of the space: key of the name -> term keys of its words, to see whom a question names.
+    speakers: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def column(self, name: str) -> NDArray[np.generic]:
+        return self.columns[name][: self.size]
