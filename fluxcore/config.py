@@ -44,6 +44,9 @@ class Config:
     DASHBOARD_PORT: int = _key(7462, "port of the people's door; 0 picks a free one", low=0, high=65535)
     # Booths and limits
     READ_WORKERS: int = _key(3, "recalls that run at once in a process", low=1, high=64)
+    ARENA_MEMORY_MB: int = _key(
+        1024, "memory for indexes of spaces in a process, megabytes", low=1, high=1_000_000, hot=True
+    )
     MAX_GRAINS_PER_CALL: int = _key(100, "items of one batch", low=1, high=1000, hot=True)
     MAX_GRAINS_PER_MINUTE: int = _key(
         500, "grains one agent may store in any 60 seconds", low=1, high=1_000_000, hot=True
@@ -143,13 +146,18 @@ class Config:
     CLEANUP_BATCH_SIZE: int = _key(1000, "conduits looked at in one step", low=1, high=100_000, hot=True)
     # Retention and health
     TRACE_RETENTION_DAYS: float = _key(30.0, "days a trace is kept", low=1, high=3650, hot=True)
-    TRACE_RETENTION_COUNT: int = _key(10_000, "traces kept at least", low=0, high=10_000_000, hot=True)
+    TRACE_RETENTION_COUNT: int = _key(
+        10_000, "newest traces of a space that outlive their first hour", low=0, high=10_000_000, hot=True
+    )
     HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
     AUDIT_CHECKPOINT_MINUTES: int = _key(
         60, "minutes between signed checkpoints of the audit chains; 0: only by command", low=0, high=10_080, hot=True
     )
     PURGE_UNDO_WINDOW_HOURS: float = _key(24.0, "hours a purge can be undone", low=0, high=8760, hot=True)
-    EMBEDDING_MODEL_NAME: str = _key("all-MiniLM-L6-v2", "encoder of texts and queries")
+    EMBEDDING_MODEL_NAME: str = _key(
+        "all-MiniLM-L6-v2", "encoder of texts and queries; without its package the next one is used",
+        allowed=("all-MiniLM-L6-v2", "wordllama", "hashed", "none"),
+    )  # fmt: skip
     # Known so that an old file can be read; set to anything else they are warned about
     ADMIN_REST_HOST: str = _key("127.0.0.1", "without effect: the admin is at the people's door", unused=True)
     ADMIN_REST_PORT: int = _key(

@@ -22,7 +22,7 @@ from typing import Any
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 from django.db.models import F, Q
 
-from fluxcore import bell, booth, clock, lanes
+from fluxcore import bell, booth, clock, lanes, rows
 from fluxcore.errors import Conflict, Invalid, NotFound
 from fluxcore.faults import place
 from fluxcore.models import Job, JobLine
@@ -33,6 +33,16 @@ MAX_TRIES = 5
 LEASE = timedelta(seconds=30)
 BACK_OFF_SECONDS = (2, 10, 30, 120)
 KEEP_DONE = timedelta(days=7)
+
+_COLUMNS = (
+    "uuid", "space", "kind", "args", "state", "attempts", "due_at", "lease_owner", "once_key", "error", "created_at",
+)  # fmt: skip
+# Touching the job that waits keeps a worker on PostgreSQL from claiming it before this write is committed: it
+# would then not see what it was called for.
+_UNLESS_IT_WAITS = (
+    "ON CONFLICT (kind, once_key) WHERE state = 'queued' AND NOT (once_key = '') "
+    f"DO UPDATE SET once_key = {Job._meta.db_table}.once_key RETURNING uuid"
+)
 
 Apply = Callable[[], None]
 Handler = Callable[["Run"], Apply | None]
@@ -94,21 +104,16 @@ def enqueue(
 ) -> uuid.UUID | None:  # fmt: skip
     """Add a job to the running write. With `once_key`, None if such a job already waits."""
     slip = booth.slip()
-    moment = clock.now()
-    row = Job(
-        uuid=uuid.uuid4(), kind=kind, args=args or {}, space=space, due_at=due_at or moment,
-        once_key=once_key, created_at=moment,
-    )  # fmt: skip
+    moment, identity = clock.now(), uuid.uuid4()
+    row = (identity, space, kind, args or {}, Job.State.QUEUED.value, 0, due_at or moment, "", once_key, "", moment)
     if once_key:
-        try:
-            with transaction.atomic():
-                row.save(force_insert=True)
-        except IntegrityError:
+        ((found,),) = rows.upsert(Job, _COLUMNS, [row], _UNLESS_IT_WAITS)
+        if (found if isinstance(found, uuid.UUID) else uuid.UUID(found)) != identity:
             return None
     else:
-        row.save(force_insert=True)
+        rows.insert(Job, _COLUMNS, [row])
     slip.after_commit(bell.ring)
-    return row.uuid
+    return identity
 
 
 def ready(moment: datetime) -> Q:

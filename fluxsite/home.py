@@ -60,6 +60,16 @@ class Home:
         return self.path / "run"
 
     @property
+    def models(self) -> Path:
+        """What encoders build once from the weights of their packages. Can be deleted; it is built again."""
+        return self.path / "models"
+
+    @property
+    def arenas(self) -> Path:
+        """Indexes of spaces as arrays, shared by the processes. Can be deleted; they are built again."""
+        return self.path / "arenas"
+
+    @property
     def backups(self) -> Path:
         return self.path / "backups"
 
@@ -73,7 +83,8 @@ class Home:
 
     def make(self) -> None:
         """Create the folders, readable by the owner alone."""
-        for folder in (self.path, self.keys, self.queue, self.run, self.backups, self.integrations):
+        inside = (self.keys, self.queue, self.run, self.models, self.arenas, self.backups, self.integrations)
+        for folder in (self.path, *inside):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.chmod(0o700)
 

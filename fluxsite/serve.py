@@ -21,7 +21,8 @@ def rest(host: str, port: int, processes: int) -> None:
         os.environ["FLUX_LEASH"] = str(os.getpid())  # granian's workers follow granian, which follows the supervisor
     _drop_header_lookalikes()
     Granian(
-        "fluxsite.wsgi:application",
+        "fluxsite.wsgi:served",
+        factory=True,
         address=host,
         port=port,
         interface=Interfaces.WSGI,
@@ -107,11 +108,13 @@ def worker() -> None:
 
     from fluxcore import bell
     from fluxcore.config import ConfigError
+    from memory.embedding import choice
 
     if settings.CONFIG_PROBLEM:
         raise ConfigError(settings.CONFIG_PROBLEM)
     bell.on_ring(celery.ring)
     settings.HOME.queue.mkdir(parents=True, exist_ok=True, mode=0o700)
+    choice.load_soon()  # at the very first start it builds what it needs from its weights: not while a job waits
     bell.ring()  # whatever was waiting while nobody worked
     # Celery warns root about pickled tasks; ours are two names in JSON.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)

@@ -54,6 +54,13 @@ class Api:
         return self.client.generic("POST", path, data, "application/json", headers=self._headers(headers))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def kept_bytecode() -> None:
+    """Where no bytecode may stand beside the source, the processes of a run share a folder: compiling is half a start."""
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(os.environ["FLUX_TESTS_HOME"]) / "bytecode")
+
+
 @pytest.fixture
 def space(db: None) -> Any:
     from accounts import agents

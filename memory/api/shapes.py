@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 
@@ -15,14 +14,20 @@ from accounts.origins import AUTHORITY, CLAIMABLE
 from accounts.verbs import MAX_REASON
 from fluxcore.idempotency import MAX_KEY
 from memory.api import parsers
-from memory.grains import select, texts
-from memory.grains.models import Grain as GrainModel
+from memory.grains import items, texts
 
 ORIGINS = [(name, name) for name in AUTHORITY]
 NO_NUL = r"^[^\u0000]*$"
 # Something to read in it and no NUL anywhere.
 NOT_BLANK = rf"^[^\u0000]*[^{texts.BLANK}][^\u0000]*$"
 KEY = r"^[\x20-\x7e]+$"
+# Something to read in it and nothing hidden.
+NAME = rf"^[^{texts.HIDDEN}]*[^{texts.HIDDEN}{texts.BLANK}][^{texts.HIDDEN}]*$"
+# RFC 3339 with an offset, from 1900 on.
+TIME = (
+    r"^(19[0-9]{2}|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(\.[0-9]{1,9})?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+)
 
 
 class Root(serializers.Serializer[None]):
@@ -40,13 +45,6 @@ class Error(serializers.Serializer[None]):
     request_id = serializers.CharField()
 
 
-class Item(serializers.Serializer[None]):
-    content = serializers.RegexField(NOT_BLANK, help_text="The text, at most 64 KiB.")
-    provenance = serializers.ChoiceField(
-        choices=CLAIMABLE, required=False, allow_null=True, help_text="Who stands behind it. Default ai_stated."
-    )
-
-
 def _text(says: str, **shape: Any) -> serializers.CharField:
     """An optional text, described by the very rules the code checks."""
 
@@ -55,6 +53,29 @@ def _text(says: str, **shape: Any) -> serializers.CharField:
         pass
 
     return Text(required=False, allow_null=True, help_text=says)
+
+
+def _tags() -> serializers.ListField:
+    child = {"type": "string", "minLength": 1, "maxLength": items.MAX_TAG, "pattern": NAME}
+
+    @extend_schema_field({"type": "array", "items": child, "maxItems": items.MAX_TAGS, "uniqueItems": True})
+    class Tags(serializers.ListField):
+        pass
+
+    return Tags(required=False, allow_null=True, help_text="What recall can be bounded by.")
+
+
+class Item(serializers.Serializer[None]):
+    content = serializers.RegexField(NOT_BLANK, help_text="The text, at most 16 KiB (MAX_GRAIN_BYTES).")
+    provenance = serializers.ChoiceField(
+        choices=CLAIMABLE, required=False, allow_null=True, help_text="Who stands behind it. Default ai_stated."
+    )
+    session = _text("The conversation or series it belongs to.", maxLength=items.MAX_NAME, pattern=NAME)
+    speaker = _text("Who said it.", maxLength=items.MAX_NAME, pattern=NAME)
+    time = _text("When it was said.", pattern=TIME)
+    tags = _tags()
+    valid_from = _text("From when on it is true.", pattern=TIME)
+    valid_to = _text("Until when it is true; later than valid_from.", pattern=TIME)
 
 
 def _label(name: str) -> serializers.CharField:
@@ -102,23 +123,6 @@ class StoredBatch(serializers.Serializer[None]):
     grain_ids = serializers.ListField(child=serializers.UUIDField(allow_null=True))
     count = serializers.IntegerField()
     refused = serializers.IntegerField()
-
-
-class Grain(serializers.Serializer[None]):
-    id = serializers.UUIDField()
-    content = serializers.CharField()
-    provenance = serializers.ChoiceField(choices=ORIGINS)
-    status = serializers.ChoiceField(choices=GrainModel.Status.choices)
-    writer = serializers.CharField()
-    label = serializers.CharField(allow_blank=True)  # type: ignore[assignment]  # DRF has an attribute of that name
-    corroborations = serializers.IntegerField()
-    recorded_at = serializers.DateTimeField()
-
-
-class GrainPage(serializers.Serializer[None]):
-    grains = Grain(many=True)
-    count = serializers.IntegerField()
-    next_cursor = serializers.CharField(allow_null=True)
 
 
 class Health(serializers.Serializer[None]):
@@ -195,14 +199,6 @@ WRITE_HEADERS = [
     _header("Idempotency-Key", "Same key, same answer, for 24 hours."),
     _header("X-Caller-Id", "A label inside the token's agent."),
 ]
-LIST_PARAMETERS = [
-    OpenApiParameter("status", str, enum=GrainModel.Status.values, description="Default active."),
-    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": select.MAX_PAGE}, description="Default 50."),
-    OpenApiParameter(
-        "cursor", {"type": "string", "pattern": select.CURSOR}, description="next_cursor of the page before."
-    ),
-]
-GRAIN_ID = OpenApiParameter("grain", OpenApiTypes.UUID, OpenApiParameter.PATH)
 REQUEST_PARAMETERS = [
     OpenApiParameter("state", str, enum=GrantRequest.State.values, description="Default: all."),
     OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": grants.MAX_PAGE}, description="Default 50."),

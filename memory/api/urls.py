@@ -8,15 +8,20 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from fluxcore.errors import MethodNotAllowed
-from memory.api import me, views
+from memory.api import grains, me, recalls, views
 from memory.api.errors import answer
 
 # Tried in this order: the hottest first.
 CALLS = [
-    ("grains/<str:grain>", views.Grain.as_view()),
+    ("retrieve", recalls.Retrieve.as_view()),
+    ("grains/<str:grain>", grains.Grain.as_view()),
     ("store", views.Store.as_view()),
     ("store/batch", views.StoreBatch.as_view()),
-    ("grains", views.Grains.as_view()),
+    ("grains", grains.Grains.as_view()),
+    ("grains/<str:grain>/pin", grains.Pin.as_view()),
+    ("grains/<str:grain>/unpin", grains.Unpin.as_view()),
+    ("grains/<str:grain>/close", grains.Close.as_view()),
+    ("traces/<str:trace>", recalls.Trace.as_view()),
     ("me", me.Me.as_view()),
     ("grant-requests", me.GrantRequests.as_view()),
     ("health", views.Health.as_view()),

@@ -14,9 +14,9 @@ from rest_framework.views import APIView
 
 from accounts.principals import Principal
 from fluxcore import config, idempotency, metrics
-from fluxcore.errors import NotFound, NotReady
+from fluxcore.errors import NotReady
 from memory.api import parsers, shapes
-from memory.grains import select, store
+from memory.grains import items, store
 from memory.health import vitals
 
 
@@ -63,15 +63,9 @@ class Store(Call):
     @extend_schema(operation_id="store", request=shapes.Store, responses=shapes.Stored, parameters=shapes.WRITE_HEADERS)
     def post(self, request: Request) -> HttpResponse:
         """Remember one text. The answer comes after the commit is on disk."""
-        value = parsers.body(request, ("content", "provenance", "reason", "idempotency_key"))
-        return json_answer(
-            store.store(
-                principal(request, value),
-                content=value.get("content"),
-                provenance=value.get("provenance"),
-                **write_options(request, value),
-            )
-        )
+        value = parsers.body(request, (*items.FIELDS, "reason", "idempotency_key"))
+        given = {"content": None, "provenance": None} | {name: value[name] for name in items.FIELDS if name in value}
+        return json_answer(store.store(principal(request, value), **given, **write_options(request, value)))
 
 
 class StoreBatch(Call):
@@ -87,32 +81,6 @@ class StoreBatch(Call):
         return json_answer(
             store.store_batch(principal(request, value), items=value.get("items"), **write_options(request, value))
         )
-
-
-class Grains(Call):
-    @extend_schema(operation_id="list_grains", responses=shapes.GrainPage, parameters=shapes.LIST_PARAMETERS)
-    def get(self, request: Request) -> HttpResponse:
-        """The newest grains of a status, page by page."""
-        value = parsers.query(request, ("status", "limit", "cursor"))
-        return json_answer(
-            select.page(
-                principal(request),
-                status=value.get("status", "active"),
-                limit=parsers.whole_number(value["limit"], name="limit") if "limit" in value else 50,
-                cursor=value.get("cursor"),
-            )
-        )
-
-
-class Grain(Call):
-    @extend_schema(operation_id="get_grain", responses=shapes.Grain, parameters=[shapes.GRAIN_ID])
-    def get(self, request: Request, grain: str) -> HttpResponse:
-        """One grain by its id."""
-        parsers.query(request, ())
-        found = parsers.identifier(grain)
-        if found is None:
-            raise NotFound("There is no such grain.")
-        return json_answer(select.get(principal(request), found))
 
 
 class Document(Call):

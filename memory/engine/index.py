@@ -28,7 +28,7 @@ COLUMNS: dict[str, type[np.generic]] = {
     "prev": np.int32,  # row before it in the session, or NO_ROW
     "next": np.int32,
     "speaker": np.uint64,  # key of the speaker's name as it was given, case folded
-    "title": np.uint64,  # key of the title line a passage begins with
+    "title": np.uint64,  # the title line a passage begins with, as the entry of that name: key("name:<folded>")
     "said": np.int64,  # when it was said, or recorded if nobody told
     "recorded": np.int64,
     "valid_from": np.int64,  # EVER and FOREVER where it has no end
@@ -59,6 +59,23 @@ class Index:
     size: int = 0
     # Speakers of the space: key of the name -> term keys of its words, to see whom a question names.
     speakers: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    _totals: tuple[int, int, int] = (0, 0, 0)
 
     def column(self, name: str) -> NDArray[np.generic]:
         return self.columns[name][: self.size]
+
+    def totals(self) -> tuple[int, int]:
+        """Terms and characters of all rows. A text never changes, so only rows that came since are added up."""
+        seen, terms, characters = self._totals
+        if seen != self.size:
+            if seen > self.size:
+                seen = terms = characters = 0
+            terms += int(self.columns["length"][seen : self.size].sum(dtype=np.int64))
+            characters += int(self.columns["chars"][seen : self.size].sum(dtype=np.int64))
+            self._totals = (self.size, terms, characters)
+        return terms, characters
+
+    @property
+    def nbytes(self) -> int:
+        parts = sum(column.nbytes for column in self.columns.values()) + self.postings.nbytes + self.graph.nbytes
+        return parts + (self.dense.nbytes if self.dense is not None else 0) + 200 * len(self.speakers)

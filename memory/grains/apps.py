@@ -7,3 +7,9 @@ class GrainsConfig(AppConfig):
     name = "memory.grains"
     label = "grains"
     verbose_name = "Grains"
+
+    def ready(self) -> None:
+        from fluxcore.sweep import every_minute
+        from memory.grains import chores
+
+        every_minute(chores.ask_for_what_is_left)

@@ -77,6 +77,7 @@ class Grain(models.Model):
             models.Index(fields=["space", "status", "id"], name="grain_space_status"),
             models.Index(fields=["space", "session", "ordinal"], name="grain_session", condition=~Q(session="")),
             models.Index(fields=["space", "id"], name="grain_pending", condition=Q(enriched=False)),
+            models.Index(fields=["space", "id"], name="grain_pinned", condition=Q(pinned=True)),
         ]
         constraints = [
             models.UniqueConstraint(fields=["space", "digest", "origin", "session"], name="grain_space_text_session")
@@ -186,3 +187,29 @@ class Trace(models.Model):
 
     def __str__(self) -> str:
         return str(self.uuid)
+
+
+class Recalled(models.Model):
+    """One grain of one trace's answer, so that a grain knows when it was of use.
+
+    A note and no tie: neither end is held back by it, and what points at nothing any more is not shown.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    grain = models.ForeignKey(
+        Grain, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )  # fmt: skip
+    trace = models.ForeignKey(
+        Trace, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )  # fmt: skip
+    place = models.SmallIntegerField()  # 1 for the first
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["space", "grain", "trace"], name="recalled_grain"),
+            models.Index(fields=["space", "trace"], name="recalled_trace"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.grain_id} by {self.trace_id}"

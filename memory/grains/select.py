@@ -11,65 +11,101 @@ from django.db import connection
 
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
+from memory.grains import hydrate, narrowing
 from memory.grains.models import Grain
 
 MAX_PAGE = 200
 # 63 bits in URL-safe base 64; the published schema says the same.
 CURSOR = r"^[A-Za-f][A-Za-z0-9_-]{10}$"
 _CURSOR = re.compile(CURSOR)
-_COLUMNS = "uuid, text, origin, status, writer, label, corroborations, recorded_at"
-_ONE = f"SELECT {_COLUMNS} FROM {Grain._meta.db_table} WHERE uuid = %s AND space_id = %s"  # noqa: S608
+_TABLE = Grain._meta.db_table
+_OWN = ("ordinal", "label", "digest", "enriched")
+_COLUMNS = ", ".join(f"g.{name}" for name in (*hydrate._COLUMNS.split(", "), *_OWN))
+_ONE = f"SELECT {_COLUMNS} FROM {_TABLE} g WHERE g.uuid = %s AND g.space_id = %s"  # noqa: S608
 _PAGE = (
-    f"SELECT {_COLUMNS}, id FROM {Grain._meta.db_table} "  # noqa: S608
-    "WHERE space_id = %s AND status = %s AND id < %s ORDER BY id DESC LIMIT %s"
+    f"SELECT {_COLUMNS} FROM {_TABLE} g "  # noqa: S608
+    "WHERE g.space_id = %s AND g.status = %s AND g.id < %s ORDER BY g.id DESC LIMIT %s"
+)
+# The rows looked at, how many and down to which; of them the numbers of those that match; their rows. Always one
+# row at least, so that a page on which nothing matched still knows where it stopped.
+_NARROWED = (
+    "WITH looked AS ({window}), edge AS (SELECT COUNT(*) AS seen, MIN(id) AS low FROM looked), "
+    f"found AS (SELECT looked.id FROM looked JOIN {_TABLE} g ON g.id = looked.id "  # noqa: S608
+    "WHERE g.space_id = %s AND g.status = %s{conditions} ORDER BY looked.id DESC LIMIT %s) "
+    f"SELECT edge.seen, edge.low, {_COLUMNS} FROM edge LEFT JOIN found ON TRUE "
+    f"LEFT JOIN {_TABLE} g ON g.id = found.id ORDER BY found.id DESC"
 )
 
 
-def _shape(row: tuple[Any, ...]) -> dict[str, Any]:
-    found, text, origin, status, writer, label, corroborations, recorded_at = row[:8]
+def shape(row: tuple[Any, ...]) -> dict[str, Any]:
+    """Everything there is to say about a grain by itself."""
+    grain = hydrate._particulars(row[: -len(_OWN)])
+    ordinal, label, digest, enriched = row[-len(_OWN) :]
     return {
-        "id": str(found) if isinstance(found, uuid.UUID) else str(uuid.UUID(found)),
-        "content": text,
-        "provenance": origin,
-        "status": status,
-        "writer": writer,
+        **grain.shape(),
+        "ordinal": ordinal if grain.session else None,
+        "writer": grain.writer,
         "label": label,
-        "corroborations": corroborations,
-        "recorded_at": clock.rfc3339(recorded_at),
+        "corroborations": grain.corroborations,
+        "digest": digest,
+        "enriched": bool(enriched),
     }
 
 
-@selector("grains.get", needs="grains.read")
-def get(principal: Principal, grain: uuid.UUID) -> dict[str, Any]:
-    """One grain of the principal's space. Foreign and absent ids get the same answer."""
+def row(principal: Principal, grain: uuid.UUID) -> tuple[Any, ...]:
+    """One grain of the principal's space as it is stored. Foreign and absent ids get the same answer."""
     with connection.cursor() as cursor:
         cursor.execute(_ONE, [grain.hex if connection.vendor == "sqlite" else grain, principal.space])
-        row = cursor.fetchone()
-    if row is None:
+        found = cursor.fetchone()
+    if found is None:
         raise NotFound("There is no such grain.")
-    return _shape(row)
+    return tuple(found)
 
 
 @selector("grains.list", needs="grains.read")
-def page(principal: Principal, *, status: str = "active", limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-    """The newest grains of a status, and the cursor of the next page."""
+def page(
+    principal: Principal, *, status: str = "active", limit: int = 50, cursor: str | None = None, **narrowed: Any
+) -> dict[str, Any]:
+    """The newest grains of a status, narrowed by `narrowing.FIELDS`, and the cursor of the next page.
+
+    A narrowed page may be short, even empty, and still have a next one: it looked at as many rows as it may.
+    """
     if status not in Grain.Status.values:
         raise Invalid(f"status must be one of {', '.join(Grain.Status.values)}.", field="status")
     if not 1 <= limit <= MAX_PAGE:
         raise Invalid(f"limit must be between 1 and {MAX_PAGE}.", field="limit")
+    narrow = narrowing.checked(narrowed)
     before = _position(cursor) if cursor is not None else 2**63 - 1
-    with connection.cursor() as query:
-        query.execute(_PAGE, [principal.space, status, before, limit + 1])
-        rows = query.fetchall()
-    more = len(rows) > limit
-    rows = rows[:limit]
+    found, low = _narrowed(principal, narrow, status, before, limit) if narrow else (None, None)
+    if found is None:
+        with connection.cursor() as query:
+            query.execute(_PAGE, [principal.space, status, before, limit + 1])
+            found = query.fetchall()
+    if len(found) > limit:
+        found = found[:limit]
+        low = found[-1][0]
     return {
-        "grains": [_shape(row) for row in rows],
-        "count": len(rows),
-        "next_cursor": _cursor(rows[-1][8]) if more else None,
+        "grains": [shape(one) for one in found],
+        "count": len(found),
+        "next_cursor": _cursor(low) if low is not None else None,
     }
+
+
+def _narrowed(
+    principal: Principal, narrow: narrowing.Narrowing, status: str, before: int, limit: int
+) -> tuple[list[tuple[Any, ...]], int | None]:
+    """The matching rows, and where looking stopped if there may be more below."""
+    window, bounds = narrow.window(principal.space, status, before)
+    conditions, values = narrow.conditions()
+    with connection.cursor() as query:
+        query.execute(
+            _NARROWED.format(window=window, conditions=conditions),
+            [*bounds, principal.space, status, *values, limit + 1],
+        )
+        rows = query.fetchall()
+    seen, low = rows[0][:2]
+    return [one[2:] for one in rows if one[2] is not None], low if seen == narrowing.LOOKED_AT else None
 
 
 def _cursor(number: int) -> str:

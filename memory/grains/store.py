@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from collections import Counter
+from datetime import datetime
 from typing import Any
 
-from django.db.models import F
+from django.db import connection
 
 from accounts import origins
 from accounts.verbs import Act, Change, verb
 from fluxcore import clock, config, limits, rows
 from fluxcore.errors import FluxError, Forbidden, Invalid
-from memory.grains import texts
+from memory.arena.changes import Changes
+from memory.grains import chores, full_text, wiring
+from memory.grains.items import Item, checked
 from memory.grains.models import Grain
 
-_COLUMNS = ("uuid", "space", "text", "digest", "origin", "status", "writer", "label", "corroborations", "recorded_at")
+_COLUMNS = (
+    "uuid", "space", "text", "digest", "origin", "authority", "status", "writer", "label", "corroborations",
+    "session", "ordinal", "speaker", "tags", "said_at", "valid_from", "valid_to", "recorded_at",
+)  # fmt: skip
 _TABLE = Grain._meta.db_table
 _ACTIVE = Grain.Status.ACTIVE.value
-_ITEM_FIELDS = ("content", "provenance")
-
-
-@dataclass
-class Item:
-    """A checked statement on its way to becoming a grain."""
-
-    grain: uuid.UUID  # the id it gets if it is new
-    text: str
-    origin: str
-    digest: str
-
-
-def _checked(act: Act, item: Any) -> Item:
-    if not isinstance(item, dict):
-        raise Invalid("An item is an object with a content.", field="items")
-    for name in item:
-        if name not in _ITEM_FIELDS:
-            raise Invalid(f"Unknown field {name[:64]!r}.", field=name[:64])
-    text = texts.check_text(item.get("content"))
-    claimed = item.get("provenance")
-    if claimed is not None and not isinstance(claimed, str):
-        raise Invalid("provenance must be a text.", field="provenance")
-    return Item(uuid.uuid4(), text, origins.bind(claimed, ceiling=act.principal.ceiling), texts.digest(text))
+_LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.PENDING_DELETION.value)
 
 
 def _ticket(act: Act, cost: int) -> limits.Ticket | None:
@@ -54,9 +37,9 @@ def _ticket(act: Act, cost: int) -> limits.Ticket | None:
 
 
 @verb("grains.store", needs="grains.write")
-def store(act: Act, *, content: Any, provenance: Any = None) -> Change:
-    """Remember one text."""
-    item = _checked(act, {"content": content, "provenance": provenance})
+def store(act: Act, **given: Any) -> Change:
+    """Remember one text. `items.FIELDS` are what may be said about it."""
+    item = checked(given, ceiling=act.principal.ceiling)
     ticket = _ticket(act, 1)
 
     def change() -> dict[str, Any]:
@@ -78,7 +61,7 @@ def store_batch(act: Act, *, items: Any) -> Change:
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, item in enumerate(items):
         try:
-            good.append((index, _checked(act, item)))
+            good.append((index, checked(item, ceiling=act.principal.ceiling)))
         except FluxError as error:
             if isinstance(error, Forbidden):
                 forbidden.append(error)
@@ -106,49 +89,73 @@ def store_batch(act: Act, *, items: Any) -> Change:
     return change
 
 
-# A text that is here already from the same origin is not stored again: it gains a corroboration.
+# A text that is here already from the same origin and session is not stored again: it gains a corroboration.
 _OR_CORROBORATE = (
-    f"ON CONFLICT (space_id, digest, origin) DO UPDATE SET corroborations = {_TABLE}.corroborations + 1, "
+    "ON CONFLICT (space_id, digest, origin, session) DO UPDATE SET "
+    f"corroborations = {_TABLE}.corroborations + 1, "
     # Said again, a text that was on its way out is wanted: what we acknowledge must not be purged.
-    f"status = CASE WHEN {_TABLE}.status IN ('dormant', 'archived', 'pending_deletion') THEN 'active' "
-    f"ELSE {_TABLE}.status END "
-    "RETURNING uuid, digest, origin"
+    f"status = CASE WHEN {_TABLE}.status IN {_LEAVING} THEN '{_ACTIVE}' ELSE {_TABLE}.status END "
+    "RETURNING id, uuid, digest, origin, session"
 )
 
 
-def _insert(act: Act, items: list[Item]) -> list[dict[str, Any]]:
-    """New texts become grains in one statement; equal ones of the same origin are corroborated."""
-    space = act.principal.space
+def _insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
+    """New texts become grains and are wired, equal ones of the same origin and session are corroborated."""
+    space, moment = act.principal.space, clock.now()
     if space is None:
         raise Invalid("Name a space to store in.", field="space")
-    moment, who, label = clock.now(), act.principal.actor, act.principal.label
-    first: dict[tuple[str, str], Item] = {}
-    for item in items:
-        first.setdefault((item.digest, item.origin), item)
-    new = [
-        (item.grain, space, item.text, item.digest, item.origin, _ACTIVE, who, label, 0, moment)
-        for item in first.values()
-    ]
-    known: dict[tuple[str, str], uuid.UUID] = {
-        (digest, origin): found if isinstance(found, uuid.UUID) else uuid.UUID(found)
-        for found, digest, origin in rows.upsert(Grain, _COLUMNS, new, _OR_CORROBORATE)
+    first: dict[tuple[str, str, str], Item] = {}
+    for item in given:
+        first.setdefault(item.key, item)
+    unique = list(first.values())
+    before = wiring.look(space, unique)
+    known = _upsert(act, unique, wiring.ordinals(unique, before), moment)
+    new = [(item, then) for item, then in zip(unique, before, strict=True) if known[item.key][1] == item.grain]
+    told = {}
+    if new:
+        placed = [wiring.Placed(known[item.key][0], item) for item, _ in new]
+        told = wiring.wire(space, placed, [then for _, then in new], moment)
+        full_text.note(space, [(one.grain, one.item.keys) for one in placed])
+        chores.ask_for_enrichment(space)
+    # Said again, it came back: the arenas must show it.
+    told |= {then.same: Changes((then.same,)).pack() for then in before if then.same and then.status in _LEAVING}
+    repeated = Counter(known[item.key][0] for item in given)
+    _corroborate({number: times - 1 for number, times in repeated.items() if times > 1})
+    return [_answer(act, item, *known[item.key], told) for item in given]
+
+
+def _upsert(
+    act: Act, unique: list[Item], ordinals: list[int], moment: datetime
+) -> dict[tuple[str, str, str], tuple[int, uuid.UUID]]:
+    """One statement; number and id of each grain, new or known, by its item's key."""
+    space, who, label = act.principal.space, act.principal.actor, act.principal.label
+    values = [
+        (
+            item.grain, space, item.text, item.digest, item.origin, origins.RANK[item.origin], _ACTIVE, who, label, 0,
+            item.session, ordinal, item.speaker, list(item.tags), item.said_at, item.valid_from, item.valid_to, moment,
+        )
+        for item, ordinal in zip(unique, ordinals, strict=True)
+    ]  # fmt: skip
+    return {
+        (digest, origin, session): (number, found if isinstance(found, uuid.UUID) else uuid.UUID(found))
+        for number, found, digest, origin, session in rows.upsert(Grain, _COLUMNS, values, _OR_CORROBORATE)
     }
-    answers: list[dict[str, Any]] = []
-    repeated: list[uuid.UUID] = []
-    for item in items:
-        key = (item.digest, item.origin)
-        if first[key] is not item:
-            repeated.append(known[key])
-        grain, status = str(known[key]), "stored" if known[key] == item.grain else "corroborated"
-        act.record(grain, digest=item.digest, origin=item.origin, status=status)
-        act.event(f"grain.{status}", grain, {"origin": item.origin})
-        answers.append({"grain_id": grain, "status": status, "provenance": item.origin})
-    if repeated:
-        _corroborate(repeated)
-    return answers
 
 
-def _corroborate(grains: list[uuid.UUID]) -> None:
-    """Texts that stand twice in one batch: the statement above counted only their first."""
-    for grain in grains:
-        Grain.objects.filter(uuid=grain).update(corroborations=F("corroborations") + 1)
+def _answer(act: Act, item: Item, number: int, found: uuid.UUID, told: dict[int, bytes]) -> dict[str, Any]:
+    """Leave the audit entry and the event of one item; what its caller is told."""
+    grain, status = str(found), "stored" if found == item.grain else "corroborated"
+    act.record(grain, digest=item.digest, origin=item.origin, status=status)
+    # What the arenas are told goes with the grain's first event: a second one in the same batch changes nothing.
+    act.event(f"grain.{status}", grain, {"origin": item.origin}, told.pop(number, None))
+    return {"grain_id": grain, "status": status, "provenance": item.origin}
+
+
+def _corroborate(times: dict[int, int]) -> None:
+    """Texts that stand several times in one batch: the statement above counted only their first."""
+    if times:
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                f"UPDATE {_TABLE} SET corroborations = corroborations + %s WHERE id = %s",  # noqa: S608
+                [(more, number) for number, more in times.items()],
+            )

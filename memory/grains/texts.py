@@ -14,6 +14,9 @@ from fluxcore.errors import Invalid
 # White space, controls and zero-width characters: a text of nothing else says nothing. Also in the OpenAPI document.
 BLANK = r"\u0000-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 _VISIBLE = re.compile(f"[^{BLANK}]")
+# Controls and half characters, and what hides or reorders the words beside it: in no session, speaker or tag.
+HIDDEN = r"\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+_HIDDEN = re.compile(rf"[{HIDDEN}\ud800-\udfff]")
 
 
 def check_text(text: object, *, name: str = "content") -> str:
@@ -32,6 +35,11 @@ def check_text(text: object, *, name: str = "content") -> str:
     return text
 
 
+def is_visible(name: str) -> bool:
+    """Whether there is something to read in a name and nothing hidden in it."""
+    return _HIDDEN.search(name) is None and _VISIBLE.search(name) is not None
+
+
 def digest(text: str) -> str:
     """Equal up to Unicode composition and white space; anything else is another statement."""
     if not unicodedata.is_normalized("NFC", text):
@@ -41,7 +49,7 @@ def digest(text: str) -> str:
 
 def _composed(text: str) -> str:
     """NFC. Marks are put in order here, because the library orders a run of them by insertion:
-    64 KiB of marks in a bad order would keep it busy for seconds."""
+    a long run in a bad order would keep it busy for seconds."""
     marks = [
         (unicodedata.combining(character), character)
         for given in text

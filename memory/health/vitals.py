@@ -13,6 +13,8 @@ from accounts.verbs import selector
 from fluxcore import booth, config, jobs
 from fluxcore import metrics as numbers
 from fluxcore.version import VERSION
+from memory.embedding import choice as embedding
+from memory.grains import chores
 
 
 def health(principal: Principal | None) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def details(durability: str | None = None) -> dict[str, Any]:
         "mode": config.current().OPERATING_MODE,
         "database": database(),
         "durability": durability or settings.DURABILITY,
-        "encoder": "none",
+        "encoder": encoder(),
         "queue": {
             "broker": "redis" if settings.REDIS_URL else "files",
             "jobs": jobs.counts(),
@@ -43,6 +45,18 @@ def details(durability: str | None = None) -> dict[str, Any]:
         "booth": {"waiting": booth.depth(), "limit": config.current().MAX_WRITE_QUEUE_DEPTH},
         "versions": {"python": platform.python_version(), "django": django.get_version()},
         "warnings": warnings(durability or settings.DURABILITY),
+    }
+
+
+def encoder() -> dict[str, Any]:
+    found = embedding.state()
+    return {
+        "name": found.name,
+        "dimension": found.dimension,
+        "wanted": found.wanted,
+        "state": found.says,
+        "problem": found.problem,
+        "pending": chores.pending(),  # grains that wait for their vector
     }
 
 
@@ -66,6 +80,8 @@ def warnings(durability: str) -> list[str]:
     if live.waiting_for_restart:
         found.append(f"restart to apply {', '.join(live.waiting_for_restart)}")
     found += config.without_effect(config.current())
+    if embedding.state().broken:
+        found.append(f"recall goes without vectors: {embedding.state().problem}")
     parked = jobs.counts()["parked"]
     if parked:
         found.append(f"{parked} parked job(s): flux_jobs list --state parked")

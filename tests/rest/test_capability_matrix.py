@@ -17,6 +17,9 @@ from tests.rest.routes import ROUTES, refused
 CALLS: dict[str, list[str]] = {
     "grains.read": ["GET grains", "GET grains/<str:grain>"],
     "grains.write": ["POST store", "POST store/batch"],
+    "grains.manage": [
+        "POST grains/<str:grain>/pin", "POST grains/<str:grain>/unpin", "POST grains/<str:grain>/close"
+    ],
     "metrics.read": ["GET metrics"],
     "health.read": ["GET health"],
 }
@@ -26,7 +29,7 @@ WITHOUT_A_CAPABILITY = {"GET ", "GET readyz", "GET me", "GET grant-requests", "P
 MORE_FOR_HOLDERS = {"GET health"}
 WITHOUT_A_CALL = {
     "artifacts.propose", "artifacts.read", "artifacts.write", "bb.read", "bb.write", "grains.feedback",
-    "grains.manage", "graph.export", "memory.read", "memory.write", "snapshots.create", "snapshots.read",
+    "graph.export", "memory.read", "memory.write", "snapshots.create", "snapshots.read",
     "transcript.read", "transcript.write",
 }  # fmt: skip
 EVERYTHING = tuple(sorted(OPERATIONS))

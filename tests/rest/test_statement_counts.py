@@ -15,16 +15,16 @@ COUNTS = {
     "sqlite": {
         "GET /grains/{id}": 2,
         "GET /grains": 2,
-        "POST /store": 8,
-        "POST /store again": 8,
-        "POST /store/batch": 8,
+        "POST /store": 13,
+        "POST /store again": 9,
+        "POST /store/batch": 13,
     },
     "postgresql": {
         "GET /grains/{id}": 2,
         "GET /grains": 2,
-        "POST /store": 11,
-        "POST /store again": 11,
-        "POST /store/batch": 11,
+        "POST /store": 16,
+        "POST /store again": 12,
+        "POST /store/batch": 16,
     },
 }
 _TRANSACTION = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")
@@ -50,7 +50,7 @@ def test_a_request_costs_as_many_statements_as_written_down(warm: Any, what: str
     calls = {
         "GET /grains/{id}": lambda: warm.get(f"/grains/{grain}"),
         "GET /grains": lambda: warm.get("/grains"),
-        "POST /store": lambda: warm.post("/store", {"content": "new"}),
+        "POST /store": lambda: warm.post("/store", {"content": "Ada has 3 new cats", "session": "s"}),
         "POST /store again": lambda: warm.post("/store", {"content": "known"}),
         "POST /store/batch": lambda: warm.post("/store/batch", {"items": [{"content": f"{n}"} for n in range(50)]}),
     }

@@ -48,7 +48,7 @@ def test_each_item_is_stored_or_refused_on_its_own(make_token, as_agent):
         {"content": 7},
         {},
         None,
-        {"content": "x" * 65_537},
+        {"content": "x" * 16_385},
         {"content": "  good "},
         {"content": "good", "provenance": "ai_inferred"},
     ]

@@ -69,7 +69,7 @@ class Command(FluxCommand):
                 ("database", f"{database['kind']} {database['version']}, durability {found['durability']}"),
                 ("queue", f"{queue['broker']}: {_listed(queue['jobs'])}"),
                 ("memory", _listed(counts)),
-                ("encoder", found["encoder"]),
+                ("encoder", _encoder(found["encoder"])),
                 ("mode", found["mode"]),
                 ("versions", f"flux {found['version']}, python {versions['python']}, django {versions['django']}"),
             ]
@@ -82,6 +82,13 @@ def _changed_since(state: dict[str, Any]) -> list[str]:
     bound, now = state.get("bound", {}), config.bound(settings.FLUX)
     changed = [name for name in now if name in bound and bound[name] != now[name]]
     return [f"restart to apply {', '.join(changed)}"] if changed and not settings.CONFIG_PROBLEM else []
+
+
+def _encoder(found: dict[str, Any]) -> str:
+    """Its name; what there is to say of it. Whether it is loaded is a matter of each process and not of this one."""
+    waiting = f"{found['pending']} grains wait for it" if found["pending"] else ""
+    parts = [found["name"], "broken" if found["state"] == "broken" else "", found["problem"] or "", waiting]
+    return ": ".join(part for part in parts if part)
 
 
 def _listed(counts: dict[str, int]) -> str:

@@ -1,0 +1,151 @@
+"""What reading grains takes and gives, for the OpenAPI document. The views check by hand; these only describe."""
+
+from __future__ import annotations
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+
+from accounts.origins import AUTHORITY
+from memory.api import shapes
+from memory.api.recall_shapes import Particulars
+from memory.grains import items, narrowing, select
+from memory.grains.models import Entry, Relation
+from memory.grains.models import Grain as GrainModel
+
+_RELATIONS = [one.name.lower() for one in Relation]
+
+
+class Grain(Particulars):
+    ordinal = serializers.IntegerField(allow_null=True, help_text="Its place in the session.")
+    writer = serializers.CharField()
+    label = serializers.CharField(allow_blank=True)  # type: ignore[assignment]  # DRF has an attribute of that name
+    corroborations = serializers.IntegerField()
+    digest = serializers.CharField(help_text="Equal texts have equal ones.")
+    enriched = serializers.BooleanField(help_text="Whether its vector and nearest neighbours are there.")
+
+
+class GrainPage(serializers.Serializer[None]):
+    grains = Grain(many=True)
+    count = serializers.IntegerField()
+    next_cursor = serializers.CharField(allow_null=True)
+
+
+class Feature(serializers.Serializer[None]):
+    kind = serializers.ChoiceField(choices=Entry.Kind.choices)
+    feature = serializers.CharField()
+
+
+class OtherGrain(serializers.Serializer[None]):
+    id = serializers.UUIDField()
+    status = serializers.ChoiceField(choices=GrainModel.Status.choices)
+    snippet = serializers.CharField(allow_null=True, help_text="Null while the grain is held back.")
+
+
+class Conduit(serializers.Serializer[None]):
+    entry = Feature(allow_null=True)
+    grain = OtherGrain(allow_null=True)
+    relation = serializers.ChoiceField(choices=_RELATIONS)
+    weight = serializers.FloatField(help_text="What is left of it now, after decay.")
+    affinity = serializers.FloatField()
+    last_used = serializers.DateTimeField()
+    use_count = serializers.IntegerField()
+
+
+# "in" is no name a class can give a field.
+Conduits = type(
+    "Conduits",
+    (serializers.Serializer,),
+    {"in": Conduit(many=True), "out": Conduit(many=True), "__doc__": "At most 50 each way, strongest first."},
+)
+
+
+class Door(Feature):
+    weight = serializers.FloatField(allow_null=True, help_text="Of the entry's conduit, if it has one.")
+    idf = serializers.FloatField(allow_null=True, help_text="Of a term, while an index of the space is in memory.")
+
+
+class Use(serializers.Serializer[None]):
+    at = serializers.DateTimeField()
+    place = serializers.IntegerField()
+    trace_id = serializers.UUIDField(allow_null=True, help_text="Null where the trace is another agent's.")
+    query = serializers.CharField(allow_null=True)
+    asked_by = serializers.CharField(allow_null=True)
+    confidence = serializers.FloatField(allow_null=True)
+
+
+Link = type(
+    "Link",
+    (serializers.Serializer,),
+    {
+        "from": serializers.UUIDField(),
+        "relation": serializers.ChoiceField(choices=["supports", "supersedes", "caused_by"]),
+        "to": serializers.UUIDField(),
+        "depth": serializers.IntegerField(help_text="Steps from this grain."),
+    },
+)
+
+
+class Lineage(serializers.Serializer[None]):
+    chain = Link(many=True)
+    supersedes = serializers.ListField(child=serializers.UUIDField())
+    superseded_by = serializers.ListField(child=serializers.UUIDField())
+    same_text = serializers.ListField(child=serializers.UUIDField())
+
+
+class Vote(serializers.Serializer[None]):
+    at = serializers.DateTimeField()
+    by = serializers.CharField()
+    vote = serializers.FloatField(help_text="-1 to 1.")
+
+
+class Dossier(Grain):
+    conduits = Conduits()
+    found_by = Door(many=True)
+    recalls = Use(many=True)
+    votes = Vote(many=True)
+    cluster = serializers.DictField(allow_null=True)
+    lineage = Lineage()
+
+
+class Pinned(serializers.Serializer[None]):
+    grain_id = serializers.UUIDField()
+    pinned = serializers.BooleanField()
+    changed = serializers.BooleanField(help_text="False: it was so already.")
+
+
+class Close(shapes.Labelled):
+    at = shapes._text("Until when it was true. Default: now.", pattern=shapes.TIME)
+
+
+class Closed(serializers.Serializer[None]):
+    grain_id = serializers.UUIDField()
+    valid_to = serializers.DateTimeField()
+    changed = serializers.BooleanField(help_text="False: it was so already.")
+
+
+def _name(name: str, says: str, longest: int) -> OpenApiParameter:
+    shape = {"type": "string", "minLength": 1, "maxLength": longest, "pattern": shapes.NAME}
+    return OpenApiParameter(name, shape, description=says)
+
+
+def _moment(name: str, says: str) -> OpenApiParameter:
+    return OpenApiParameter(name, {"type": "string", "pattern": shapes.TIME}, description=says)
+
+
+LIST_PARAMETERS = [
+    OpenApiParameter("status", str, enum=GrainModel.Status.values, description="Default active."),
+    _name("session", "Only grains of this session.", items.MAX_NAME),
+    _name("speaker", "Only what this speaker said.", items.MAX_NAME),
+    _name("tag", "Only grains that carry it.", items.MAX_TAG),
+    OpenApiParameter("origin", str, enum=list(AUTHORITY), description="Only of this provenance."),
+    _name("writer", "Only what this one stored, for example agent:alice.", narrowing.MAX_WRITER),
+    OpenApiParameter("pinned", {"type": "string", "enum": ["true", "false"]}, description="Default: both."),
+    _moment("since", "Only what was said, or else recorded, from then on."),
+    _moment("until", "Only what was said, or else recorded, before then."),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": select.MAX_PAGE}, description="Default 50."),
+    OpenApiParameter(
+        "cursor", {"type": "string", "pattern": select.CURSOR}, description="next_cursor of the page before."
+    ),
+]
+GRAIN_ID = OpenApiParameter("grain", OpenApiTypes.UUID, OpenApiParameter.PATH)

@@ -1,0 +1,101 @@
+"""Reading grains, and a word on one of them: pin it, let it go, say until when it was true."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from fluxcore.errors import Invalid, NotFound
+from memory.api import grain_shapes, parsers, shapes
+from memory.api.views import Call, json_answer, principal, write_options
+from memory.grains import dossier, narrowing, pin, select, validity
+
+
+class Grains(Call):
+    @extend_schema(
+        operation_id="list_grains", responses=grain_shapes.GrainPage, parameters=grain_shapes.LIST_PARAMETERS
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """The newest grains of a status, page by page."""
+        value: dict[str, Any] = dict(parsers.query(request, ("status", "limit", "cursor", *narrowing.FIELDS)))
+        if "limit" in value:
+            value["limit"] = parsers.whole_number(value["limit"], name="limit")
+        if "pinned" in value:
+            value["pinned"] = _yes_or_no(value["pinned"], name="pinned")
+        return json_answer(select.page(principal(request), **value))
+
+
+class Grain(Call):
+    @extend_schema(operation_id="get_grain", responses=grain_shapes.Dossier, parameters=[grain_shapes.GRAIN_ID])
+    def get(self, request: Request, grain: str) -> HttpResponse:
+        """One grain with all that belongs to it: its links, what finds it, when it was recalled, its lineage."""
+        parsers.query(request, ())
+        return json_answer(dossier.dossier(principal(request), _identified(grain)).shape())
+
+
+class Pin(Call):
+    pinned = True
+
+    @extend_schema(
+        operation_id="pin_grain",
+        request=shapes.Labelled,
+        responses=grain_shapes.Pinned,
+        parameters=[grain_shapes.GRAIN_ID, *shapes.WRITE_HEADERS],
+    )
+    def post(self, request: Request, grain: str) -> HttpResponse:
+        """Decay and clean-up leave the grain alone from now on."""
+        return self._answer(request, grain)
+
+    def _answer(self, request: Request, grain: str) -> HttpResponse:
+        value = parsers.body(request, ("reason", "idempotency_key"))
+        found = str(_identified(grain))
+        return json_answer(
+            pin.pin(principal(request, value), grain=found, pinned=self.pinned, **write_options(request, value))
+        )
+
+
+class Unpin(Pin):
+    pinned = False
+
+    @extend_schema(
+        operation_id="unpin_grain",
+        request=shapes.Labelled,
+        responses=grain_shapes.Pinned,
+        parameters=[grain_shapes.GRAIN_ID, *shapes.WRITE_HEADERS],
+    )
+    def post(self, request: Request, grain: str) -> HttpResponse:
+        """The grain ages like any other again."""
+        return self._answer(request, grain)
+
+
+class Close(Call):
+    @extend_schema(
+        operation_id="close_grain",
+        request=grain_shapes.Close,
+        responses=grain_shapes.Closed,
+        parameters=[grain_shapes.GRAIN_ID, *shapes.WRITE_HEADERS],
+    )
+    def post(self, request: Request, grain: str) -> HttpResponse:
+        """Say until when the grain was true. It stays readable as of then and answers no longer."""
+        value = parsers.body(request, ("at", "reason", "idempotency_key"))
+        found = str(_identified(grain))
+        return json_answer(
+            validity.close(principal(request, value), grain=found, at=value.get("at"), **write_options(request, value))
+        )
+
+
+def _identified(grain: str) -> uuid.UUID:
+    found = parsers.identifier(grain)
+    if found is None:
+        raise NotFound("There is no such grain.")
+    return found
+
+
+def _yes_or_no(value: str, *, name: str) -> bool:
+    if value not in ("true", "false"):
+        raise Invalid(f"{name} is true or false.", field=name)
+    return value == "true"

@@ -1,0 +1,92 @@
+"""The statements an arena reads with. The room that owns the tables lies above: a test holds their names together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from django.db import connection
+
+GRAINS, ENTRIES, CONDUITS, VECTORS = "grains_grain", "grains_entry", "grains_conduit", "grains_vector"
+CHUNK = 5_000
+
+# In the order of `rows.Record`. {s[...]}: a time as whole seconds since 1970.
+GRAIN_COLUMNS = (
+    "id", "text", "digest", "session", "ordinal", "speaker", "tags", "said_at", "recorded_at", "valid_from", "valid_to",
+    "authority", "decay_class", "status", "pinned", "confidence",
+)  # fmt: skip
+VECTOR_COLUMNS = ("scale", "data")
+_TIMES = {"said_at", "recorded_at", "valid_from", "valid_to"}
+# In the order of `changes.CONDUIT`, without the entry's key.
+CONDUIT_COLUMNS = (
+    "id", "from_entry_id", "from_grain_id", "to_grain_id", "weight", "affinity", "made_at", "used_at", "relation",
+    "decay_class",
+)  # fmt: skip
+
+
+def _seconds(column: str) -> str:
+    if connection.vendor == "postgresql":
+        return f"floor(extract(epoch FROM {column}))::bigint"
+    return f"unixepoch(substr({column}, 1, 19))"  # cut off, not rounded, as above
+
+
+def _grains(where: str) -> str:
+    columns = [_seconds(f"g.{name}") if name in _TIMES else f"g.{name}" for name in GRAIN_COLUMNS]
+    columns += [f"v.{name}" for name in VECTOR_COLUMNS]
+    return (
+        f"SELECT {', '.join(columns)} FROM {GRAINS} g "  # noqa: S608
+        f"LEFT JOIN {VECTORS} v ON v.space_id = g.space_id AND v.encoder = %s AND v.grain_id = g.id "
+        f"WHERE g.space_id = %s {where} ORDER BY g.id"
+    )
+
+
+def grains(space: int, encoder: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Every grain of the space with its vector, in the order of their numbers."""
+    yield from _chunks(_grains(""), [encoder, space])
+
+
+def grains_by_number(space: int, encoder: str, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
+    """These grains as they are now, in one statement. Those that are no more are missing."""
+    values: Any
+    if connection.vendor == "postgresql":
+        where, values = "AND g.id = ANY(%s)", list(numbers)
+    else:
+        # As one value: SQLite counts the marks of a statement.
+        where, values = "AND g.id IN (SELECT value FROM json_each(%s))", json.dumps(list(numbers))
+    with connection.cursor() as cursor:
+        cursor.execute(_grains(where), [encoder, space, values])
+        return list(cursor.fetchall())
+
+
+def entries(space: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Number, kind and feature of the space's entries."""
+    yield from _chunks(f"SELECT id, kind, feature FROM {ENTRIES} WHERE space_id = %s", [space])  # noqa: S608
+
+
+def conduits(space: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Every conduit of the space; 0 for the beginning it does not have."""
+    columns = [f"COALESCE({name}, 0)" if name.startswith("from_") else name for name in CONDUIT_COLUMNS]
+    yield from _chunks(f"SELECT {', '.join(columns)} FROM {CONDUITS} WHERE space_id = %s", [space])  # noqa: S608
+
+
+def count(space: int) -> int:
+    """Grains of the space, whatever their status."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {GRAINS} WHERE space_id = %s", [space])  # noqa: S608
+        return int(cursor.fetchone()[0])
+
+
+def more_than(space: int, limit: int) -> bool:
+    """Whether the space is larger than that, without counting on."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT 1 FROM {GRAINS} WHERE space_id = %s LIMIT 1 OFFSET %s", [space, limit])  # noqa: S608
+        return cursor.fetchone() is not None
+
+
+def _chunks(statement: str, values: Iterable[Any]) -> Iterator[list[tuple[Any, ...]]]:
+    # Server-side on PostgreSQL: its driver would otherwise hold the whole answer in memory.
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(statement, list(values))
+        while chunk := cursor.fetchmany(CHUNK):
+            yield chunk

@@ -1,0 +1,1 @@
+"""Encoders: texts become unit vectors on this machine, from weights that came inside packages."""

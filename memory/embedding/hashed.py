@@ -1,0 +1,82 @@
+"""Words and their pieces, hashed: no weights, any script, knows spelling and nothing of meaning."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+from memory.embedding.encoder import Vectors, readable, unit
+from memory.embedding.kinds import HASHED
+
+# Frozen together with the name: another way to cut or weigh is another encoder.
+_WORD = re.compile(r"\w+")
+# Scripts written without spaces: every character stands for itself, and every pair.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_SHORTEST, _LONGEST = 3, 5
+_PIECES_SHARE = 1.5  # length of all pieces of a word together, relative to the word's own
+_LONGEST_WORD = 64
+
+
+class Hashed:
+    name, dimension = HASHED.name, HASHED.dimension
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        return unit(np.stack([self._row(text) for text in texts]))
+
+    def _row(self, text: str) -> Vectors:
+        row = np.zeros(self.dimension, dtype=np.float32)
+        counts: dict[str, int] = {}
+        for word in _words(text):
+            counts[word] = counts.get(word, 0) + 1
+        for word, count in counts.items():
+            places, weights = _features(word)
+            row[places] += weights * np.float32(1 + log(count))
+        return row
+
+
+def _words(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKC", readable(text)).casefold()
+    found: list[str] = []
+    for match in _WORD.finditer(plain):
+        word = match.group()[:_LONGEST_WORD]
+        if _UNSPACED.search(word):
+            found += [*word, *(word[at : at + 2] for at in range(len(word) - 1))]
+        else:
+            found.append(word)
+    return found
+
+
+@lru_cache(maxsize=16_384)
+def _features(word: str) -> tuple[npt.NDArray[np.intp], Vectors]:
+    """Where a word goes and with which weight: once as a whole, and in pieces that its inflections share."""
+    bounded = f"<{word}>"
+    pieces = [
+        bounded[at : at + size]
+        for size in range(_SHORTEST, _LONGEST + 1)
+        for at in range(len(bounded) - size + 1)
+        if size < len(bounded)
+    ]
+    hashes = np.array([zlib.crc32(piece.encode()) for piece in (bounded, *pieces)], dtype=np.uint64)
+    # The low bits of a CRC of such short strings are too much alike.
+    hashes = (hashes + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    hashes ^= hashes >> np.uint64(29)
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    places = (hashes >> np.uint64(40)) % np.uint64(HASHED.dimension)
+    signs = np.where((hashes >> np.uint64(63)) == 0, np.float32(1), np.float32(-1))
+    weights = np.full(len(hashes), _PIECES_SHARE / np.sqrt(max(1, len(pieces))), dtype=np.float32)
+    weights[0] = 1
+    # Short words are the common ones in every language that has spaces; a character of the others says a lot.
+    rarity = 1.0 if _UNSPACED.search(word) else log(1 + min(len(word), 12))
+    row = np.zeros(HASHED.dimension, dtype=np.float32)
+    np.add.at(row, places.astype(np.intp), signs * weights * np.float32(rarity))
+    used = np.flatnonzero(row)
+    return used, row[used]

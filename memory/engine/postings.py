@@ -1,0 +1,160 @@
+"""Which rows hold a term, and how often: sorted arrays for what was there at the build, lists for what came since."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+Keys = NDArray[np.uint64]
+Rows = NDArray[np.int32]
+Counts = NDArray[np.uint8]
+
+MOST = 255  # a count says "many" from here on
+_NO_ROWS, _NO_COUNTS = np.empty(0, np.int32), np.empty(0, np.uint8)
+
+
+class Postings:
+    """Term key -> rows in ascending order with counts.
+
+    A row's terms never change and rows come in ascending order, so a row below `size` has been counted:
+    adding it again does nothing.
+    """
+
+    def __init__(self, keys: Keys, starts: NDArray[np.int64], rows: Rows, counts: Counts, size: int) -> None:
+        self.keys, self.starts, self.rows, self.counts = keys, starts, rows, counts
+        self.base = size  # rows the arrays speak for; those from here on are in the delta
+        self.size = size
+        self.added = 0  # entries of the delta
+        self._delta: dict[int, tuple[array[int], array[int]]] = {}
+
+    @classmethod
+    def build(cls, rows_of_terms: Iterable[Mapping[int, int]]) -> Postings:
+        """From the terms (key -> count) of row 0, row 1, ..."""
+        keys, counts, lengths = array("Q"), array("B"), array("i")
+        for terms in rows_of_terms:
+            keys.extend(terms.keys())
+            counts.extend([min(count, MOST) for count in terms.values()])
+            lengths.append(len(terms))
+        flat = _numbers(keys, np.uint64)
+        rows = np.repeat(np.arange(len(lengths), dtype=np.int32), _numbers(lengths, np.int32))
+        order = np.argsort(flat, kind="stable")  # stable: rows stay ascending within a key
+        flat = flat[order]
+        first = np.flatnonzero(np.r_[True, flat[1:] != flat[:-1]]) if len(flat) else np.empty(0, np.int64)
+        starts = np.r_[first, len(flat)].astype(np.int64)
+        return cls(flat[first], starts, rows[order], _numbers(counts, np.uint8)[order], len(lengths))
+
+    def add(self, row: int, terms: Mapping[int, int]) -> None:
+        """Note the terms of a new row."""
+        if row < self.size:
+            return
+        for key, count in terms.items():
+            found = self._delta.get(key)
+            if found is None:
+                found = self._delta[key] = (array("i"), array("B"))
+            found[0].append(row)
+            found[1].append(min(count, MOST))
+        self.added += len(terms)
+        self.size = row + 1
+
+    def of(self, key: int) -> tuple[Rows, Counts]:
+        """The rows of one term and its counts in them."""
+        begin, end = self._span(key)
+        rows, counts = self.rows[begin:end], self.counts[begin:end]
+        late_rows, late_counts = self._late(key)
+        if not len(late_rows):
+            return rows, counts
+        if begin == end:
+            return late_rows, late_counts
+        return np.concatenate((rows, late_rows)), np.concatenate((counts, late_counts))
+
+    def document_frequency(self, keys: Keys) -> NDArray[np.int64]:
+        """In how many rows each term stands."""
+        keys = np.asarray(keys, np.uint64)
+        found = np.zeros(len(keys), np.int64)
+        if len(self.keys):
+            at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+            found = np.where(self.keys[at] == keys, self.starts[at + 1] - self.starts[at], 0)
+        if self._delta:
+            found += np.array([len(self._delta.get(key, ((), ()))[0]) for key in keys.tolist()], np.int64)
+        return found
+
+    def counts_of(self, keys: Keys, rows: NDArray[np.integer]) -> Counts:
+        """How often each term stands in each of these rows: [len(rows), len(keys)]."""
+        found = np.zeros((len(rows), len(keys)), np.uint8)
+        wanted = np.asarray(rows, np.int32)
+        old = wanted < self.base
+        some_late = bool(self._delta) and not old.all()
+        for column, key in enumerate(np.asarray(keys, np.uint64).tolist()):
+            begin, end = self._span(key)
+            if begin < end:
+                found[:, column] = _look_up(self.rows[begin:end], self.counts[begin:end], wanted)
+            if some_late:
+                late_rows, late_counts = self._late(key)
+                if len(late_rows):
+                    found[~old, column] = _look_up(late_rows, late_counts, wanted[~old])
+        return found
+
+    def merged(self) -> Postings:
+        """The same with everything in the arrays."""
+        if not self._delta:
+            return Postings(self.keys, self.starts, self.rows, self.counts, self.size)
+        late = np.array(sorted(self._delta), np.uint64)
+        late_lengths = np.array([len(self._delta[key][0]) for key in late.tolist()], np.int64)
+        keys = np.union1d(self.keys, late)
+        lengths, late_at = np.zeros(len(keys), np.int64), np.searchsorted(keys, late)
+        base_at = np.searchsorted(keys, self.keys)
+        base_lengths = np.diff(self.starts)
+        lengths[base_at] = base_lengths
+        lengths[late_at] += late_lengths
+        starts = np.zeros(len(keys) + 1, np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        rows, counts = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint8)
+        to = np.repeat(starts[base_at] - self.starts[:-1], base_lengths) + np.arange(len(self.rows))
+        rows[to], counts[to] = self.rows, self.counts
+        # The delta's rows are younger than all of the base: they end their key's run.
+        for end, length, key in zip(starts[late_at + 1].tolist(), late_lengths.tolist(), late.tolist(), strict=True):
+            rows[end - length : end], counts[end - length : end] = self._late(key)
+        return Postings(keys, starts, rows, counts, self.size)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """What a file must hold. A delta is merged in."""
+        whole = self.merged()
+        return {"keys": whole.keys, "starts": whole.starts, "rows": whole.rows, "counts": whole.counts}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]], size: int) -> Postings:
+        return cls(
+            arrays["keys"].view(np.uint64), arrays["starts"].view(np.int64),
+            arrays["rows"].view(np.int32), arrays["counts"].view(np.uint8), size,
+        )  # fmt: skip
+
+    @property
+    def nbytes(self) -> int:
+        """Memory, with about 300 bytes for a key of the delta."""
+        base = self.keys.nbytes + self.starts.nbytes + self.rows.nbytes + self.counts.nbytes
+        return base + 300 * len(self._delta) + 6 * self.added
+
+    def _span(self, key: int) -> tuple[int, int]:
+        at = int(np.searchsorted(self.keys, np.uint64(key)))
+        if at == len(self.keys) or int(self.keys[at]) != key:
+            return 0, 0
+        return int(self.starts[at]), int(self.starts[at + 1])
+
+    def _late(self, key: int) -> tuple[Rows, Counts]:
+        found = self._delta.get(key)
+        if found is None:
+            return _NO_ROWS, _NO_COUNTS
+        # Copies: an array that lends out its memory could not grow.
+        return np.array(found[0], np.int32), np.array(found[1], np.uint8)
+
+
+def _look_up(rows: Rows, counts: Counts, wanted: Rows) -> Counts:
+    at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
+    return np.where(rows[at] == wanted, counts[at], np.uint8(0))
+
+
+def _numbers(flat: array[int], kind: type[np.generic]) -> NDArray[np.generic]:
+    return np.frombuffer(flat, kind) if len(flat) else np.empty(0, kind)

@@ -1,0 +1,83 @@
+"""The order of candidates: plain fusion with three priors, corrected where the space resembles a fitted one.
+
+    x = S / deviation of S over the pool  +  z . (g w_shared + sum of k_e w_e)
+
+z are the standardised features, g is how near the space is to any fitted shape, k_e to those of one kind. Far
+from all of them the answer is S alone. The correction is bounded: whatever the weights, it moves no
+candidate by more than BOUND deviations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory.engine import features, weights
+from memory.engine.candidates import Floats
+from memory.engine.shape import Shape, near
+
+BOUND = 8.0
+LEAST_DEVIATION = 0.02  # of S: candidates that are all alike are not pulled apart
+GROUPS = tuple(dict.fromkeys(features.FEATURES.values()))
+_GROUP = np.array([GROUPS.index(group) for group in features.FEATURES.values()])
+_MEMBERS = np.eye(len(GROUPS), dtype=np.float32)[:, _GROUP]  # [groups, features]
+
+
+@dataclass(frozen=True)
+class Expert:
+    """Weights that hold near some shapes only."""
+
+    name: str
+    shapes: tuple[Shape, ...]
+    weights: Floats
+
+    def near(self, shape: Shape) -> float:
+        return near(min((shape.distance(other) for other in self.shapes), default=np.inf))
+
+
+@dataclass(frozen=True)
+class Ranker:
+    version: str
+    shared: Floats
+    experts: tuple[Expert, ...]
+
+    def gates(self, shape: Shape) -> tuple[float, list[float]]:
+        """How near the space is to anything fitted, and to each kind."""
+        each = [expert.near(shape) for expert in self.experts]
+        return max(each, default=0.0), each
+
+    def weights(self, shape: Shape) -> tuple[Floats, dict[str, object]]:
+        """The weights for a space of this shape, and what an explanation says about them."""
+        gate, each = self.gates(shape)
+        whole = np.float32(gate) * self.shared
+        for expert, share in zip(self.experts, each, strict=True):
+            whole = whole + np.float32(share) * expert.weights
+        kind = self.experts[int(np.argmax(each))].name if gate > 0.01 else ""
+        return whole, {"version": self.version, "gate": round(gate, 3), "kind": kind}
+
+
+def correction(found: Floats, whole: Floats) -> Floats:
+    """What each signal adds: [groups, pool], bounded in sum."""
+    parts: Floats = _MEMBERS @ (features.standardised(found) * whole[:, None])
+    total = np.abs(parts.sum(axis=0))
+    return parts * np.minimum(1, BOUND / np.maximum(total, 1e-6))
+
+
+def as_array(named: dict[str, float]) -> Floats:
+    """Weights by name in the order of the features; a name that is not there weighs nothing."""
+    return np.array([named.get(name, 0.0) for name in features.NAMES], np.float32)
+
+
+def load(data: dict[str, object]) -> Ranker:
+    return Ranker(
+        str(data["version"]),
+        as_array(data["shared"]),  # type: ignore[arg-type]
+        tuple(
+            Expert(one["name"], tuple(Shape(*shape) for shape in one["shapes"]), as_array(one["weights"]))
+            for one in data["experts"]  # type: ignore[attr-defined]
+        ),
+    )
+
+
+FITTED = load(weights.WEIGHTS)

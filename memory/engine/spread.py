@@ -1,0 +1,207 @@
+"""What a spreading signal left behind: who received how much, in which hop, and the way it came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.engine.conduits import Numbers, runs
+from memory.engine.graph import Graph
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+class Step(NamedTuple):
+    """One conduit on the way: ends are nodes (an entry is below 0), signal is what arrived over it."""
+
+    conduit: int
+    source: int
+    target: int
+    signal: float
+    effective: float
+    hop: int
+    relation: int
+
+
+@dataclass
+class Level:
+    """One hop: what each node received, and the messages it is the sum of, sorted by receiver.
+
+    A message `sideways` was passed on within the hop, from a grain to the one that superseded it.
+    """
+
+    node: Numbers
+    signal: Floats
+    receiver: Numbers
+    sender: Numbers
+    position: Numbers
+    message: Floats
+    effective: NDArray[np.float32]
+    sideways: NDArray[np.bool_]
+
+    @classmethod
+    def seeded(cls, node: Numbers, signal: Floats) -> Level:
+        none = np.zeros(0, np.int64)
+        return cls(node, signal, none, none, none, np.zeros(0), np.zeros(0, np.float32), np.zeros(0, np.bool_))
+
+    @classmethod
+    def reached(
+        cls, receiver: Numbers, sender: Numbers, position: Numbers, message: Floats, effective: NDArray[np.float32]
+    ) -> Level:
+        order = np.argsort(receiver)
+        receiver, message = receiver[order], message[order]
+        begin = _begins(receiver)
+        signal = np.add.reduceat(message, begin) if len(begin) else np.zeros(0)
+        return cls(
+            receiver[begin], signal, receiver, sender[order], position[order], message, effective[order],
+            np.zeros(len(order), np.bool_),
+        )  # fmt: skip
+
+    def echo(self, nodes: Numbers, sender: Numbers, receiver: Numbers) -> Floats:
+        """What each sender was itself sent in this hop by the one it sends to; all senders are among `nodes`."""
+        begin, end = np.searchsorted(self.receiver, nodes), np.searchsorted(self.receiver, nodes, side="right")
+        at = runs(begin, end - begin)
+        known, sent = group(pair(self.receiver[at], self.sender[at]), self.message[at])
+        wanted = pair(sender, receiver)
+        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.where(known[place] == wanted, sent[place], 0.0)
+
+    def best(self, node: int, without: int | None = None) -> int | None:
+        """Place of the strongest message to a node, leaving out one sender's; ties go to the lower sender."""
+        begin, end = np.searchsorted(self.receiver, (node, node + 1)).tolist()
+        places = np.arange(begin, end)
+        if without is not None:
+            places = places[self.sender[begin:end] != without]
+        if not len(places):
+            return None
+        return int(places[np.lexsort((self.position[places], self.sender[places], -self.message[places]))[0]])
+
+
+@dataclass
+class Spread:
+    """Rows that received anything, strongest first (ties: lower row), in the unit of the seeds."""
+
+    graph: Graph
+    unit: float
+    levels: list[Level] = field(default_factory=list)
+    edges: int = 0  # conduits read
+    caps: set[str] = field(default_factory=set)  # which limits cut something off: frontier, hub, edges
+
+    def __post_init__(self) -> None:
+        self._totals: tuple[Numbers, Floats, Floats, NDArray[np.int8]] | None = None
+
+    @property
+    def rows(self) -> Numbers:
+        return self._summed()[0]
+
+    @property
+    def activation(self) -> NDArray[np.float32]:
+        """All that reached each row, its own seed included."""
+        return (self._summed()[1] * self.unit).astype(np.float32)
+
+    @property
+    def received(self) -> NDArray[np.float32]:
+        """What reached each row over conduits."""
+        return (self._summed()[2] * self.unit).astype(np.float32)
+
+    @property
+    def hop(self) -> NDArray[np.int8]:
+        """The hop in which each row was first reached; 0 for a seed."""
+        return self._summed()[3]
+
+    @property
+    def hops(self) -> int:
+        """The furthest hop."""
+        return max(len(self.levels) - 1, 0)
+
+    def path(self, row: int) -> list[Step]:
+        """The strongest single way to a row, from where the signal was put in; empty for one no conduit led to."""
+        best: tuple[float, int, int] | None = None
+        for hop, level in enumerate(self.levels):
+            at = level.best(row)
+            if at is not None and (best is None or level.message[at] > best[0]):
+                best = float(level.message[at]), hop, at
+        steps: list[Step] = []
+        hop, at = (best[1], best[2]) if best is not None else (0, None)
+        passed = set()
+        while at is not None:
+            level = self.levels[hop]
+            position, sender = int(level.position[at]), int(level.sender[at])
+            steps.append(
+                Step(
+                    int(self.graph.ids[position]), sender, int(level.receiver[at]),
+                    float(level.message[at]) * self.unit, float(level.effective[at]), hop,
+                    int(self.graph.relation(np.array([position]))[0]),
+                )
+            )  # fmt: skip
+            passed.add((hop, position))
+            hop -= not level.sideways[at]
+            at = self.levels[hop].best(sender, steps[-1].target)
+            if at is not None and (hop, int(self.levels[hop].position[at])) in passed:
+                break  # two grains that say they supersede each other
+        return steps[::-1]
+
+    def _summed(self) -> tuple[Numbers, Floats, Floats, NDArray[np.int8]]:
+        if self._totals is None:
+            none = np.zeros(0, np.int64)
+            node = np.concatenate([none, *(level.node for level in self.levels)])
+            signal = np.concatenate([np.zeros(0), *(level.signal for level in self.levels)])
+            hop = np.repeat(np.arange(len(self.levels)), [len(level.node) for level in self.levels])
+            order = np.argsort(node)
+            order = order[np.searchsorted(node[order], 0) :]
+            begin = _begins(node[order])
+            if not len(begin):
+                self._totals = none, np.zeros(0), np.zeros(0), none.astype(np.int8)
+                return self._totals
+            rows, first = node[order][begin], np.minimum.reduceat(hop[order], begin).astype(np.int8)
+            total = np.add.reduceat(signal[order], begin)
+            got = np.add.reduceat(self._over_conduits()[order], begin)
+            best = strongest(total)
+            self._totals = rows[best], total[best], got[best], first[best]
+        return self._totals
+
+    def _over_conduits(self) -> Floats:
+        parts = [np.zeros(0)]
+        for hop, level in enumerate(self.levels):
+            got = level.signal
+            if hop == 0:
+                came, moved = group(level.receiver, level.message)
+                got = np.zeros(len(level.node))
+                got[np.searchsorted(level.node, came)] = moved
+            parts.append(got)
+        return np.concatenate(parts)
+
+
+def group(nodes: Numbers, signal: Floats) -> tuple[Numbers, Floats]:
+    """Each node once, ascending, with the sum of its signals."""
+    order = np.argsort(nodes)
+    nodes = nodes[order]
+    begin = _begins(nodes)
+    return nodes[begin], np.add.reduceat(signal[order], begin) if len(begin) else np.zeros(0)
+
+
+def strongest(signal: Floats) -> Numbers:
+    """Places in falling order of whole signals, ties in rising order of place: one sort of numbers that hold both."""
+    order = np.sort(-np.minimum(signal, 2.0**42).astype(np.int64) << 20 | np.arange(len(signal)))
+    return order & 0xFFFFF
+
+
+def joined(level: Level, nodes: Numbers, signal: Floats) -> None:
+    """Add signals to a level."""
+    level.node, level.signal = group(np.concatenate((level.node, nodes)), np.concatenate((level.signal, signal)))
+
+
+def pair(one: Numbers, other: Numbers) -> Numbers:
+    """Both nodes in one number: they fit 32 bits each."""
+    return one << 32 | (other & 0xFFFFFFFF)
+
+
+def _begins(ordered: Numbers) -> Numbers:
+    if not len(ordered):
+        return np.zeros(0, np.int64)
+    changes = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=changes[1:])
+    return np.flatnonzero(changes)

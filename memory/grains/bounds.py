@@ -1,0 +1,60 @@
+"""Which rows of an index a question may touch at all: status, validity, time, tags, sessions, origin."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accounts import origins
+from memory.engine import words
+from memory.engine.index import EVER, FOREVER, STATUSES, Index
+from memory.grains.ask import Ask
+
+# What answers when nobody names a status: what is alive first; what has faded only where that leaves room.
+TIERS = (("active",), ("dormant", "archived"))
+
+Mask = NDArray[np.bool_]
+
+
+def seconds(moment: datetime) -> int:
+    return int(moment.timestamp())
+
+
+def allowed(index: Index, ask: Ask, statuses: tuple[str, ...], now: int) -> Mask:
+    """True for each row the question may see."""
+    status = index.column("status")
+    mask: Mask = status == STATUSES.index(statuses[0])
+    for other in statuses[1:]:
+        mask |= status == STATUSES.index(other)
+    _valid(index, mask, now if ask.as_of is None else seconds(ask.as_of), then=ask.as_of is not None)
+    if ask.since is not None:
+        mask &= index.column("said") >= seconds(ask.since)
+    if ask.until is not None:
+        mask &= index.column("said") < seconds(ask.until)
+    if ask.origin_floor is not None:
+        mask &= index.column("authority") <= origins.RANK[ask.origin_floor]
+    if ask.sessions:
+        keys = words.keys([f"session:{session}" for session in ask.sessions])
+        mask &= np.isin(index.column("session"), keys)
+    for tag in ask.tags:
+        tagged = np.zeros(index.size, np.bool_)
+        tagged[index.postings.of(words.key(f"#{tag}"))[0]] = True
+        mask &= tagged
+    return mask
+
+
+def _valid(index: Index, mask: Mask, moment: int, *, then: bool) -> None:
+    """Half-open: a fact is valid from its beginning and no longer valid at its end."""
+    begins, ends = index.column("valid_from"), index.column("valid_to")
+    mask &= ends > moment
+    if then:
+        # Of an earlier moment only what had been said by then can have been valid, where nobody gave a beginning.
+        begins = np.where(begins == EVER, index.column("said"), begins)
+    mask &= begins <= moment
+
+
+def is_open(index: Index) -> bool:
+    """Whether no row has a beginning or an end, which saves looking at each."""
+    return bool((index.column("valid_to") == FOREVER).all() and (index.column("valid_from") == EVER).all())

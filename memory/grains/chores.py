@@ -1,0 +1,51 @@
+"""What the worker does for grains. The heavy parts are loaded when one of these runs, not when a process starts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from fluxcore import jobs
+from memory.grains.models import Grain
+
+ENRICH = "grains.enrich"
+_TABLE = Grain._meta.db_table
+_OF_SPACE = f"SELECT COUNT(*) FROM {_TABLE} WHERE space_id = %s AND NOT enriched"  # noqa: S608
+_OF_ALL = f"SELECT COUNT(*) FROM {_TABLE} WHERE NOT enriched"  # noqa: S608
+_SPACES = f"SELECT DISTINCT space_id FROM {_TABLE} WHERE NOT enriched"  # noqa: S608
+
+
+def pending(space: int | None = None) -> int:
+    """Grains that wait for their vector and neighbours, of one space or of all."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_ALL if space is None else _OF_SPACE, [] if space is None else [space])
+        return int(cursor.fetchone()[0])
+
+
+def ask_for_enrichment(space: int, *, due_at: datetime | None = None, **args: Any) -> None:
+    """Have the worker see to the pending grains of a space, once however many are stored until it comes."""
+    jobs.enqueue(ENRICH, args, space=space, due_at=due_at, once_key=f"space:{space}")
+
+
+@jobs.handler(ENRICH)
+def enrich(run: jobs.Run) -> jobs.Apply | None:
+    from memory.grains import enrich as work
+
+    return work.enrich(run)
+
+
+def ask_for_what_is_left() -> int:
+    """The minute's chore: what waited for an encoder is asked for again once there is one."""
+    from memory.embedding import choice
+
+    if not choice.ready():
+        choice.load_soon()  # not here: this runs inside a write, and loading takes seconds
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(_SPACES)
+        found = [space for (space,) in cursor.fetchall()]
+    for space in found:
+        ask_for_enrichment(space)
+    return len(found)

@@ -1,0 +1,201 @@
+"""What a stored grain gets from an encoder: its vector, and conduits to its nearest neighbours.
+
+A job of the worker, long after the text is safe. It reads and encodes outside any transaction, then writes
+a page of grains in one commit: a kill leaves all of a page or nothing, and whatever is left is still marked
+as pending. Without an encoder grains wait, and no job is failed for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from fluxcore import clock, config, events, jobs
+from memory.arena.changes import Changes, conduits
+from memory.arena.shelf import shelf
+from memory.embedding import choice
+from memory.embedding.encoder import Encoder, EncoderProblem, checked
+from memory.engine.dense import quantise
+from memory.engine.index import STATUSES
+from memory.grains import wiring
+from memory.grains.chores import ask_for_enrichment, pending
+from memory.grains.models import Grain, Relation
+from memory.grains.vectors import keep, still_there
+
+__all__ = ["enrich", "pending"]
+
+PAGE = 256  # grains of one commit
+SECONDS = 5.0  # of encoding after which a page is closed early: what a kill costs, and how soon grains are linked
+SLICE = 32
+NEIGHBOURS = 5
+# Large spaces are read into an arena in the background: neighbours wait for it this long.
+WAIT, WAITS = timedelta(seconds=5), 12
+_TABLE = Grain._meta.db_table
+_LINKED = STATUSES.index("archived")  # of no use to recall from here on
+_PENDING = (
+    f"SELECT id, text, digest FROM {_TABLE} "  # noqa: S608
+    "WHERE space_id = %s AND NOT enriched AND id > %s ORDER BY id LIMIT %s"
+)
+_ENRICHED = f"UPDATE {_TABLE} SET enriched = %s WHERE id = %s"  # noqa: S608
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Page:
+    """Grains that were encoded together."""
+
+    numbers: list[int]
+    digests: list[int]  # the first 64 bits, as the arena has them
+    vectors: Floats
+
+
+def enrich(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `grains.enrich`."""
+    space = run.space
+    if space is None:
+        return None
+    encoder = choice.chosen()
+    if encoder is None:
+        run.say("There is no encoder: the grains wait for one.")
+        return None
+    found = _pending(space, int(run.args.get("after", 0)))
+    page, last = encoded(encoder, found)
+    if not page.numbers:
+        if found:
+            run.say(f"{encoder.name} encoded none of {len(found)} grains: they wait.")
+        return None
+    cosines = _cosines(space, encoder, page)
+    if cosines is None and int(run.args.get("waits", 0)) < WAITS:
+        return lambda: _later(run, space)
+    more = last < found[-1][0] or len(found) == PAGE
+    return lambda: _apply(run, space, encoder, page, cosines or {}, last if more else None)
+
+
+def _pending(space: int, after: int) -> list[tuple[int, str, str]]:
+    with connection.cursor() as cursor:
+        cursor.execute(_PENDING, [space, after, PAGE])
+        return list(cursor.fetchall())
+
+
+def encoded(encoder: Encoder, found: Sequence[tuple[int, str, str]]) -> tuple[Page, int]:
+    """The grains an encoder had a sound vector for, and how far it came."""
+    until = time.monotonic() + SECONDS
+    numbers: list[int] = []
+    digests: list[int] = []
+    vectors: list[Floats] = []
+    last = 0
+    for at in range(0, len(found), SLICE):
+        part = found[at : at + SLICE]
+        for (number, _, digest), vector in zip(part, _rows(encoder, [text for _, text, _ in part]), strict=True):
+            last = number
+            if vector is not None:
+                numbers.append(number)
+                digests.append(int(digest[:16], 16))
+                vectors.append(vector)
+        if not numbers or time.monotonic() > until:
+            break  # late, or it seems to be broken
+    matrix = np.stack(vectors) if vectors else np.zeros((0, encoder.dimension), np.float32)
+    return Page(numbers, digests, matrix), last
+
+
+def _rows(encoder: Encoder, texts: list[str]) -> list[Floats | None]:
+    """A vector for each text. One that nobody could index costs only its own text."""
+    try:
+        return list(checked(encoder, texts))
+    except EncoderProblem:
+        if len(texts) == 1:
+            return [None]
+    return [row for text in texts for row in _rows(encoder, [text])]
+
+
+def _cosines(space: int, encoder: Encoder, page: Page) -> dict[tuple[int, int], float] | None:
+    """How near the nearest other texts of the space and of the page are, from one grain to the other.
+
+    None while the space has no arena.
+    """
+    alike = page.vectors @ page.vectors.T
+    own = set(page.numbers)
+    found: dict[tuple[int, int], float] = {}
+    for at in range(0, len(page.numbers), SLICE):
+        rows = range(at, min(at + SLICE, len(page.numbers)))
+        near = _near(space, encoder, page, rows)
+        if near is None:
+            return None
+        for row in rows:
+            number = page.numbers[row]
+            beside = zip(alike[row].tolist(), page.numbers, page.digests, strict=True)
+            for cosine, other in _best([*near[row - at], *beside], page.digests[row]):
+                # Two grains of a page may have found each other: one conduit, from the later to the earlier.
+                ends = (max(number, other), min(number, other)) if other in own else (number, other)
+                found[ends] = cosine
+    return found
+
+
+def _near(space: int, encoder: Encoder, page: Page, rows: range) -> list[list[tuple[float, int, int]]] | None:
+    """(cosine, grain, digest) of the nearest in the arena, for some rows of the page."""
+    with shelf().arena(space) as (arena, _):
+        if arena is None:
+            return None
+        index, dense = arena.index, arena.index.dense
+        if dense is None or arena.encoder != encoder.name or dense.dimension != encoder.dimension:
+            return [[] for _ in rows]
+        allowed = np.asarray(index.column("status"), np.uint8) <= _LINKED
+        here = arena.row_of(page.numbers)
+        allowed[here[here >= 0]] = False  # those of the page are compared with each other
+        ids, digests = index.column("id"), index.column("digest")
+        found = []
+        for row in rows:
+            near, cosines = dense.search(page.vectors[row], allowed=allowed, k=3 * NEIGHBOURS)
+            found.append(list(zip(cosines.tolist(), ids[near].tolist(), digests[near].tolist(), strict=True)))
+        return found
+
+
+def _best(found: list[tuple[float, int, int]], own: int) -> list[tuple[float, int]]:
+    """The nearest grains, one of each text: equal ones are linked already."""
+    best: dict[int, tuple[float, int]] = {}
+    for cosine, number, digest in sorted(found, key=lambda one: (-one[0], one[1])):
+        if digest != own:
+            best.setdefault(digest, (cosine, number))
+        if len(best) == NEIGHBOURS:
+            break
+    return list(best.values())
+
+
+def _apply(
+    run: jobs.Run, space: int, encoder: Encoder, page: Page, cosines: dict[tuple[int, int], float], after: int | None
+) -> None:
+    """Everything in one commit. What was purged meanwhile is left out."""
+    settings = config.current()
+    there = still_there(space, {*page.numbers, *(to for _, to in cosines)})
+    kept = [row for row, number in enumerate(page.numbers) if number in there]
+    numbers = [page.numbers[row] for row in kept]
+    keep(space, encoder.name, numbers, *quantise(page.vectors[kept]))
+    links = [
+        wiring.Link(to, Relation.RELATED, weight, grain=start)
+        for (start, to), cosine in cosines.items()
+        if (weight := min(cosine * settings.INITIAL_WEIGHT_SCALE, settings.WEIGHT_CEILING)) >= settings.WEIGHT_FLOOR
+        and {start, to} <= there
+    ]
+    made = [row for row in wiring.connect(space, links, int(clock.now().timestamp())) if row]
+    with connection.cursor() as cursor:
+        cursor.executemany(_ENRICHED, [(True, number) for number in numbers])
+    near = sum(cosine >= settings.DEDUP_SIMILARITY_THRESHOLD for cosine in cosines.values())
+    run.say(f"{encoder.name}: {len(numbers)} grains, {len(made)} links, {near} near copies.")
+    told = {"grains": len(numbers), "conduits": len(made), "encoder": encoder.name}
+    packed = Changes(tuple(numbers), conduits(made)).pack()
+    events.append("grains.enriched", space=space, actor="worker", subject="", data=told, packed=packed)
+    if after is not None:
+        ask_for_enrichment(space, after=after)
+
+
+def _later(run: jobs.Run, space: int) -> None:
+    run.say("The arena of this space is being read: the grains wait for it.")
+    args = {**run.args, "waits": int(run.args.get("waits", 0)) + 1}
+    ask_for_enrichment(space, due_at=clock.now() + WAIT, **args)

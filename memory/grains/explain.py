@@ -1,0 +1,126 @@
+"""Why a recall returned what it did, in words and in numbers, from its receipt alone."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from accounts.principals import Principal
+from accounts.verbs import selector
+from fluxcore import clock
+from memory.grains import hydrate, traces
+from memory.grains.models import Grain, Relation
+from memory.grains.traces import Receipt
+
+# Parts of a score as people call them. A part without a name here is shown under its own.
+CALLED = {
+    "words": "shared words",
+    "meaning": "similar meaning",
+    "links": "links to other grains",
+    "neighbours": "what was said next to it",
+    "session": "its conversation",
+    "speaker": "who said it",
+    "time": "when it was said",
+    "standing": "a standing wish or rule",
+    "correction": "the fitted correction",
+}
+RUNGS = {
+    "warm": "All signals took part.",
+    "behind": "The index was behind the newest writes and is catching up; those may be missing here.",
+    "cold": "There was no index in memory yet: full text and a few links answered.",
+    "no encoder": "No encoder was ready, so meaning took no part: words and links answered.",
+}
+_SHOWN = tuple(status for status in Grain.Status.values if status != Grain.Status.PENDING_DELETION)
+
+
+@selector("grains.trace", needs="grains.read")
+def trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
+    """One receipt, explained. Grains that are gone since are named by their id alone."""
+    receipt = traces.find(principal, found)
+    texts = hydrate.texts(receipt.space, _named(receipt), _SHOWN)
+    return {
+        "trace_id": str(receipt.id),
+        "query": receipt.query,
+        "asked_by": receipt.actor,
+        "label": receipt.label or None,
+        "at": clock.rfc3339(receipt.at),
+        "k": receipt.body["k"],
+        "bounds": receipt.body["bounds"],
+        "features": receipt.body["features"],
+        "confidence": round(receipt.confidence, 4),
+        "hop_count": receipt.hop_count,
+        "fallback_triggered": receipt.body["fallback"],
+        "rung": receipt.rung,
+        **explain(receipt),
+        "texts": texts,
+    }
+
+
+def explain(receipt: Receipt) -> dict[str, Any]:
+    body = receipt.body
+    return {
+        "says": _whole(receipt),
+        "weights": body["weights"],
+        "caps": body["caps"],
+        "grains": [_grain(place, grain, body["terms"]) for place, grain in enumerate(body["grains"], start=1)],
+    }
+
+
+def _named(receipt: Receipt) -> list[str]:
+    """Every grain the receipt speaks of: those returned and those on the way."""
+    steps = (step for grain in receipt.body["grains"] for step in grain["path"])
+    passed = [end for step in steps for end in (step.get("from_grain"), step.get("to_grain")) if end]
+    return list(dict.fromkeys([*(grain["id"] for grain in receipt.body["grains"]), *passed]))
+
+
+def _whole(receipt: Receipt) -> str:
+    if not receipt.body["grains"]:
+        return f"Nothing answered. {RUNGS[receipt.rung]}"
+    chance = f"A right grain is among the first five with a chance of {receipt.confidence:.0%}."
+    return f"{chance} {RUNGS[receipt.rung]}"
+
+
+def _grain(place: int, grain: dict[str, Any], terms: list[str]) -> dict[str, Any]:
+    words = [{"term": terms[at], "part": part} for at, part in grain["matched"]]
+    words.sort(key=lambda word: (-float(word["part"]), word["term"]))
+    return {
+        "place": place,
+        "grain_id": grain["id"],
+        "score": grain["score"],
+        "source": grain["source"],
+        "says": _says(grain, [str(word["term"]) for word in words]),
+        "parts": [
+            {"name": name, "called": CALLED.get(name, name), "part": part}
+            for name, part in sorted(grain["parts"].items(), key=lambda item: (-abs(item[1]), item[0]))
+        ],
+        "words": words,
+        "path": grain["path"],
+        "same": grain["same"],
+    }
+
+
+def _says(grain: dict[str, Any], words: list[str]) -> str:
+    """One sentence: the strongest reasons first, then what spoke against it."""
+    parts = sorted(grain["parts"].items(), key=lambda item: -item[1])
+    reasons = [_reason(name, words, grain["path"]) for name, part in parts[:3] if part > 0.01]
+    against = [CALLED.get(name, name) for name, part in parts if part < -0.05]
+    sentence = f"Found through {_listed(reasons)}." if reasons else "Nothing spoke for it strongly."
+    if against:
+        sentence += f" Less because of {_listed(against)}."
+    if grain["same"]:
+        sentence += f" {grain['same']} more grain{'s say' if grain['same'] > 1 else ' says'} the same."
+    return sentence
+
+
+def _reason(name: str, words: list[str], path: list[dict[str, Any]]) -> str:
+    called = CALLED.get(name, name)
+    if name == "words" and words:
+        return f"{called} ({', '.join(words[:4])})"
+    if name == "links" and path:
+        kinds = list(dict.fromkeys(Relation(step["relation"]).label.lower() for step in path))
+        return f"{called} ({', '.join(kinds)}, {len(path)} hop{'s' if len(path) > 1 else ''})"
+    return called
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

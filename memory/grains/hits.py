@@ -1,0 +1,127 @@
+"""What a search found, in grains' own numbers: an index's rows mean nothing once it is given back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from memory.engine import spread, words
+from memory.engine.index import Index
+from memory.engine.question import Query
+from memory.engine.recall import Ranking
+
+# How far below the last living grain the first faded one stands.
+FADED = 0.5
+# Equal texts that are looked at for a result: enough to tell who wrote it, few enough to read at once.
+MOST_FOLDED = 16
+
+
+@dataclass(frozen=True)
+class Step:
+    """One conduit on the way to a grain."""
+
+    conduit: int
+    entry: str  # "kind:feature" it begins at; "" if it begins at a grain, "?" at an entry the question does not name
+    start: int  # number of the grain it begins at, or 0
+    to: int
+    relation: int
+    signal: float
+    weight: float  # after decay
+    hop: int
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One grain and what brought it."""
+
+    id: int
+    score: float
+    source: str
+    parts: dict[str, float]  # named parts of the score
+    matched: tuple[tuple[int, float], ...]  # place of a term in the question, what it gave
+    path: tuple[Step, ...]  # the best way here through conduits
+    folded: tuple[int, ...] = ()  # grains that say the same
+
+
+@dataclass(frozen=True)
+class Found:
+    hits: tuple[Hit, ...] = ()
+    confidence: float = 0.0
+    hops: int = 0
+    fallback: bool = False
+    expansion: tuple[int, ...] = ()
+    weights: dict[str, Any] = field(default_factory=dict)
+    caps: tuple[str, ...] = ()
+    rung: str = "warm"
+
+    @property
+    def numbers(self) -> list[int]:
+        """Every grain an answer or its receipt may have to name."""
+        found: list[int] = []
+        for hit in self.hits:
+            found += [hit.id, *hit.folded[:MOST_FOLDED], *(step.start for step in hit.path)]
+            found += [step.to for step in hit.path]
+        return [number for number in dict.fromkeys([*found, *self.expansion]) if number]
+
+    def then(self, faded: Found, k: int) -> Found:
+        """What has faded answers after everything that is alive, and never looks surer than that."""
+        ceiling = FADED * (self.hits[-1].score if self.hits else 1.0)
+        more = tuple(replace(hit, score=hit.score * ceiling) for hit in faded.hits)
+        return replace(
+            self,
+            hits=(self.hits + more)[:k],
+            confidence=self.confidence if self.hits else FADED * faded.confidence,
+            hops=max(self.hops, faded.hops),
+            caps=tuple(dict.fromkeys(self.caps + faded.caps)),
+        )
+
+
+def found(index: Index, asked: Query, ranking: Ranking, rung: str) -> Found:
+    ids, entries = index.column("id"), _entries(index, asked)
+    hits = tuple(
+        Hit(
+            id=int(ids[row]),
+            score=float(score),
+            source=source,
+            parts=parts,
+            matched=tuple(matched),
+            path=tuple(_step(index, entries, step) for step in path),
+            folded=tuple(int(ids[other]) for other in folded),
+        )
+        for row, score, source, parts, matched, path, folded in zip(
+            ranking.rows, ranking.scores, ranking.sources, ranking.contributions, ranking.matched, ranking.paths,
+            ranking.folded, strict=True,
+        )
+    )  # fmt: skip
+    return Found(
+        hits=hits,
+        confidence=ranking.confidence,
+        hops=ranking.hops,
+        fallback=ranking.fallback,
+        expansion=tuple(int(ids[row]) for row in ranking.expansion),
+        weights=ranking.weights,
+        caps=tuple(ranking.caps),
+        rung=rung,
+    )
+
+
+def _entries(index: Index, asked: Query) -> dict[int, str]:
+    """Nodes of the entries the question names: the graph itself knows only their keys."""
+    names = [f"{mention.kind}:{mention.feature}" for mention in asked.mentions]
+    names += [f"term:{term}" for term in dict.fromkeys(asked.terms)]
+    return dict(zip(index.graph.entry_node(words.keys(names)).tolist(), names, strict=True))
+
+
+def _step(index: Index, entries: dict[int, str], step: spread.Step) -> Step:
+    ids = index.column("id")
+    is_entry = step.source < 0
+    return Step(
+        conduit=step.conduit,
+        entry=entries.get(step.source, "?") if is_entry else "",
+        start=0 if is_entry else int(ids[step.source]),
+        to=int(ids[step.target]) if step.target >= 0 else 0,
+        relation=step.relation,
+        signal=step.signal,
+        weight=step.effective,
+        hop=step.hop,
+    )

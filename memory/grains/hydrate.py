@@ -1,0 +1,101 @@
+"""The texts and particulars of the grains that come back, in one statement that looks at rights and status again."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from accounts import origins
+from fluxcore import clock
+from memory.grains.models import DecayClass, Grain
+
+_COLUMNS = (
+    "id, uuid, text, origin, authority, confidence, decay_class, status, writer, corroborations, pinned, "
+    "session, speaker, tags, said_at, valid_from, valid_to, recorded_at"
+)
+_TABLE = Grain._meta.db_table
+
+
+@dataclass(frozen=True)
+class Particulars:
+    """A grain as an answer shows it."""
+
+    id: int
+    uuid: str
+    text: str
+    origin: str
+    authority: int
+    confidence: float
+    decay_class: int
+    status: str
+    writer: str
+    corroborations: int
+    pinned: bool
+    session: str
+    speaker: str
+    tags: list[str]
+    said_at: str | None
+    valid_from: str | None
+    valid_to: str | None
+    recorded_at: str | None
+
+    def shape(self) -> dict[str, Any]:
+        """The seed's fields first, then ours."""
+        return {
+            "id": self.uuid,
+            "content": self.text,
+            "provenance": self.origin,
+            "decay_class": DecayClass(self.decay_class).name.lower(),
+            "confidence": round(self.confidence, 4),
+            "origin": self.origin,
+            "authority": origins.AUTHORITY[self.authority],
+            "status": self.status,
+            "valid_from": self.valid_from,
+            "valid_to": self.valid_to,
+            "time": self.said_at,
+            "session": self.session or None,
+            "speaker": self.speaker or None,
+            "tags": self.tags,
+            "pinned": self.pinned,
+            "recorded_at": self.recorded_at,
+        }
+
+
+def grains(space: int, numbers: Iterable[int], statuses: tuple[str, ...]) -> dict[int, Particulars]:
+    """Those of the numbers that are the space's and still have one of the statuses."""
+    wanted = list(dict.fromkeys(numbers))
+    if not wanted:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_COLUMNS} FROM {_TABLE} WHERE id IN ({', '.join(['%s'] * len(wanted))}) AND space_id = %s "  # noqa: S608
+            f"AND status IN ({', '.join(['%s'] * len(statuses))})",
+            [*wanted, space, *statuses],
+        )
+        return {row[0]: _particulars(row) for row in cursor.fetchall()}
+
+
+def _particulars(row: tuple[Any, ...]) -> Particulars:
+    (
+        number, outside, text, origin, authority, confidence, decay_class, status, writer, corroborations, pinned,
+        session, speaker, tags, said_at, valid_from, valid_to, recorded_at,
+    ) = row  # fmt: skip
+    return Particulars(
+        number,
+        str(outside) if isinstance(outside, uuid.UUID) else str(uuid.UUID(outside)),
+        text, origin, authority, confidence, decay_class, status, writer, corroborations, bool(pinned),
+        session, speaker,
+        json.loads(tags) if isinstance(tags, str) else tags,
+        clock.rfc3339(said_at), clock.rfc3339(valid_from), clock.rfc3339(valid_to), clock.rfc3339(recorded_at),
+    )  # fmt: skip
+
+
+def texts(space: int, outside: list[str], statuses: tuple[str, ...]) -> dict[str, str]:
+    """Texts by the grains' outside ids, for whoever may still read them."""
+    found = Grain.objects.filter(space=space, uuid__in=outside, status__in=statuses).values_list("uuid", "text")
+    return {str(number): text for number, text in found}

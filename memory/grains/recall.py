@@ -1,0 +1,148 @@
+"""Recall: a question in somebody's own words, the grains that answer it, and a receipt that says why.
+
+The work is done on arrays (`memory.engine`); SQL is asked for what changed, for the texts of the few
+grains that come back, and to keep the receipt. Status and space are looked at again when the texts are
+read: what was taken away a moment ago does not come back.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from accounts import origins
+from accounts.principals import Principal
+from accounts.verbs import selector
+from fluxcore import clock, config
+from fluxcore.errors import Busy, Invalid
+from memory.arena.shelf import shelf
+from memory.embedding import choice, kinds
+from memory.engine import question
+from memory.engine import recall as engine
+from memory.engine.index import Index
+from memory.grains import ask as asking
+from memory.grains import bounds, cold, explain, hits, hydrate, traces
+from memory.grains.ask import Ask
+from memory.grains.hits import Found, Hit
+from memory.grains.hydrate import Particulars
+
+# A recall takes milliseconds: whoever has waited this long for a place would only make the queue longer.
+PATIENCE_SECONDS = 5.0
+# What may come back when nobody names a status. Quarantined and dying grains only on request.
+_LIVING_OR_FADED = tuple(status for tier in bounds.TIERS for status in tier)
+
+_places: threading.BoundedSemaphore | None = None
+_making = threading.Lock()
+
+
+@selector("grains.recall", needs="grains.read")
+def recall(principal: Principal, **given: Any) -> dict[str, Any]:
+    """The grains that answer a question, best first, with the confidence that a right one is among the first five."""
+    ask = asking.checked(given)
+    if principal.space is None:
+        raise Invalid("Name a space to recall from.", field="space")
+    moment = clock.now()
+    with _place():
+        asked = question.read(ask.query, bounds.seconds(moment))
+        found = search(principal.space, ask, asked, moment)
+    grains = hydrate.grains(principal.space, found.numbers, ask.statuses or _LIVING_OR_FADED)
+    kept = [hit for hit in found.hits if hit.id in grains and hit.score >= ask.min_score]
+    receipt = traces.Receipt(
+        uuid.uuid4(), principal.space, principal.actor, principal.label, moment, ask.query, found.rung,
+        found.confidence if kept else 0.0, found.hops if kept else 0, traces.body(ask, asked, found, kept, grains),
+    )  # fmt: skip
+    traces.leave(receipt)
+    return _answer(receipt, ask, found, kept, grains)
+
+
+def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Found:
+    """What the arena knows, or what SQL alone can tell while there is none."""
+    vector = choice.encode_query(ask.query)
+    with shelf().arena(space) as (arena, rung):
+        if arena is not None:
+            if vector is None and rung == "warm" and choice.state().name != kinds.NONE:
+                rung = "no encoder"
+            return on(arena.index, ask, asked, _fitting(vector, arena.index), moment, rung)
+    index = cold.index(space, asked)
+    return on(index, ask, asked, _fitting(vector, index), moment, "cold")
+
+
+def _fitting(vector: Any, index: Index) -> Any:
+    """The query's vector, where the index holds vectors it can be compared with."""
+    return vector if vector is not None and index.dense is not None and len(vector) == index.dense.dimension else None
+
+
+def on(index: Index, ask: Ask, asked: question.Query, vector: Any, moment: datetime, rung: str) -> Found:
+    """The living first; what has faded only where they leave room."""
+    now = bounds.seconds(moment)
+    first, *others = (ask.statuses,) if ask.statuses else bounds.TIERS
+    mask = bounds.allowed(index, ask, first, now)
+    found = hits.found(index, asked, engine.recall(index, asked, vector, allowed=mask, k=ask.k, now=now), rung)
+    for tier in others:
+        if len(found.hits) >= ask.k:
+            break
+        mask = bounds.allowed(index, ask, tier, now)
+        if mask.any():
+            faded = engine.recall(index, asked, vector, allowed=mask, k=ask.k - len(found.hits), now=now)
+            found = found.then(hits.found(index, asked, faded, rung), ask.k)
+    return found
+
+
+def _answer(
+    receipt: traces.Receipt, ask: Ask, found: Found, kept: list[Hit], grains: dict[int, Particulars]
+) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "grains": [_grain(hit, grains) for hit in kept],
+        "trace_id": str(receipt.id),
+        "confidence": round(receipt.confidence, 4),
+        "hop_count": receipt.hop_count,
+        "features": receipt.body["features"],
+        "fallback_triggered": found.fallback,
+        "expansion_candidates": [
+            grains[number].shape() for number in found.expansion if number in grains and _is_other(number, kept)
+        ],
+        "rung": found.rung,
+    }
+    if ask.explain:
+        answer["explanation"] = explain.explain(receipt)
+    return answer
+
+
+def _is_other(number: int, kept: list[Hit]) -> bool:
+    return all(number != hit.id and number not in hit.folded for hit in kept)
+
+
+def _grain(hit: Hit, grains: dict[int, Particulars]) -> dict[str, Any]:
+    """A result; where several grains say the same, the highest authority among them and how many wrote it."""
+    own = grains[hit.id]
+    same = [own, *(grains[number] for number in hit.folded if number in grains)]
+    best = min(same, key=lambda one: one.authority)
+    return {
+        **own.shape(),
+        "score": round(hit.score, 4),
+        "source": hit.source,
+        "authority": origins.AUTHORITY[best.authority],
+        "writers": len({one.writer for one in same}),
+        "said": sum(1 + one.corroborations for one in same),
+        "same": [one.uuid for one in same[1:]],
+    }
+
+
+@contextmanager
+def _place() -> Iterator[None]:
+    """At most READ_WORKERS recalls run at once in a process: more would only take turns at the same cores."""
+    global _places
+    if _places is None:
+        with _making:
+            _places = _places or threading.BoundedSemaphore(config.current().READ_WORKERS)
+    places = _places
+    if not places.acquire(timeout=PATIENCE_SECONDS):
+        raise Busy("Too many recalls are under way. Try again.", retry_after=1)
+    try:
+        yield
+    finally:
+        places.release()

@@ -1,0 +1,78 @@
+"""Changing the encoder under live traffic: new vectors beside the old ones, page by page, then the old ones go.
+
+Vectors carry the name of their encoder and arenas read only those of the one in use, so both kinds can
+stand there while the work goes on. It can be stopped at any moment: what is left is what has no vector yet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connection
+
+from accounts.verbs import Act, Change, verb
+from fluxcore.errors import Invalid
+from memory.arena.changes import Changes
+from memory.embedding.encoder import Encoder
+from memory.engine.dense import quantise
+from memory.grains.enrich import encoded
+from memory.grains.models import Grain, Vector
+from memory.grains.vectors import keep, still_there
+
+PAGE = 256
+_DROPPED = 5_000  # rows at a time: no write waits long behind them
+_GRAINS, _VECTORS = Grain._meta.db_table, Vector._meta.db_table
+_WITHOUT = (
+    f"FROM {_GRAINS} g LEFT JOIN {_VECTORS} v ON v.space_id = g.space_id AND v.encoder = %s AND v.grain_id = g.id "
+    "WHERE g.space_id = %s AND v.id IS NULL AND g.id > %s"
+)
+_PAGE = f"SELECT g.id, g.text, g.digest {_WITHOUT} ORDER BY g.id LIMIT %s"
+_COUNT = f"SELECT COUNT(*) {_WITHOUT}"
+_DROP = f"DELETE FROM {_VECTORS} WHERE id IN (SELECT id FROM {_VECTORS} WHERE space_id = %s AND encoder <> %s LIMIT %s)"  # noqa: S608
+
+
+def left(space: int, encoder: str, after: int = 0) -> int:
+    """How many grains of a space have no vector of an encoder."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, [encoder, space, after])
+        return int(cursor.fetchone()[0])
+
+
+@verb("grains.reembed", needs="grains.manage")
+def reembed(act: Act, *, encoder: Encoder, after: int = 0) -> Change:
+    """Encode the next page of grains that have no vector of this encoder, in the order of their numbers."""
+    space = act.principal.space
+    if space is None:
+        raise Invalid("Name a space to encode.", field="space")
+    with connection.cursor() as cursor:
+        cursor.execute(_PAGE, [encoder.name, space, after, PAGE])
+        found = list(cursor.fetchall())
+    page, last = encoded(encoder, found)
+
+    def change() -> dict[str, Any]:
+        there = still_there(space, page.numbers)
+        kept = [row for row, number in enumerate(page.numbers) if number in there]
+        numbers = [page.numbers[row] for row in kept]
+        keep(space, encoder.name, numbers, *quantise(page.vectors[kept]))
+        act.record("", encoder=encoder.name, grains=len(numbers))
+        if numbers:
+            told = {"grains": len(numbers), "conduits": 0, "encoder": encoder.name}
+            act.event("grains.enriched", "", told, Changes(tuple(numbers)).pack())
+        return {"encoded": len(numbers), "seen": sum(number <= last for number, _, _ in found), "last": last}
+
+    return change
+
+
+@verb("grains.drop_vectors", needs="grains.manage")
+def drop_others(act: Act, *, encoder: str) -> Change:
+    """Let go of some of the vectors that are not this encoder's; 0 when there are none left."""
+    space = act.principal.space
+
+    def change() -> dict[str, Any]:
+        with connection.cursor() as cursor:
+            cursor.execute(_DROP, [space, encoder, _DROPPED])
+            dropped = cursor.rowcount
+        act.record("", kept=encoder, dropped=dropped)
+        return {"dropped": dropped}
+
+    return change

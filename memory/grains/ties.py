@@ -1,0 +1,211 @@
+"""How a grain hangs together with others: its conduits by their strength now, and the chain of what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from django.db import connection
+
+from accounts.showing import shortened
+from fluxcore import clock
+from memory.engine import decay
+from memory.grains import fading
+from memory.grains.models import Conduit, Entry, Grain, Relation
+
+SHOWN = 50  # conduits each way, and grains of equal text
+STEPS, LINEAGE = 8, 64  # how far the chain is followed, and how many links of it are shown each way
+SNIPPET = 120
+# Of so many, the heaviest, the strongest now are chosen: decay is not in an index.
+_WEIGHED = 1_000
+# What says where a statement comes from or what became of it; the other relations are neighbourhood.
+_LINEAGE = (Relation.SUPPORTS, Relation.SUPERSEDES, Relation.CAUSED_BY)
+# A grain that is held back is named and not quoted.
+_QUOTED = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
+
+_CONDUITS, _ENTRIES, _GRAINS = Conduit._meta.db_table, Entry._meta.db_table, Grain._meta.db_table
+_COLUMNS = (
+    "id, from_entry_id, from_grain_id, to_grain_id, relation, weight, affinity, decay_class, made_at, used_at, use_count"
+)
+_KINDS = ", ".join(str(int(one)) for one in _LINEAGE)
+_LINK = "0.0, 0.0, 0, 0, 0, 0"  # the numbers a link of the chain is not asked for
+_BACK = "c.space_id = %s AND c.from_entry_id IS NULL AND c.relation IN ({kinds}) AND c.from_grain_id = {at}"
+_AHEAD = "c.space_id = %s AND c.from_grain_id IS NOT NULL AND c.relation IN ({kinds}) AND c.to_grain_id = {at}"
+
+
+def _walk(name: str, where: str, onward: str) -> str:
+    step = "c.id, c.from_grain_id, c.to_grain_id, c.relation"
+    return (
+        f"{name}(id, source, target, relation, depth) AS (SELECT {step}, 1 FROM {_CONDUITS} c "  # noqa: S608
+        f"WHERE {where.format(kinds=_KINDS, at='%s')} UNION SELECT {step}, {name}.depth + 1 FROM {name} "
+        f"JOIN {_CONDUITS} c ON {where.format(kinds=_KINDS, at=f'{name}.{onward}')} WHERE {name}.depth < {STEPS})"
+    )
+
+
+# One statement: conduits in, conduits out, the chain back to what it rests on, the chain ahead to what rests on it.
+_TIES = (
+    f"WITH RECURSIVE {_walk('back', _BACK, 'target')}, {_walk('ahead', _AHEAD, 'source')} "  # noqa: S608
+    f"SELECT * FROM (SELECT 0 AS part, {_COLUMNS} FROM {_CONDUITS} WHERE space_id = %s AND to_grain_id = %s "
+    f"ORDER BY weight DESC, id LIMIT {_WEIGHED}) AS a "
+    f"UNION ALL SELECT * FROM (SELECT 1 AS part, {_COLUMNS} FROM {_CONDUITS} WHERE space_id = %s "
+    f"AND from_entry_id IS NULL AND from_grain_id = %s ORDER BY weight DESC, id LIMIT {_WEIGHED}) AS b "
+    f"UNION ALL SELECT * FROM (SELECT 2 AS part, id, depth, source, target, relation, {_LINK} FROM back LIMIT {LINEAGE}) AS c "
+    f"UNION ALL SELECT * FROM (SELECT 3 AS part, id, depth, source, target, relation, {_LINK} FROM ahead LIMIT {LINEAGE}) AS d"
+)
+_ENDS = (
+    f"SELECT 0 AS part, id, kind AS one, feature AS two, '' AS three FROM {_ENTRIES} "  # noqa: S608
+    "WHERE space_id = %s AND id IN ({entries}) "
+    f"UNION ALL SELECT 1, id, CAST(uuid AS varchar(36)), substr(text, 1, {4 * SNIPPET}), status FROM {_GRAINS} "
+    "WHERE space_id = %s AND id IN ({grains}) "
+    "UNION ALL SELECT * FROM (SELECT 2 AS part, id, CAST(uuid AS varchar(36)) AS one, '' AS two, status AS three "
+    f"FROM {_GRAINS} WHERE space_id = %s AND digest = %s AND id <> %s ORDER BY id LIMIT {SHOWN}) AS same"
+)
+
+
+@dataclass(frozen=True)
+class End:
+    """The grain at the other end of a conduit."""
+
+    number: int
+    uuid: UUID
+    status: str
+    snippet: str | None
+
+    def shape(self) -> dict[str, Any]:
+        return {"id": str(self.uuid), "status": self.status, "snippet": self.snippet}
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A conduit as seen from one of its ends: the other end, and how strong it is now."""
+
+    number: int
+    relation: Relation
+    weight: float
+    affinity: float
+    used_at: datetime
+    use_count: int
+    entry: tuple[str, str] | None  # kind and feature
+    grain: End | None
+
+    def shape(self) -> dict[str, Any]:
+        return {
+            "entry": {"kind": self.entry[0], "feature": self.entry[1]} if self.entry else None,
+            "grain": self.grain.shape() if self.grain else None,
+            "relation": self.relation.name.lower(),
+            "weight": round(self.weight, 4),
+            "affinity": round(self.affinity, 4),
+            "last_used": clock.rfc3339(self.used_at),
+            "use_count": self.use_count,
+        }
+
+
+@dataclass(frozen=True)
+class Link:
+    """One step of a lineage: the first grain supports, supersedes or was caused by the second."""
+
+    source: End
+    relation: Relation
+    target: End
+    depth: int
+
+    def shape(self) -> dict[str, Any]:
+        return {
+            "from": str(self.source.uuid),
+            "relation": self.relation.name.lower(),
+            "to": str(self.target.uuid),
+            "depth": self.depth,
+        }
+
+
+@dataclass(frozen=True)
+class Ties:
+    inward: list[Tie]
+    outward: list[Tie]
+    back: list[Link]  # towards what it rests on or took the place of
+    ahead: list[Link]  # towards what rests on it or took its place
+    same_text: list[End]
+
+
+def of(space: int, grain: int, digest: str, now: int) -> Ties:
+    """Everything that hangs on one grain, in two statements."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TIES, [space, grain, space] * 2 + [space, grain] * 2)
+        parts: list[list[tuple[Any, ...]]] = [[], [], [], []]
+        for row in cursor.fetchall():
+            parts[row[0]].append(row[1:])
+    inward, outward = (_strongest(rows, now) for rows in parts[:2])
+    entries = {row[1] for row, _ in inward if row[1]}
+    grains = {end for row, _ in (*inward, *outward) for end in row[2:4] if end}
+    grains |= {end for rows in parts[2:] for row in rows for end in row[2:4]}
+    features, ends, same = _ends(space, entries, grains, digest, grain)
+    return Ties(
+        [_tie(row, weight, features, ends, inward=True) for row, weight in inward],
+        [_tie(row, weight, features, ends, inward=False) for row, weight in outward],
+        *(list(_links(rows, ends)) for rows in parts[2:]),
+        same,
+    )
+
+
+def _strongest(rows: list[tuple[Any, ...]], now: int) -> list[tuple[tuple[Any, ...], float]]:
+    """The conduits with the most weight left, and how much that is."""
+    if not rows:
+        return []
+    columns = list(zip(*rows, strict=True))
+    left = decay.effective(
+        np.array(columns[5], np.float32),
+        decay_class=np.array(columns[7], np.int64), made=np.array(columns[8], np.int64),
+        used=np.array(columns[9], np.int64), now=now, fading=fading.current(),
+    )  # fmt: skip
+    order = np.lexsort((np.array(columns[0], np.int64), -left))[:SHOWN]
+    return [(rows[place], float(left[place])) for place in order.tolist()]
+
+
+def _ends(
+    space: int, entries: set[int], grains: set[int], digest: str, own: int
+) -> tuple[dict[int, tuple[str, str]], dict[int, End], list[End]]:
+    """Entries and grains by their numbers, and the grains that say the same."""
+    one, two = sorted(entries) or [0], sorted(grains) or [0]
+    statement = _ENDS.format(entries=_marks(one), grains=_marks(two))
+    features: dict[int, tuple[str, str]] = {}
+    ends: dict[int, End] = {}
+    same: list[End] = []
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [space, *one, space, *two, space, digest, own])
+        for part, number, first, second, third in cursor.fetchall():
+            if part == 0:
+                features[number] = first, second
+                continue
+            end = End(number, UUID(first), third, shortened(second, SNIPPET) if third in _QUOTED and second else None)
+            if part == 1:
+                ends[number] = end
+            else:
+                same.append(end)
+    return features, ends, same
+
+
+def _tie(
+    row: tuple[Any, ...], weight: float, features: dict[int, tuple[str, str]], ends: dict[int, End], *, inward: bool
+) -> Tie:
+    number, entry, source, target, relation, _, affinity, _, _, used_at, use_count = row
+    other = source if inward else target
+    return Tie(
+        number, Relation(relation), weight, affinity, datetime.fromtimestamp(used_at, UTC), use_count,
+        features.get(entry) if entry else None, ends.get(other) if other else None,
+    )  # fmt: skip
+
+
+def _links(rows: Iterable[tuple[Any, ...]], ends: dict[int, End]) -> Iterator[Link]:
+    seen: set[int] = set()
+    for number, depth, source, target, relation, *_ in sorted(rows, key=lambda row: (row[1], row[0])):
+        if number not in seen and source in ends and target in ends:
+            seen.add(number)
+            yield Link(ends[source], Relation(relation), ends[target], depth)
+
+
+def _marks(values: list[int]) -> str:
+    return ", ".join(["%s"] * len(values))

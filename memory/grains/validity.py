@@ -1,0 +1,45 @@
+"""The end of a statement's truth: what was valid until a moment stays readable as of then, and answers no longer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from accounts.verbs import Act, Change, verb
+from fluxcore import clock, events
+from fluxcore.errors import Conflict, Invalid
+from memory.arena.changes import Changes
+from memory.grains import items
+from memory.grains.finding import find
+from memory.grains.models import Grain
+
+
+@verb("grains.close", needs="grains.manage")
+def close(act: Act, *, grain: str, at: str | None = None) -> Change:
+    """Say until when a grain was true: now, or the moment given. Closing it again at the same moment changes nothing."""
+    row = find(act.principal, grain)
+    moment = clock.now() if at is None else items.moment(at, name="at")
+    if row.valid_from is not None and moment <= row.valid_from:
+        begins = clock.rfc3339(row.valid_from)
+        raise Invalid(f"It is valid from {begins} on and cannot end before.", field="at", valid_from=begins)
+
+    def change() -> dict[str, Any]:
+        changed = bool(Grain.objects.filter(pk=row.pk, valid_to=None).update(valid_to=moment))
+        end = moment if changed else _known(row.pk, moment, asked=at is not None)
+        act.record(str(row.uuid), chain=row.space.uuid.hex, valid_to=clock.rfc3339(end), changed=changed)
+        if changed:
+            events.append(
+                "grain.closed", space=row.space_id, actor=act.principal.actor, subject=str(row.uuid),
+                data={"valid_to": clock.rfc3339(end)}, packed=Changes((row.pk,)).pack(),
+            )  # fmt: skip
+        return {"grain_id": str(row.uuid), "valid_to": clock.rfc3339(end), "changed": changed}
+
+    return change
+
+
+def _known(number: int, moment: datetime, *, asked: bool) -> datetime:
+    """The end it has already, if that is what was asked for; for nothing in particular any that has passed will do."""
+    end = Grain.objects.values_list("valid_to", flat=True).get(pk=number)
+    if end is None or (end != moment if asked else end > moment):
+        raise Conflict("It has another end already.", valid_to=clock.rfc3339(end))
+    return end

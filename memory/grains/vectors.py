@@ -1,0 +1,45 @@
+"""Vectors of grains as rows: kept by encoder, so that two kinds are never compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from fluxcore import rows
+from memory.grains.models import Grain, Vector
+
+_COLUMNS = ("space", "grain", "encoder", "dimension", "scale", "data")
+_TABLE, _GRAINS = Vector._meta.db_table, Grain._meta.db_table
+_OR_REPLACE = (
+    "ON CONFLICT (space_id, encoder, grain_id) DO UPDATE SET "
+    "dimension = EXCLUDED.dimension, scale = EXCLUDED.scale, data = EXCLUDED.data RETURNING id"
+)
+_PIECE = 500
+
+
+def keep(space: int, encoder: str, grains: Sequence[int], data: NDArray[np.int8], scale: NDArray[np.float32]) -> None:
+    """Write the vectors of grains; an earlier one of the same encoder is replaced."""
+    new = [
+        (space, grain, encoder, data.shape[1], float(one), numbers.tobytes())
+        for grain, numbers, one in zip(grains, data, scale, strict=True)
+    ]
+    for at in range(0, len(new), _PIECE):
+        rows.upsert(Vector, _COLUMNS, new[at : at + _PIECE], _OR_REPLACE)
+
+
+def still_there(space: int, grains: Iterable[int]) -> set[int]:
+    """Which of these grains the space has."""
+    values: Any
+    if connection.vendor == "postgresql":
+        where, values = "id = ANY(%s)", list(grains)
+    else:
+        # As one value: SQLite counts the marks of a statement.
+        where, values = "id IN (SELECT value FROM json_each(%s))", json.dumps(list(grains))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT id FROM {_GRAINS} WHERE space_id = %s AND {where}", [space, values])  # noqa: S608
+        return {number for (number,) in cursor.fetchall()}

@@ -1,0 +1,90 @@
+"""Give all grains vectors of another encoder while the instance goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from accounts.models import Space
+from accounts.principals import find_space, shell
+from fluxcore.errors import Conflict, Invalid
+from fluxsite import running
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Encode all grains anew with the configured encoder, or with another one ahead of the change."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--encoder", help="instead of EMBEDDING_MODEL_NAME: to prepare a change of it")
+        parser.add_argument("--space", help="only this one (default: all)")
+        parser.add_argument("--keep", action="store_true", help="keep the vectors of other encoders")
+        parser.add_argument("--reason", default="", help="why, for the audit chain")
+
+    def run(self, options: dict[str, Any]) -> None:
+        self.refuse_bad_configuration()
+        encoder = _encoder(options["encoder"])
+        spaces = [find_space(options["space"])] if options["space"] else list(Space.objects.order_by("name"))
+        waits = _not_in_use(encoder.name)
+        drop = not options["keep"] and not waits
+        found = {space.name: self._space(space, encoder, drop=drop, reason=options["reason"]) for space in spaces}
+        answer = {"encoder": encoder.name, "spaces": found, "in_use": not waits}
+        if self.as_json:
+            self.answer(answer)
+            return
+        rows = [(name, done["encoded"], done["refused"], done["dropped"]) for name, done in found.items()]
+        self.table(("space", "encoded", "without a vector", "old ones dropped"), rows, empty="No spaces yet.")
+        if waits:
+            self.console.print(f"{waits} Then run flux_reembed again: it does the rest and drops the old vectors.")
+
+    def _space(self, space: Space, encoder: Any, *, drop: bool, reason: str) -> dict[str, int]:
+        from memory.grains import reembed
+
+        operator = shell(space)
+        total, done, after, dropped = reembed.left(space.pk, encoder.name), 0, 0, 0
+        with self.progress(f"{space.name}: {encoder.name}", total) as advance:
+            while True:
+                page = reembed.reembed(operator, encoder=encoder, after=after, reason=reason)
+                if not page["seen"]:
+                    break
+                done, after = done + page["encoded"], page["last"]
+                if not done:
+                    raise Conflict(f"{encoder.name} encodes nothing in {space.name}. Nothing was dropped there.")
+                advance(page["seen"])
+        refused = reembed.left(space.pk, encoder.name)
+        while drop and (gone := reembed.drop_others(operator, encoder=encoder.name, reason=reason)["dropped"]):
+            dropped += gone
+        return {"encoded": done, "refused": refused, "dropped": dropped}
+
+
+def _encoder(wanted: str | None) -> Any:
+    """The one in use, or the very one that was asked for: vectors of what would stand in for it help nobody."""
+    from memory.embedding import choice, kinds
+    from memory.embedding.encoder import EncoderProblem
+
+    used, _ = kinds.available(choice.of_this_process().wanted)
+    names = {kind.wanted: kind for kind in kinds.KINDS}
+    kind = used if wanted is None else names.get(wanted)
+    if kind is None:
+        known = ", ".join(names)
+        says = f"There is no encoder {wanted!r}." if wanted else "EMBEDDING_MODEL_NAME asks for no encoder."
+        raise Invalid(f"{says} There are {known}.", field="encoder")
+    try:
+        return choice.make(kind, settings.HOME.models)
+    except EncoderProblem as error:
+        raise Invalid(str(error), field="encoder") from None
+
+
+def _not_in_use(name: str) -> str:
+    """Why the vectors of other encoders are still needed; "" if they are not."""
+    from memory.embedding import choice
+
+    if choice.state().name != name:
+        return f"Set EMBEDDING_MODEL_NAME and restart: the instance still uses {choice.state().name}."
+    state = running.state(settings.HOME)
+    bound = (state or {}).get("bound", {})
+    if bound.get("EMBEDDING_MODEL_NAME", settings.FLUX.EMBEDDING_MODEL_NAME) != settings.FLUX.EMBEDDING_MODEL_NAME:
+        return f"Restart the instance: it still uses {bound['EMBEDDING_MODEL_NAME']}."
+    return ""

@@ -1,0 +1,152 @@
+"""Building: what SQL holds of a space is in its arrays, and nothing of any other."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts import agents
+from accounts.models import Space
+from accounts.principals import shell
+from fluxcore import events
+from memory.arena import tables
+from memory.arena.build import build
+from memory.engine import words
+from memory.engine.index import EVER, FOREVER, NO_ROW
+from memory.grains.models import Conduit, Entry, Grain, Vector
+from tests.arena.scribe import DIMENSION, ENCODER, MOMENT, Scribe, direction
+
+pytestmark = pytest.mark.storage
+
+
+def row(arena, grain: Grain) -> int:
+    return int(arena.row_of([grain.pk])[0])
+
+
+def test_the_tables_are_those_of_the_models():
+    for model, table, columns in (
+        (Grain, tables.GRAINS, tables.GRAIN_COLUMNS),
+        (Vector, tables.VECTORS, (*tables.VECTOR_COLUMNS, "space_id", "encoder", "grain_id")),
+        (Conduit, tables.CONDUITS, (*tables.CONDUIT_COLUMNS, "space_id")),
+        (Entry, tables.ENTRIES, ("id", "space_id", "kind", "feature")),
+    ):
+        assert model._meta.db_table == table
+        assert set(columns) <= {field.column for field in model._meta.fields}
+
+
+def test_an_empty_space_has_an_arena(scribe):
+    arena = build(scribe.space, ENCODER)
+    assert arena.index.size == 0
+    assert arena.index.dense is None
+    assert arena.row_of([1, 2]).tolist() == [NO_ROW, NO_ROW]
+
+
+def test_a_grain_is_a_row_of_numbers(scribe):
+    said = datetime(2023, 5, 8, 13, 56, 7, 999_999, tzinfo=UTC)
+    grain = scribe.store(
+        "Caroline adopted two cats", session="s1", ordinal=4, speaker="Mel Brown", tags=["pets"], said_at=said,
+        valid_from=MOMENT, valid_to=MOMENT + timedelta(days=1), authority=1, decay_class=2, status="dormant",
+        pinned=True, confidence=0.25,
+    )  # fmt: skip
+    arena = build(scribe.space, ENCODER)
+    index, at = arena.index, row(arena, grain)
+    values = {name: column[at] for name, column in index.columns.items()}
+    assert values["id"] == grain.pk
+    assert values["digest"] == int(grain.digest[:16], 16)
+    assert values["session"] == words.key("session:s1") and values["ordinal"] == 4
+    assert values["speaker"] == words.key("@mel brown")
+    assert values["said"] == int(said.timestamp()) and values["recorded"] == int(MOMENT.timestamp())
+    assert (values["valid_from"], values["valid_to"]) == (MOMENT.timestamp(), MOMENT.timestamp() + 86_400)
+    assert (values["authority"], values["decay"], values["status"], values["pinned"]) == (1, 2, 1, 1)
+    assert values["confidence"] == np.float32(0.25)
+    assert values["chars"] == len(grain.text)
+    assert values["length"] == len(words.terms(grain.text)) + 2
+    assert index.speakers == {int(values["speaker"]): tuple(words.keys(words.terms("Mel Brown")).tolist())}
+
+
+def test_a_grain_without_times_is_valid_for_ever_and_was_said_when_it_was_recorded(scribe):
+    grain = scribe.store("No times at all")
+    arena = build(scribe.space, ENCODER)
+    columns, at = arena.index.columns, row(arena, grain)
+    assert (columns["valid_from"][at], columns["valid_to"][at]) == (EVER, FOREVER)
+    assert columns["said"][at] == int(MOMENT.timestamp())
+    assert (columns["session"][at], columns["speaker"][at]) == (0, 0)
+
+
+def test_words_speakers_and_tags_lead_to_the_grain(scribe):
+    scribe.store("Nothing of it here")
+    grain = scribe.store("The cats, two cats", speaker="Melanie", tags=["pets", "At Home"])
+    arena = build(scribe.space, ENCODER)
+    postings, at = arena.index.postings, row(arena, grain)
+    cat, name = words.key(words.terms("cats")[0]), words.key(words.terms("Melanie")[0])
+    assert [part.tolist() for part in postings.of(cat)] == [[at], [2]]
+    for key in (name, words.key("#pets"), words.key("#At Home")):
+        assert [part.tolist() for part in postings.of(key)] == [[at], [1]]
+
+
+def test_vectors_are_those_of_the_encoder_asked_for(scribe):
+    first, second = scribe.store("one"), scribe.store("two", vector=False)
+    scribe.vector(second, encoder="another")
+    arena = build(scribe.space, ENCODER)
+    dense = arena.index.dense
+    assert dense.dimension == DIMENSION
+    assert dense.has[[row(arena, first), row(arena, second)]].tolist() == [True, False]
+    rows, scores = dense.search(direction("one"), k=3)
+    assert rows.tolist() == [row(arena, first)] and scores[0] == pytest.approx(1, abs=0.01)
+    assert build(scribe.space, "unheard of").index.dense is None
+
+
+def test_conduits_lead_from_entries_and_grains_to_grains(scribe):
+    first, second = scribe.store("one", entries=["paris"]), scribe.store("two")
+    scribe.link(first, second, 0.75, relation=5)
+    flat = build(scribe.space, ENCODER).index.graph.flat()
+    found = sorted(
+        zip(flat.source.tolist(), flat.key.tolist(), flat.target.tolist(), flat.weight.tolist(), strict=True)
+    )
+    assert found == [(-1, words.key("name:paris"), 0, 0.5), (0, 0, 1, 0.75)]
+
+
+def test_neighbours_in_a_session_know_each_other(scribe):
+    texts = [("b", 2), ("a", 1), ("c", 3)]
+    made = {text: scribe.store(text, session="s", ordinal=place) for text, place in texts}
+    scribe.store("x", session="other", ordinal=2)
+    scribe.store("y")
+    arena = build(scribe.space, ENCODER)
+    at = {text: row(arena, grain) for text, grain in made.items()}
+    columns = arena.index.columns
+    assert [columns["next"][at[text]] for text in "abc"] == [at["b"], at["c"], NO_ROW]
+    assert [columns["prev"][at[text]] for text in "abc"] == [NO_ROW, at["a"], at["b"]]
+    assert columns["prev"][: arena.index.size].tolist().count(NO_ROW) == 3
+
+
+def test_another_space_is_not_read(scribe):
+    agents.create_space(shell(), name="other")
+    other = Scribe(Space.objects.get(name="other").pk)
+    theirs = other.store("secret of another space", entries=["paris"])
+    scribe.store("ours", entries=["paris"])
+    arena = build(scribe.space, ENCODER)
+    assert arena.index.size == 1
+    assert arena.row_of([theirs.pk]).tolist() == [NO_ROW]
+    assert len(arena.index.graph.flat().id) == 1
+
+
+def test_the_position_is_that_of_the_log_before_the_rows_were_read(scribe):
+    scribe.store("one")
+    head = events.head()
+    assert build(scribe.space, ENCODER).position == head
+
+
+def test_a_space_is_read_in_four_statements_whatever_its_size(scribe, monkeypatch):
+    monkeypatch.setattr(tables, "CHUNK", 3)
+    for number in range(8):
+        scribe.store(f"text {number}", entries=["paris", "rome"], session="s")
+    with CaptureQueriesContext(
+        connection,
+    ) as seen:
+        arena = build(scribe.space, ENCODER)
+    assert arena.index.size == 8 and len(arena.index.graph.flat().id) == 16
+    assert len(seen) <= 4

@@ -1,0 +1,236 @@
+"""Coherence: what was committed is in the arena at the next look, and what does not fit is built anew."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from fluxcore import booth, events
+from fluxcore.events import Position
+from fluxcore.models import Event
+from memory.arena import coherence
+from memory.arena.build import build
+from memory.arena.changes import CONDUIT, Changes
+from memory.arena.coherence import catch_up, gather
+from memory.engine.index import GONE, NO_ROW
+from tests.arena.canon import canon
+from tests.arena.scribe import ENCODER, packed_conduits
+
+pytestmark = [pytest.mark.storage, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def space(transactional_db):
+    from accounts import agents
+    from accounts.models import Space
+    from accounts.principals import shell
+
+    agents.create_space(shell(), name="home")
+    return Space.objects.get(name="home")
+
+
+def test_every_kind_of_change_is_there_at_the_next_look(scribe):
+    first = scribe.store("The first", session="s", entries=["paris"])
+    arena = build(scribe.space, ENCODER)
+    second = scribe.store("The second", session="s", speaker="Ann", tags=["x"], entries=["paris"])
+    assert catch_up(arena)
+    assert canon(arena) == canon(build(scribe.space, ENCODER))
+    link = scribe.link(first, second)
+    scribe.change(first, status="archived", pinned=True)
+    assert catch_up(arena)
+    assert canon(arena) == canon(build(scribe.space, ENCODER))
+    scribe.weigh(link, 0.1)
+    third = scribe.store("The third", session="s")
+    number = third.pk
+    scribe.purge(third)
+    scribe.cut(link)
+    assert catch_up(arena)
+    assert canon(arena) == canon(build(scribe.space, ENCODER))
+    # Stored and purged between two looks, it never was.
+    assert arena.row_of([number]).tolist() == [NO_ROW]
+
+
+def test_a_look_costs_one_statement_and_two_when_grains_changed(scribe):
+    arena = build(scribe.space, ENCODER)
+    catch_up(arena)
+    with CaptureQueriesContext(connection) as quiet:
+        catch_up(arena)
+    for number in range(5):
+        scribe.store(f"number {number}", entries=["paris"])
+    with CaptureQueriesContext(connection) as busy:
+        catch_up(arena)
+    assert (len(quiet), len(busy), arena.index.size) == (1, 2, 5)
+
+
+def test_replaying_what_was_read_already_does_no_harm(scribe):
+    before = events.head()
+    grain = scribe.store("one", session="s", entries=["paris"])
+    scribe.change(grain, status="dormant")
+    arena = build(scribe.space, ENCODER)
+    whole = canon(arena)
+    arena.position = before
+    assert catch_up(arena)
+    assert canon(arena) == whole
+
+
+def test_events_without_changes_and_of_other_spaces_are_passed_over(scribe):
+    arena = build(scribe.space, ENCODER)
+    for space in (scribe.space, scribe.space + 1):
+        booth.write(lambda space=space: events.append("test", space=space, actor="a", subject="s"))
+    assert catch_up(arena)
+    assert arena.index.size == 0 and arena.position > Position()
+
+
+@pytest.mark.parametrize("packed", [b"nonsense", b"G\x08\x00\x00\x00abc", b"C\x03\x00\x00\x00abc"])
+def test_a_change_nobody_can_read_makes_the_arena_unsound(scribe, packed):
+    arena = build(scribe.space, ENCODER)
+    position = arena.position
+    booth.write(lambda: events.append("test", space=scribe.space, actor="a", subject="s", packed=packed))
+    assert not catch_up(arena)
+    assert not arena.sound
+    assert arena.position == position
+
+
+def test_a_log_that_was_cut_below_the_arena_makes_it_unsound(scribe, monkeypatch):
+    scribe.store("one")
+    arena = build(scribe.space, ENCODER)
+    scribe.store("two")
+    scribe.store("three")
+    Event.objects.filter(id__lte=Event.objects.order_by("-id")[1].id).delete()
+    monkeypatch.setattr(coherence, "QUIET_SECONDS", -1.0)
+    assert not catch_up(arena)
+    assert not arena.sound
+
+
+def test_a_quiet_arena_moves_on_with_the_log_of_others(scribe, monkeypatch):
+    scribe.store("one")
+    arena = build(scribe.space, ENCODER)
+    booth.write(lambda: events.append("test", space=scribe.space + 1, actor="a", subject="s"))
+    Event.objects.filter(id__lt=events.head().id - 1).delete()
+    monkeypatch.setattr(coherence, "QUIET_SECONDS", -1.0)
+    assert catch_up(arena)
+    assert arena.position == events.head()
+    Event.objects.filter(id__lt=events.head().id).delete()
+    assert catch_up(arena), "its place in the log is still there"
+
+
+def test_the_last_word_on_a_conduit_counts(scribe):
+    first, second = scribe.store("one"), scribe.store("two")
+    link = scribe.link(first, second)
+    scribe.weigh(link, 0.9)
+    scribe.weigh(link, 0.3)
+    found, _ = events.follow(Position(), space=scribe.space)
+    changes = gather(found)
+    assert changes.conduits["weight"].tolist() == pytest.approx([0.3])
+    assert changes.conduits.dtype == CONDUIT
+    number = link.pk
+    scribe.cut(link)
+    changes = gather(events.follow(Position(), space=scribe.space)[0])
+    assert (len(changes.conduits), changes.cut) == (0, (number,))
+    assert gather([]).pack() == Changes().pack()
+
+
+def test_the_last_word_is_the_one_with_the_higher_number(scribe):
+    """On PostgreSQL a transaction that began early can change a row last: the log lists it first."""
+    first, second = scribe.store("one"), scribe.store("two")
+    link = scribe.link(first, second)
+    position = events.head()
+    scribe.weigh(link, 0.9)
+    scribe.weigh(link, 0.3)
+    early, late = events.follow(position, space=scribe.space)[0]
+    assert gather([late, early]).conduits["weight"].tolist() == pytest.approx([0.3])
+
+
+def test_a_conduit_brings_the_grains_it_needs(scribe):
+    first = scribe.store("one")
+    arena = build(scribe.space, ENCODER)
+    position = arena.position
+    second = scribe.store("two")
+    assert catch_up(arena)
+    # As if the event that names the second grain had been lost.
+    arena = build(scribe.space, ENCODER)
+    arena.index.size, arena.position = 1, position
+    arena._settle()
+    booth.write(lambda: scribe.tell(conduits=[scribe.conduit(second, start=first)]))
+    Event.objects.filter(id=position.id + 1).delete()
+    assert catch_up(arena)
+    assert arena.row_of([second.pk]).tolist() == [1]
+
+
+def test_far_behind_it_answers_from_what_is_there_and_catches_up_aside(scribe, monkeypatch):
+    monkeypatch.setattr(coherence, "BEHIND_LIMIT", 5)
+    monkeypatch.setattr(coherence, "SLICE", 3)
+    arena = build(scribe.space, ENCODER)
+    for number in range(8):
+        scribe.store(f"number {number}")
+    assert not catch_up(arena)
+    assert arena.sound
+    until = time.monotonic() + 20
+    while arena.behind:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert catch_up(arena)
+    assert canon(arena) == canon(build(scribe.space, ENCODER))
+
+
+def test_readers_see_whole_changes_while_others_write(scribe, in_threads):
+    """Each commit stores a pair and links it: no reader ever finds one without the other."""
+    arena = build(scribe.space, ENCODER)
+    odd: list[int] = []
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(40):
+
+            def work(number: int = number) -> None:
+                one, two = scribe.grain(f"one {number}"), scribe.grain(f"two {number}")
+                scribe.tell(grains=[one.pk, two.pk], conduits=[scribe.conduit(two, start=one)])
+
+            booth.write(work)
+        done.set()
+
+    def read() -> None:
+        while not done.is_set():
+            assert catch_up(arena)
+            with arena.gate.reading():
+                size, links = arena.index.size, arena.index.graph.size
+                if size % 2 or links != size // 2 or arena.index.postings.size != size:
+                    odd.append(size)
+
+    in_threads(4, lambda number: write() if number == 0 else read())
+    assert not odd
+    assert catch_up(arena) and arena.index.size == 80
+
+
+@pytest.fixture
+def in_threads():
+    from tests.concurrency.load import together
+
+    def run(count, work):
+        def and_close(number):
+            try:
+                work(number)
+            finally:
+                connection.close()
+
+        together(count, and_close)
+
+    return run
+
+
+def test_a_purged_grain_is_gone_at_once(scribe):
+    grain = scribe.store("to be forgotten")
+    arena = build(scribe.space, ENCODER)
+    scribe.purge(grain)
+    assert catch_up(arena)
+    assert arena.index.columns["status"][0] == GONE
+
+
+def test_packed_conduits_survive_the_log(scribe):
+    link = scribe.link(scribe.store("one"), scribe.store("two"), 0.25, relation=3)
+    found, _ = events.follow(Position(), space=scribe.space)
+    assert gather(found).conduits.tolist() == packed_conduits([link]).tolist()

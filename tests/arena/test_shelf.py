@@ -1,0 +1,260 @@
+"""The shelf: arenas on first use, current at each, no more of them than memory allows."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+
+import numpy as np
+import pytest
+from django.db import connection
+
+from accounts import agents
+from accounts.models import Space
+from accounts.principals import shell
+from fluxcore import booth, config, events
+from memory.arena import arena as arenas
+from memory.arena import coherence, files
+from memory.arena import shelf as module
+from memory.arena.build import assemble, build
+from memory.arena.changes import CONDUIT
+from memory.arena.rows import Record
+from tests.arena.canon import canon
+from tests.arena.scribe import ENCODER, Scribe
+from tests.concurrency.load import together
+
+pytestmark = [pytest.mark.storage, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def space(transactional_db):
+    agents.create_space(shell(), name="home")
+    return Space.objects.get(name="home")
+
+
+@pytest.fixture
+def others(space):
+    made = []
+    for name in ("second", "third"):
+        agents.create_space(shell(), name=name)
+        made.append(Scribe(Space.objects.get(name=name).pk))
+    return made
+
+
+def budget(monkeypatch, megabytes):
+    current = config.current()
+    monkeypatch.setattr(config, "current", lambda: _With(current, ARENA_MEMORY_MB=megabytes))
+
+
+class _With:
+    def __init__(self, rest, **values):
+        self._rest = rest
+        self.__dict__.update(values)
+
+    def __getattr__(self, name):
+        return getattr(self._rest, name)
+
+
+def wait_for(true, seconds=20):
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.01)
+
+
+def test_a_small_space_is_there_at_once_and_stays(scribe, shelf):
+    scribe.store("one")
+    with shelf.arena(scribe.space) as (first, rung):
+        assert rung == "warm" and first.index.size == 1
+    scribe.store("two")
+    with shelf.arena(scribe.space) as (again, rung):
+        assert again is first and rung == "warm"
+        assert again.index.size == 2, "what was committed is there at the next look"
+
+
+def test_spaces_are_kept_apart(scribe, others, shelf):
+    scribe.store("ours")
+    others[0].store("theirs")
+    with shelf.arena(scribe.space) as (one, _), shelf.arena(others[0].space) as (two, _):
+        assert one is not two
+        assert one.index.size == two.index.size == 1
+
+
+def test_a_large_space_without_files_does_not_hold_anybody_up(scribe, shelf, monkeypatch):
+    monkeypatch.setattr(module, "AT_ONCE", 2)
+    may_go_on = threading.Event()
+    monkeypatch.setattr(module, "build", lambda *what: may_go_on.wait(20) and build(*what))
+    for number in range(4):
+        scribe.store(f"number {number}")
+    for _ in range(3):
+        with shelf.arena(scribe.space) as (arena, rung):
+            assert (arena, rung) == (None, "cold")
+    assert len([one for one in threading.enumerate() if one.name == f"arena-{scribe.space}"]) == 1
+    may_go_on.set()
+    wait_for(lambda: shelf.spaces() == [scribe.space])
+    with shelf.arena(scribe.space) as (arena, rung):
+        assert rung == "warm" and arena.index.size == 4
+    wait_for(lambda: not [one for one in threading.enumerate() if one.name == f"arena-{scribe.space}"])
+
+
+def test_a_build_that_fails_is_tried_again_and_meanwhile_it_is_cold(scribe, shelf, monkeypatch):
+    monkeypatch.setattr(module, "AT_ONCE", 0)
+    scribe.store("one")
+    monkeypatch.setattr(module, "build", lambda *what: 1 / 0)
+    with shelf.arena(scribe.space) as (arena, rung):
+        assert rung == "cold"
+    wait_for(lambda: not [one for one in threading.enumerate() if one.name == f"arena-{scribe.space}"])
+    monkeypatch.setattr(module, "build", build)
+    with shelf.arena(scribe.space) as (arena, rung):
+        assert rung == "cold"
+    wait_for(lambda: shelf.spaces() == [scribe.space])
+
+
+def test_far_behind_says_so(scribe, shelf, monkeypatch):
+    monkeypatch.setattr(coherence, "BEHIND_LIMIT", 3)
+    scribe.store("one")
+    with shelf.arena(scribe.space):
+        pass
+    for number in range(6):
+        scribe.store(f"number {number}")
+    with shelf.arena(scribe.space) as (arena, rung):
+        assert rung == "behind" and arena is not None
+    wait_for(lambda: not arena.behind)
+    with shelf.arena(scribe.space) as (arena, rung):
+        assert rung == "warm" and arena.index.size == 7
+
+
+def test_an_unsound_arena_is_built_anew_before_the_answer(scribe, shelf):
+    scribe.store("one")
+    with shelf.arena(scribe.space) as (first, _):
+        pass
+    scribe.store("two")
+    booth.write(lambda: events.append("test", space=scribe.space, actor="a", subject="s", packed=b"nonsense"))
+    with shelf.arena(scribe.space) as (arena, rung):
+        assert arena is not first and rung == "warm"
+        assert canon(arena) == canon(build(scribe.space, ENCODER))
+
+
+def test_the_least_recently_used_makes_room(scribe, others, shelf, monkeypatch):
+    for one in (scribe, *others):
+        one.store("a grain")
+        with shelf.arena(one.space):
+            pass
+    assert shelf.spaces() == [scribe.space, others[0].space, others[1].space]
+    with shelf.arena(scribe.space) as (arena, _):
+        size = arena.nbytes
+    assert shelf.nbytes() == pytest.approx(3 * size, rel=0.1)
+    monkeypatch.setattr(module, "_MEGABYTE", int(2.5 * size))
+    budget(monkeypatch, 1)
+    shelf.drop(others[0].space)
+    with shelf.arena(others[0].space):
+        pass
+    assert shelf.spaces() == [scribe.space, others[0].space]
+    assert shelf.nbytes() <= 2.5 * size
+
+
+def test_a_space_that_cannot_fit_is_not_even_tried(scribe, shelf, monkeypatch):
+    monkeypatch.setattr(module, "_MEGABYTE", 3 * module.LEAST_BYTES)
+    budget(monkeypatch, 1)
+    for number in range(5):
+        scribe.store(f"number {number}")
+    with shelf.arena(scribe.space) as (arena, rung):
+        assert (arena, rung) == (None, "cold")
+    assert shelf.spaces() == []
+
+
+def test_another_encoder_is_another_arena(scribe, shelf, monkeypatch):
+    scribe.vector(scribe.store("one"), encoder="new-64")
+    with shelf.arena(scribe.space) as (first, _):
+        assert first.encoder == ENCODER
+    monkeypatch.setattr(module, "encoder_name", lambda: "new-64")
+    with shelf.arena(scribe.space) as (second, _):
+        assert second.encoder == "new-64" and second.index.dense is not None
+    monkeypatch.setattr(module, "encoder_name", lambda: "")
+    with shelf.arena(scribe.space) as (third, _):
+        assert third is second, "without an encoder the words are still good"
+
+
+def test_small_arenas_fold_what_came_since(scribe, shelf, monkeypatch):
+    monkeypatch.setattr(arenas, "LATE_ROWS", 3)
+    with shelf.arena(scribe.space):
+        pass
+    for number in range(5):
+        scribe.store(f"number {number}")
+    with shelf.arena(scribe.space) as (arena, _):
+        assert arena.late == 0 and arena.index.size == 5
+        assert canon(arena) == canon(build(scribe.space, ENCODER))
+
+
+def test_a_reader_may_ask_again_inside_its_block(scribe, shelf):
+    scribe.store("one")
+    with shelf.arena(scribe.space) as (outer, _):
+        scribe.store("two")
+        with shelf.arena(scribe.space) as (inner, _):
+            assert inner is outer and inner.index.size == 1
+    with shelf.arena(scribe.space) as (arena, _):
+        assert arena.index.size == 2
+
+
+def test_eight_readers_at_the_first_use_build_one_arena(scribe, shelf, monkeypatch):
+    scribe.store("one")
+    built = []
+    monkeypatch.setattr(module, "build", lambda *what: built.append(what) or build(*what))
+    seen = []
+
+    def read(number: int) -> None:
+        try:
+            with shelf.arena(scribe.space) as (arena, _):
+                seen.append(arena)
+        finally:
+            connection.close()
+
+    together(8, read)
+    assert len(built) == 1 and len({id(one) for one in seen}) == 1
+
+
+def test_a_forked_process_begins_with_an_empty_shelf(monkeypatch):
+    mine = module.shelf()
+    assert module.shelf() is mine
+    monkeypatch.setattr(module.os, "getpid", lambda: 12345)
+    assert module.shelf() is not mine
+    monkeypatch.undo()
+    module.shelf()
+
+
+def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
+    """With a 256-dimensional encoder and nine conduits a grain, room to grow included."""
+    count, chance = 10_000, np.random.default_rng(5)
+    vocabulary = ["".join(letters) for letters in itertools.islice(itertools.product("bdfgklmnprst", repeat=4), 20_000)]
+    odds = 1 / np.arange(2.7, 20_002.7)
+    picks = chance.choice(20_000, (count, 16), p=odds / odds.sum())
+    vectors = chance.integers(-127, 127, (count, 256), np.int8)
+    records = [
+        Record(
+            number + 1, " ".join(vocabulary[at] for at in picks[number]), f"{number:064x}", f"s{number // 20}",
+            number, ("Ann", "Bob")[number % 2], [], None, 1_700_000_000, scale=0.01, data=vectors[number].tobytes(),
+        )
+        for number in range(count)
+    ]  # fmt: skip
+    conduits = np.zeros(9 * count, CONDUIT)
+    conduits["id"] = np.arange(1, 9 * count + 1)
+    conduits["to_grain"] = chance.integers(1, count, 9 * count)
+    entries = np.arange(9 * count) % 3 == 0
+    conduits["from_grain"] = np.where(entries, 0, chance.integers(1, count, 9 * count))
+    conduits["from_entry"] = np.where(entries, chance.integers(1, 3000, 9 * count), 0)
+    conduits["entry_key"] = conduits["from_entry"].astype(np.uint64) * np.uint64(1_000_003)
+    conduits["weight"], conduits["affinity"] = 0.5, 1
+    conduits["made_at"] = conduits["used_at"] = 1_700_000_000
+    index = assemble([records], [conduits])
+    per_grain = index.nbytes / count
+    print(f"\n{per_grain:.0f} bytes a grain")
+    assert index.size == count and index.graph.size == 9 * count
+    assert per_grain <= 800
+
+
+def test_files_are_not_written_for_small_spaces(scribe, shelf):
+    scribe.store("one")
+    with shelf.arena(scribe.space):
+        pass
+    assert files.newest(scribe.space) == 0

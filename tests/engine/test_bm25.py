@@ -1,0 +1,183 @@
+"""BM25: the formula as it is written down, and a search that finds exactly what scoring every row would."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from memory.engine import bm25
+from memory.engine.graph import Graph
+from memory.engine.index import COLUMNS, Index
+from memory.engine.postings import Postings
+
+
+def collection(rows: list[Counter[int]], *, chars: int | list[int] = 100, base: int | None = None) -> Index:
+    size = len(rows)
+    postings = Postings.build(rows[:base])
+    for row in range(postings.size, size):
+        postings.add(row, rows[row])
+    columns = {name: np.zeros(size + 10, kind) for name, kind in COLUMNS.items()}
+    columns["length"][:size] = [sum(terms.values()) for terms in rows]
+    columns["chars"][:size] = chars
+    columns["length"][size:] = 9999  # the room to grow means nothing
+    return Index(columns, postings, None, Graph.empty(), size)
+
+
+def zipf_rows(count: int, *, words: int = 2000, seed: int = 5) -> list[Counter[int]]:
+    """Texts of 4 to 20 words out of a language with common and rare ones; key = rank + 1."""
+    chance = np.random.default_rng(seed)
+    odds = 1 / np.arange(2.7, words + 2.7)
+    odds /= odds.sum()
+    lengths = chance.integers(4, 21, count)
+    flat = (chance.choice(words, int(lengths.sum()), p=odds) + 1).tolist()
+    ends = np.cumsum(lengths).tolist()
+    return [Counter(flat[end - length : end]) for end, length in zip(ends, lengths.tolist(), strict=True)]
+
+
+def by_hand(rows: list[Counter[int]], keys: list[int], b: float, k1: float) -> list[float]:
+    mean = sum(sum(terms.values()) for terms in rows) / len(rows)
+    found = []
+    for terms in rows:
+        total = 0.0
+        for key in dict.fromkeys(keys):
+            df = sum(key in other for other in rows)
+            idf = math.log(1 + (len(rows) - df + 0.5) / (df + 0.5))
+            n = terms[key]
+            total += idf * (k1 + 1) * n / (n + k1 * (1 - b + b * sum(terms.values()) / mean)) if n else 0.0
+        found.append(total)
+    return found
+
+
+def brute(index: Index, keys: np.ndarray, allowed: np.ndarray | None, k: int) -> tuple[list[int], list[float]]:
+    """Every row scored, sorted by score, then by row."""
+    rows = np.arange(index.size)
+    found = bm25.scores(index, keys, rows)
+    if allowed is not None:
+        found = np.where(allowed, found, 0)
+    best = sorted((row for row in rows.tolist() if found[row] > 0), key=lambda row: (-found[row], row))[:k]
+    return best, found[best].tolist()
+
+
+@pytest.mark.parametrize(
+    ("mean", "b", "k1"),
+    [(30, 0.4, 0.9), (140, 0.4, 0.9), (280, 0.4 + 0.2 * math.log(2), 1.0188), (2100, 0.9416, 1.2), (16000, 0.95, 1.2)],
+)
+def test_the_two_parameters_follow_the_length_of_the_texts(mean, b, k1):
+    index = collection([Counter([1])] * 4, chars=[mean - 10, mean + 10, mean, mean])
+    assert bm25.shape(index) == pytest.approx((b, k1), abs=2e-4)
+
+
+def test_the_parameters_follow_texts_that_come_later():
+    index = collection([Counter([1])] * 4, chars=140)
+    before = bm25.shape(index)
+    index.columns["chars"][4:8] = 4000
+    index.size = 8
+    assert before.b == pytest.approx(0.4)
+    assert bm25.shape(index).b == pytest.approx(0.4 + 0.2 * math.log(2070 / 140))
+
+
+def test_an_empty_space_has_an_answer():
+    index = collection([])
+    keys = np.array([4], np.uint64)
+    assert bm25.search(index, keys, k=5)[0].tolist() == []
+    assert bm25.scores(index, keys, np.array([], np.int32)).tolist() == []
+    assert bm25.shape(index) == (0.4, 0.9)
+
+
+@pytest.mark.parametrize("chars", [100, 2000])
+def test_scores_are_those_of_the_formula(chars):
+    rows = zipf_rows(60, words=40)
+    index = collection(rows, chars=chars, base=40)
+    keys = [3, 9, 1, 39, 5000]
+    found = bm25.scores(index, np.array(keys, np.uint64), np.arange(60))
+    assert found == pytest.approx(by_hand(rows, keys, *bm25.shape(index)), rel=1e-5)
+    chosen = bm25.scores(index, np.array(keys, np.uint64), np.arange(60), b=0.95, k1=1.5)
+    assert chosen == pytest.approx(by_hand(rows, keys, 0.95, 1.5), rel=1e-5)
+
+
+def test_the_parts_of_the_terms_add_up_to_the_score():
+    index = collection(zipf_rows(80, words=40))
+    keys = np.array([3, 1, 17, 8], np.uint64)
+    parts = bm25.term_scores(index, keys, np.arange(80))
+    assert parts.shape == (80, 4)
+    assert parts.sum(axis=1) == pytest.approx(bm25.scores(index, keys, np.arange(80)), rel=1e-6)
+    assert (parts[:, 2] > 0).tolist() == [17 in terms for terms in zipf_rows(80, words=40)]
+
+
+def test_a_term_that_is_asked_twice_counts_once():
+    index = collection(zipf_rows(80, words=40))
+    once, twice = np.array([3, 8], np.uint64), np.array([3, 8, 3], np.uint64)
+    rows = np.arange(80)
+    assert bm25.scores(index, once, rows).tolist() == bm25.scores(index, twice, rows).tolist()
+    assert bm25.search(index, once, k=9)[1].tolist() == bm25.search(index, twice, k=9)[1].tolist()
+    assert bm25.term_scores(index, twice, rows)[:, 2].tolist() == [0] * 80
+
+
+def test_equal_scores_come_in_the_order_of_the_rows():
+    index = collection([Counter([1]), Counter([1, 2]), Counter([1]), Counter([3]), Counter([1])] * 30)
+    rows, found = bm25.search(index, np.array([1], np.uint64), k=50)
+    assert len(rows) == 50
+    alone = [row for row in range(150) if row % 5 in (0, 2, 4)]
+    assert rows.tolist() == alone[:50]
+    assert len(set(found.tolist())) == 1
+
+
+@pytest.fixture(scope="module")
+def large() -> Index:
+    return collection(zipf_rows(20_000), base=17_000)
+
+
+@pytest.mark.parametrize("budget", [(200, 10**9), (2_000, 10**9), (60_000, 600_000)])
+@pytest.mark.parametrize("k", [1, 10, 400])
+def test_the_search_finds_exactly_what_scoring_every_row_finds(large, monkeypatch, budget, k):
+    monkeypatch.setattr(bm25, "FIRST_READ", budget[0])
+    monkeypatch.setattr(bm25, "LAST_READ", budget[1])
+    chance = np.random.default_rng(k)
+    early = 0
+    for _ in range(12):
+        keys = np.unique((chance.zipf(1.3, 7) % 2000 + 1).astype(np.uint64))
+        rows, found = bm25.search(large, keys, k=k)
+        expected, values = brute(large, keys, None, k)
+        assert rows.tolist() == expected
+        assert found.tolist() == values
+        early += len(rows) == k
+    assert early
+
+
+@pytest.mark.parametrize("share", [0.5, 0.02])
+def test_only_rows_that_are_allowed_are_found(large, share):
+    chance = np.random.default_rng(2)
+    allowed = chance.random(large.size) < share
+    for _ in range(6):
+        keys = (chance.zipf(1.3, 6) % 2000 + 1).astype(np.uint64)
+        rows, found = bm25.search(large, keys, allowed=allowed, k=30)
+        assert (rows.tolist(), found.tolist()) == brute(large, keys, allowed, 30)
+        assert allowed[rows].all()
+
+
+def test_work_is_bounded_and_says_so(large, monkeypatch):
+    monkeypatch.setattr(bm25, "FIRST_READ", 1_000)
+    monkeypatch.setattr(bm25, "LAST_READ", 4_000)
+    caps: list[str] = []
+    common = np.array([1, 2, 3], np.uint64)
+    rows, found = bm25.search(large, common, k=20, caps=caps)
+    assert caps == ["postings"]
+    assert len(rows) == 20
+    # What it did look at has its full score, the unread terms included.
+    assert found.tolist() == bm25.scores(large, common, rows).tolist()
+    assert bm25.search(large, np.array([1500], np.uint64), k=5, caps=(calm := []))[0].size == 5 and calm == []
+
+
+def test_a_rare_word_spares_the_search_the_common_ones(large, monkeypatch):
+    """Reading stops as soon as the unread terms cannot change which rows are the best."""
+    monkeypatch.setattr(bm25, "FIRST_READ", 100)
+    read = []
+    plain = Postings.of
+    monkeypatch.setattr(Postings, "of", lambda self, key: read.append(key) or plain(self, key))
+    keys = np.array([1, 2, 900, 901, 902, 903], np.uint64)
+    rows, _ = bm25.search(large, keys, k=1)
+    assert rows.tolist() == brute(large, keys, None, 1)[0]
+    assert 1 not in read

@@ -1,0 +1,90 @@
+"""What a question asks for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.engine import words
+from memory.engine.question import Query, read
+
+FLAGS = [field.name for field in dataclasses.fields(Query) if field.type == "bool"]
+
+
+def asked(query: str) -> set[str]:
+    found = read(query)
+    return {name.removeprefix("wants_") for name in FLAGS if getattr(found, name)}
+
+
+@pytest.mark.parametrize(
+    ("query", "wants"),
+    [
+        ("When did Caroline visit the museum?", {"when"}),
+        ("What year was it?", {"when"}),
+        ("Who came?", {"who"}),
+        ("Where do they live?", {"where"}),
+        ("Which book was it?", {"which"}),
+        ("What kind of dog is it?", {"which"}),
+        ("Which city did John see?", {"which", "where"}),
+        ("How many kids are there?", {"how_many"}),
+        ("How old is Tom?", {"how_many"}),
+        ("What is her favourite colour?", {"preference"}),
+        ("Can you recommend a hotel?", {"preference", "yes_no"}),
+        ("What did I buy?", {"first_person"}),
+        ("Did she leave?", {"yes_no"}),
+        ("What came first?", {"ordering"}),
+        ("What is the latest plan?", {"ordering"}),
+        ("What happened after dinner?", {"ordering"}),
+        ("What doesn't he eat?", {"negation"}),
+        ("Who has never flown?", {"who", "negation"}),
+        ("Wann war ich in München?", {"when", "first_person"}),
+        ("Combien d'enfants?", {"how_many"}),
+        ("¿Dónde vive?", {"where"}),
+        ("Когда он приехал?", {"when"}),
+        ("你什么时候去?", {"when"}),
+        ("彼はどこに住んでいますか", {"where"}),
+        ("누구를 만났어?", {"who"}),
+        ("pizza", set()),
+        ("", set()),
+    ],
+)
+def test_what_a_question_wants(query, wants):
+    assert asked(query) == wants
+
+
+def test_its_words_are_analysed_as_those_of_grains():
+    query = read("Which dogs barked at the running cats?")
+    assert list(query.terms) == words.terms("Which dogs barked at the running cats?") == ["dog", "bark", "run", "cat"]
+    assert query.keys.dtype == np.uint64
+    assert query.keys.tolist() == [words.key(term) for term in query.terms]
+
+
+def test_pairs_are_the_adjacent_terms():
+    query = read("red dogs bark")
+    first, second, third = (words.key(term) for term in ("red", "dog", "bark"))
+    assert query.pairs.dtype == np.uint64
+    assert query.pairs.tolist() == [[first, second], [second, third]]
+    assert read("dog").pairs.shape == read("").pairs.shape == (0, 2)
+
+
+def test_capitalised_words_come_as_terms():
+    assert read("What did Caroline say to John in New York? John knows.").capitals == ("carolin", "john", "new", "york")
+    assert read("Where are my things?").capitals == ()
+
+
+def test_its_yesterday_is_that_of_the_asking():
+    assert [one.feature for one in read("What did I do yesterday?", 1683554160).mentions] == ["2023-05-07", "2023-05"]
+    assert read("What did I do yesterday?").mentions == ()
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=200)
+def test_any_question_is_read_and_always_alike(text):
+    one, other = read(text, 0), read(text, 0)
+    assert one.terms == other.terms and one.mentions == other.mentions
+    assert one.keys.tolist() == other.keys.tolist()
+    assert len(one.pairs) == max(0, len(one.terms) - 1)

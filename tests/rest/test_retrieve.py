@@ -1,0 +1,60 @@
+"""POST /retrieve: a question in, the grains that answer it, a trace that says why."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.storage
+
+FACTS = [
+    "Anna moved to Lisbon in March 2024 and works as a nurse.",
+    "Ben's favourite dish is mushroom risotto.",
+    "The server room key hangs behind the blue door.",
+    "Anna's salary is 5000 euro.",
+    "Anna's salary is 6000 euro.",
+]
+
+
+@pytest.fixture
+def asked(transactional_db: None, api: Any) -> Any:
+    for fact in FACTS:
+        assert api.post("/store", {"content": fact}).status_code == 200
+
+    def ask(query: Any, **given: Any) -> dict[str, Any]:
+        answer = api.post("/retrieve", {"query": query, **given})
+        assert answer.status_code == 200, answer.content
+        return dict(json.loads(answer.content))
+
+    return ask
+
+
+def texts(answer: dict[str, Any]) -> list[str]:
+    return [grain["content"] for grain in answer["grains"]]
+
+
+def test_the_right_grain_comes_first(asked: Any) -> None:
+    assert texts(asked("Where does Anna live, in which city?"))[0].startswith("Anna")
+    assert texts(asked("What does Ben like to eat, which dish?"))[0] == FACTS[1]
+    assert texts(asked("where is the key of the server room"))[0] == FACTS[2]
+
+
+def test_updates_are_both_there(asked: Any) -> None:
+    assert set(texts(asked("What is Anna's salary?"))[:2]) == {FACTS[3], FACTS[4]}
+
+
+def test_every_answer_has_a_trace_that_explains_it(asked: Any, api: Any) -> None:
+    answer = asked("server room key")
+    trace = json.loads(api.get(f"/traces/{answer['trace_id']}").content)
+    assert trace["query"] == "server room key"
+    assert trace["grains"][0]["grain_id"] == answer["grains"][0]["id"]
+    assert {"server", "room", "key"} <= {word["term"] for word in trace["grains"][0]["words"]}
+    assert "shared words" in trace["grains"][0]["says"]
+    assert trace["texts"][answer["grains"][0]["id"]] == FACTS[2]
+
+
+def test_nonsense_and_an_empty_space_answer_with_nothing_and_no_confidence(api: Any, transactional_db: None) -> None:
+    answer = json.loads(api.post("/retrieve", {"query": "anything at all"}).content)
+    assert (answer["grains"], answer["confidence"]) == ([], 0)
