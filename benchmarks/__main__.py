@@ -25,7 +25,7 @@ class Bench:
     on: str = "sqlite"
 
 
-BENCHES = (Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"))
+BENCHES = (Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"))
 
 
 def run(bench: Bench) -> list[dict[str, Any]]:

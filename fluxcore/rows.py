@@ -11,7 +11,10 @@ from django.db import connection, models
 
 Adapt = Callable[[Any], Any]
 # Stored as they are by both databases. Everything else is asked of its field.
-_PLAIN = ("CharField", "TextField", "BigIntegerField", "IntegerField", "PositiveIntegerField", "ForeignKey")
+_PLAIN = (
+    "CharField", "TextField", "BigIntegerField", "IntegerField", "PositiveIntegerField", "SmallIntegerField",
+    "PositiveSmallIntegerField", "FloatField", "ForeignKey",
+)  # fmt: skip
 
 
 def _adapt(field: models.Field[Any, Any]) -> Adapt | None:

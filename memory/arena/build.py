@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +113,7 @@ def _conduits(space: int) -> Iterator[NDArray[np.void]]:
 _FIELDS = [name for name in CONDUIT.names or () if name != "entry_key"]
 
 
-def _graph(conduits: Iterable[NDArray[np.void]], ids: NDArray[np.generic]) -> Graph:
+def _graph(conduits: Iterable[NDArray[np.void]], ids: NDArray[Any]) -> Graph:
     """Conduits of grains that are not here are left out: the log brings both."""
     found = [*conduits]
     every = np.concatenate(found) if found else np.empty(0, CONDUIT)
@@ -120,7 +121,7 @@ def _graph(conduits: Iterable[NDArray[np.void]], ids: NDArray[np.generic]) -> Gr
     return Graph.build(every, _rows_of(ids, every["from_grain"]), _rows_of(ids, every["to_grain"]), rows=len(ids))
 
 
-def _rows_of(ids: NDArray[np.generic], wanted: NDArray[np.int64]) -> NDArray[np.int32]:
+def _rows_of(ids: NDArray[Any], wanted: NDArray[np.int64]) -> NDArray[np.int32]:
     if not len(ids):
         return np.full(len(wanted), NO_ROW, np.int32)
     at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)

@@ -15,9 +15,10 @@ import numpy as np
 from django.db import Error, connection
 
 from fluxcore import events
-from fluxcore.events import Change, Position
+from fluxcore.events import Position
 from fluxcore.faults import place
-from memory.arena import tables
+from memory.arena import ahead, tables
+from memory.arena.ahead import Told
 from memory.arena.arena import Arena
 from memory.arena.changes import CONDUIT, Changes, unpack
 from memory.arena.rows import Record
@@ -47,19 +48,27 @@ def catch_up(arena: Arena) -> bool:
             if not reaches(arena.position):
                 arena.sound = False
                 return False
-        found, position = events.follow(arena.position, space=arena.space, limit=BEHIND_LIMIT + 1)
-        if len(found) > BEHIND_LIMIT:
+        found, new = _look(arena, BEHIND_LIMIT + 1)
+        if len(new) > BEHIND_LIMIT:
             arena.behind = True
             threading.Thread(target=_go_on, args=[arena], name=f"arena-{arena.space}", daemon=True).start()
             return False
-        replay(arena, found, position if head is None else max(head, position))
+        replay(arena, found, new)
+        if head is not None:
+            arena.position = max(head, arena.position)  # everything of ours up to there has been read just now
     return arena.sound
 
 
-def replay(arena: Arena, found: Sequence[Change], position: Position) -> None:
-    """Apply events and move on to `position`. Whatever goes wrong with the arrays leaves the arena unsound."""
+def _look(arena: Arena, limit: int) -> tuple[list[Told], list[Told]]:
+    """What stands after the arena's place in the log, and what of it is new."""
+    found = ahead.follow(arena.space, arena.position, limit + len(arena.ahead))
+    return found, [told for told in found if told.position not in arena.ahead]
+
+
+def replay(arena: Arena, found: Sequence[Told], new: Sequence[Told]) -> None:
+    """Apply what is new and move on. Whatever goes wrong with the arrays leaves the arena unsound."""
     try:
-        changes = gather(found)
+        changes = gather(new)
         wanted = sorted({*changes.grains, *arena.unknown(changes)})
         rows = tables.grains_by_number(arena.space, arena.encoder, wanted) if wanted else []
         if wanted or changes.cut or len(changes.conduits):
@@ -70,11 +79,12 @@ def replay(arena: Arena, found: Sequence[Change], position: Position) -> None:
         log.warning("the arena of space %d does not fit the log and is built anew: %s", arena.space, place(error))
         arena.sound = False
         return
-    arena.position = position
+    arena.position = ahead.settled(found, arena.position)
+    arena.ahead = {told.position for told in found if not told.settled}
     arena.followed_at = time.monotonic()
 
 
-def gather(found: Sequence[Change]) -> Changes:
+def gather(found: Sequence[Told]) -> Changes:
     """What several events say together; the last word on a conduit counts.
 
     By the events' numbers: a number is taken after the row was locked, so where two transactions changed
@@ -83,16 +93,15 @@ def gather(found: Sequence[Change]) -> Changes:
     grains: dict[int, None] = {}
     conduits: dict[int, np.void] = {}
     cut: dict[int, None] = {}
-    for change in sorted(found, key=lambda one: one.position.id):
-        if not change.packed:
+    for told in sorted(found, key=lambda one: one.position.id):
+        if not told.packed:
             continue
-        told = unpack(change.packed)
-        grains.update(dict.fromkeys(told.grains))
-        for conduit in told.conduits:
-            number = int(conduit["id"])
+        change = unpack(told.packed)
+        grains.update(dict.fromkeys(change.grains))
+        for number, conduit in zip(change.conduits["id"].tolist(), change.conduits, strict=True):
             conduits[number] = conduit
             cut.pop(number, None)
-        for number in told.cut:
+        for number in change.cut:
             conduits.pop(number, None)
             cut[number] = None
     return Changes(tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut))
@@ -116,9 +125,9 @@ def _go_on(arena: Arena) -> None:
     try:
         while True:
             with arena.following:
-                found, position = events.follow(arena.position, space=arena.space, limit=SLICE)
-                replay(arena, found, position)
-                if len(found) < SLICE or not arena.sound:
+                found, new = _look(arena, SLICE)
+                replay(arena, found, new)
+                if len(new) < SLICE or not arena.sound:
                     arena.behind = False
                     return
     except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,11 +110,11 @@ def room(size: int) -> int:
     return size + max(size // 20, 256)
 
 
-def new_columns(capacity: int) -> dict[str, NDArray[np.generic]]:
+def new_columns(capacity: int) -> dict[str, NDArray[Any]]:
     return {name: np.zeros(capacity, kind) for name, kind in COLUMNS.items()}
 
 
-def fill(columns: dict[str, NDArray[np.generic]], start: int, rows: Iterable[Row]) -> int:
+def fill(columns: dict[str, NDArray[Any]], start: int, rows: Iterable[Row]) -> int:
     """Write rows from `start` on, column by column; where the next one goes."""
     values = [row.values for row in rows]
     for name, kind in COLUMNS.items():
@@ -122,7 +122,7 @@ def fill(columns: dict[str, NDArray[np.generic]], start: int, rows: Iterable[Row
     return start + len(values)
 
 
-def link(columns: dict[str, NDArray[np.generic]], size: int) -> None:
+def link(columns: dict[str, NDArray[Any]], size: int) -> None:
     """Each row's neighbours in its session, by place and then by number."""
     session, ordinal, number = (columns[name][:size] for name in ("session", "ordinal", "id"))
     order = np.lexsort((number, ordinal, session)).astype(np.int32)

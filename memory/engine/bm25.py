@@ -54,7 +54,8 @@ def _idf(size: int, frequency: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def term_scores(
-    index: Index, keys: NDArray[np.uint64], rows: NDArray[np.integer], *, b: float | None = None, k1: float | None = None
+    index: Index, keys: NDArray[np.uint64], rows: NDArray[np.integer], *, b: float | None = None,
+    k1: float | None = None,
 ) -> Scores:  # fmt: skip
     """What each term brings each row: [len(rows), len(keys)]. A term that is repeated counts where it first stands."""
     keys = np.asarray(keys, np.uint64)
@@ -73,7 +74,8 @@ def term_scores(
 
 
 def scores(
-    index: Index, keys: NDArray[np.uint64], rows: NDArray[np.integer], *, b: float | None = None, k1: float | None = None
+    index: Index, keys: NDArray[np.uint64], rows: NDArray[np.integer], *, b: float | None = None,
+    k1: float | None = None,
 ) -> Scores:  # fmt: skip
     """BM25 of the given rows."""
     summed: Scores = term_scores(index, keys, rows, b=b, k1=k1).sum(axis=1, dtype=np.float64).astype(np.float32)
@@ -180,7 +182,7 @@ def _norms(index: Index, rows: NDArray[np.integer], b: float, k1: float) -> Scor
     """k1 (1 - b + b length / mean length) of the rows."""
     terms, _ = index.totals()
     mean = max(terms / index.size, 1.0) if index.size else 1.0
-    lengths = index.columns["length"][rows].astype(np.float32)
+    lengths: Scores = index.columns["length"][rows].astype(np.float32)
     return np.float32(k1 * (1 - b)) + np.float32(k1 * b / mean) * lengths
 
 

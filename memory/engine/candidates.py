@@ -47,7 +47,8 @@ class Scene:
     best_words: float
     best_meaning: float
     links: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # activation through conduits, 0 to 1
-    hop: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # named by the title of a find
+    hop: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # its title is named by a find
+    cites: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # it names the title of a find
     doors: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # share of the question's names it holds
 
     def at(self, rows: NDArray[np.integer]) -> Places:
@@ -123,22 +124,15 @@ def neighbours(index: Index, rows: NDArray[np.integer], reach: int = REACH) -> l
 
 def scene(
     index: Index, query: Query, vector: Floats | None, finds: Finds, allowed: Mask | None,
-    more: Iterable[tuple[Rows, int]], *, beside: bool = True,
+    more: Iterable[tuple[Rows, int]],
 ) -> Scene:  # fmt: skip
     """Everything found, with its neighbours, and words and meaning of all of them."""
     groups = [(finds.words[0], BY_WORDS), (finds.meaning[0], BY_MEANING), (finds.standing, BY_STANDING), *more]
     found = np.concatenate([np.asarray(rows, np.int32) for rows, _ in groups])
-    rows = np.unique(np.concatenate((found, *neighbours(index, np.unique(found)))) if beside else found)
-    rows = rows[rows >= 0]
-    if allowed is not None:
-        rows = rows[allowed[rows]]
-    source = np.zeros(len(rows), np.uint8)
-    for some, mark in groups:
-        place = np.searchsorted(rows, some)
-        place = place[(place < len(rows))]
-        place = place[np.isin(rows[place], some)]
-        source[place] |= mark
-    source[source == 0] = BY_SESSION
+    groups += [(rows, BY_SESSION) for rows in neighbours(index, found)]
+    rows, source = _once(groups)
+    known = rows >= 0 if allowed is None else (rows >= 0) & allowed[rows]
+    rows, source = rows[known], source[known]
     keys, first = np.unique(query.keys, return_index=True)
     order = np.argsort(first)
     keys, places = keys[order], first[order]
@@ -153,12 +147,46 @@ def scene(
         meaning[inside] = index.dense.scores(vector, rows[inside].astype(np.int64))
     low, mean, deviation = finds.statistics
     best = finds.meaning[1]
+    links, hop, cites, doors = np.zeros((4, len(rows)), np.float32)
     return Scene(
         rows=rows, source=source, keys=keys, places=places, idf=idf, counts=counts, words=found_words, meaning=meaning,
         has=has, low=min(low, float(best.min())) if len(best) else low, mean=mean, deviation=deviation,
         best_words=float(found_words.max(initial=0)), best_meaning=float(best.max(initial=low)),
-        links=np.zeros(len(rows), np.float32), hop=np.zeros(len(rows), np.float32), doors=np.zeros(len(rows), np.float32),
+        links=links, hop=hop, cites=cites, doors=doors,
     )  # fmt: skip
+
+
+def _once(groups: list[tuple[NDArray[np.integer], int]]) -> tuple[Rows, NDArray[np.uint8]]:
+    """Each row once, ascending, with everything that brought it."""
+    rows = np.concatenate([np.asarray(some, np.int32) for some, _ in groups])
+    marks = np.repeat(np.array([mark for _, mark in groups], np.uint8), [len(some) for some, _ in groups])
+    order = np.argsort(rows, kind="stable")
+    rows, marks = rows[order], marks[order]
+    begin = np.flatnonzero(np.concatenate((np.ones(min(len(rows), 1), np.bool_), rows[1:] != rows[:-1])))
+    return rows[begin], np.bitwise_or.reduceat(marks, begin) if len(begin) else marks
+
+
+def heads(index: Index, finds: Finds, named: NDArray[np.uint64], balance: float, speaker: float, most: int) -> tuple[Rows, Floats]:
+    """The best finds by what the searches alone tell, and how good each is: where links lead on from."""
+    by_words, by_meaning = finds.words[0][:_HEAD], finds.meaning[0][:_HEAD].astype(np.int32)
+    rows = np.unique(np.concatenate((by_words, by_meaning)))
+    if not len(rows):
+        return _NO_ROWS, np.empty(0, np.float32)
+    weight = balance if len(by_meaning) else 1.0
+    good = np.zeros(len(rows), np.float32)
+    if len(by_words):
+        good[np.searchsorted(rows, by_words)] += np.float32(weight) * finds.words[1][:_HEAD] / finds.words[1][0]
+    if len(by_meaning):
+        scores, low = finds.meaning[1], min(finds.statistics[0], float(finds.meaning[1][-1]))
+        span = max(float(scores[0]) - low, 1e-6)
+        good[np.searchsorted(rows, by_meaning)] += np.float32((1 - weight) / span) * (scores[:_HEAD] - np.float32(low))
+    if len(named) == 1:
+        good += np.float32(speaker) * (index.columns["speaker"][rows] == named[0])
+    best = np.lexsort((index.columns["id"][rows], -good))[:most]
+    return rows[best], good[best]
+
+
+_HEAD = 40
 
 
 def weigh(
@@ -197,29 +225,52 @@ def doors(index: Index, query: Query, allowed: Mask | None, most: int) -> tuple[
 
 
 def titled(
-    index: Index, heads: Rows, strength: Floats, asked: NDArray[np.uint64], allowed: Mask | None, most: int
+    index: Index, finds: Rows, strength: Floats, asked: NDArray[np.uint64], allowed: Mask | None, most: int
 ) -> tuple[Rows, Floats]:
     """Rows whose title is a name that the best finds mention and the question does not: where a chain goes on."""
-    nothing = (_NO_ROWS, np.empty(0, np.float32))
-    into = index.graph.into(heads.astype(np.int64))
+    into = index.graph.into(finds.astype(np.int64))
     source = index.graph.source(into.position) if len(into.position) else np.empty(0, np.int64)
     named = source < 0
-    if not named.any():
-        return nothing
-    nodes, which = source[named], into.which[named]
-    unique, inverse = np.unique(nodes, return_inverse=True)
+    unique, inverse = np.unique(source[named], return_inverse=True)
     signal = np.zeros(len(unique), np.float32)
-    np.maximum.at(signal, inverse, strength[which])
+    np.maximum.at(signal, inverse, strength[into.which[named]])
     keys = np.array([index.graph.entry_key(int(node)) for node in unique], np.uint64)
+    return _behind(index, unique, keys, signal, finds, asked, allowed, most, entitled=True)
+
+
+def citing(
+    index: Index, finds: Rows, strength: Floats, asked: NDArray[np.uint64], allowed: Mask | None, most: int
+) -> tuple[Rows, Floats]:
+    """Rows that mention what the best finds are titled, where the question does not."""
+    titles = index.columns["title"][finds]
+    keys, first = np.unique(titles, return_index=True)
+    nodes = index.graph.entry_node(keys)
+    known = (keys != 0) & (nodes != NOWHERE)
+    return _behind(
+        index, nodes[known], keys[known], strength[first][known], finds, asked, allowed, most, entitled=False
+    )  # fmt: skip
+
+
+def _behind(
+    index: Index, nodes: Places, keys: NDArray[np.uint64], signal: Floats, finds: Rows, asked: NDArray[np.uint64],
+    allowed: Mask | None, most: int, *, entitled: bool,
+) -> tuple[Rows, Floats]:  # fmt: skip
+    """The grains behind names that the question did not say, each with the strongest signal that leads to it."""
     fresh = ~np.isin(keys, asked)
-    unique, keys, signal = unique[fresh], keys[fresh], signal[fresh]
-    if not len(unique):
-        return nothing
-    links = index.graph.out(unique, most)
+    nodes, keys, signal = nodes[fresh], keys[fresh], signal[fresh]
+    if not len(nodes):
+        return _NO_ROWS, np.empty(0, np.float32)
+    links = index.graph.out(nodes, most)
     rows = index.graph.target[links.position]
-    fits = (index.columns["title"][rows] == keys[links.which]) & ~np.isin(rows, heads)
+    if entitled:
+        fits = index.columns["title"][rows] == keys[links.which]
+    else:
+        # A name that stands everywhere tells little.
+        signal = signal / np.log2(1 + np.maximum(np.bincount(links.which, minlength=len(nodes)), 1)).astype(np.float32)
+        fits = np.ones(len(rows), np.bool_)
     if allowed is not None:
         fits &= allowed[rows]
+    fits &= ~np.isin(rows, finds)
     rows, given = rows[fits], signal[links.which][fits]
     found, inverse = np.unique(rows, return_inverse=True)
     best = np.zeros(len(found), np.float32)

@@ -67,19 +67,20 @@ def flat(records: NDArray[np.void], from_row: NDArray[np.integer], to_row: NDArr
 
 
 def sort(given: Flat, rows: int, capacity: int = 0) -> dict[str, NDArray[Any]]:
-    """The arrays of a graph of `rows` grains: by source (grains, then entries), strongest first, and by target."""
+    """The arrays of a graph of at least `rows` grains: by source (grains, then entries), strongest first; by target."""
     living = given.whole & (given.weight > 0)
     if not living.all():
         columns: list[Any] = [column[living] for column in given]
         given = Flat(*columns)
     count = len(given.id)
+    rows = max(rows, 1 + int(given.source.max(initial=-1)), 1 + int(given.target.max(initial=-1)))
     keys = np.unique(given.key[given.source < 0])
     source = np.where(given.source < 0, rows + np.searchsorted(keys, given.key), given.source)
     # Equal weights: the one used last, then the lower row.
     order = np.lexsort((given.id, given.target, -given.used, -given.weight, source))
     target, weight, used = given.target[order], given.weight[order], given.used[order]
     start = _starts(source, rows + len(keys))
-    epoch = (int(given.made.max()) // HOUR if count else 0) - _HALF_RANGE
+    epoch = epoch_of(given.made)
     room, first = max(capacity, count + count // _SPARE + _LEAST_SPARE), int(start[rows])
     narrow = not count or int(given.id.max()) < NARROW_IDS
     arrays: dict[str, NDArray[Any]] = {
@@ -98,6 +99,11 @@ def sort(given: Flat, rows: int, capacity: int = 0) -> dict[str, NDArray[Any]]:
         "keys": keys,
         "epoch": np.array([epoch], np.int64),
     }
+
+
+def epoch_of(made: Numbers) -> int:
+    """The hour from which on times made are counted."""
+    return int(made.max(initial=0)) // HOUR - _HALF_RANGE
 
 
 def hours_after(epoch: int, seconds: Numbers) -> NDArray[np.uint16]:

@@ -62,4 +62,5 @@ def effective(
     # exp of float32 is several times faster than exp2.
     faded = weight * np.exp((idle * rate * (-np.log(2.0) / HOUR)).astype(np.float32))
     floor = np.where(young, np.float32(fading.grace_floor), np.float32(0))
-    return np.minimum(weight, np.maximum(faded, floor))
+    result: NDArray[np.float32] = np.minimum(weight, np.maximum(faded, floor))
+    return result

@@ -7,36 +7,38 @@ learned among short turns means the same among long messages.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import marks, words
+from memory.engine import bm25, marks, words
 from memory.engine.candidates import REACH, Floats, Places, Rows, Scene, neighbours, weigh
 from memory.engine.index import Index
 from memory.engine.question import Query
 
 # Feature -> the signal it belongs to: what an explanation calls it and what an ablation takes away.
 FEATURES = {
-    "words": "words", "words_short": "words", "words_long": "words", "coverage": "words", "rarest": "words",
-    "share": "words", "pairs": "words", "words_rank": "words", "names": "words",
-    "meaning": "meaning", "meaning_rank": "meaning",
-    "named": "speaker", "only_named": "speaker", "other_named": "speaker", "named_before": "speaker", "role": "speaker",
-    "role_first_person": "speaker",
+    "words": "words", "words_short": "words", "words_long": "words", "words_rest": "words", "coverage": "words",
+    "rarest": "words", "share": "words", "pairs": "words", "words_rank": "words", "names": "words",
+    "meaning": "meaning", "meaning_rank": "meaning", "meaning_alone": "meaning", "both": "meaning",
+    "named": "speaker", "only_named": "speaker", "other_named": "speaker", "named_words": "speaker",
+    "named_before": "speaker", "role": "speaker", "role_first_person": "speaker",
     "before": "neighbours", "before_2": "neighbours", "after": "neighbours", "after_2": "neighbours",
-    "before_asks": "neighbours", "answers": "neighbours", "asks": "neighbours", "after_asks": "neighbours",
-    "context_words": "neighbours", "context_meaning": "neighbours",
+    "before_asks": "neighbours", "answers": "neighbours", "answers_named": "neighbours", "asks": "neighbours",
+    "after_asks": "neighbours", "context_words": "neighbours", "context_meaning": "neighbours",
     "length": "form", "length_off": "form", "time_when": "form", "capitals_who": "form", "number_how_many": "form",
     "preference": "standing", "rule": "standing",
     "session_best": "session", "session_words": "session",
     "date": "time", "recent": "time",
-    "hop": "links", "links": "links", "doors": "links",
+    "hop": "links", "hop_meaning": "links", "cites": "links", "links": "links", "doors": "links",
 }  # fmt: skip
 NAMES = tuple(FEATURES)
 _AT = {name: at for at, name in enumerate(NAMES)}
 CLIP = 4.0
+Put = Callable[[str, NDArray[np.generic]], None]
 
 ROLES = words.keys(["@user", "@human", "@assistant", "@ai", "@bot", "@system", "@model"])
 _OF_PEOPLE, _OF_MACHINES = ROLES[:2], ROLES[2:]
@@ -65,34 +67,77 @@ class Base:
         return self.words + self.meaning + self.speaker + self.role + self.date
 
 
+@dataclass
+class View:
+    """What is known of every row of the scene, worked out once."""
+
+    scene: Scene
+    base: Base
+    fused: Floats
+    words: Floats  # between 0 and 1
+    meaning: Floats
+    named: NDArray[np.uint64]  # speakers the question names
+    said_by: NDArray[np.uint64]
+    by_named: Floats
+    role: Floats
+    dated: Floats
+    session_best: Floats
+    session_words: Floats
+    before: Places  # neighbours as places in the scene, -1 where there is none
+    after: Places
+    before_2: Places
+    after_2: Places
+
+
 def named_speakers(index: Index, query: Query) -> NDArray[np.uint64]:
     """Keys of the speakers whose name the question holds. Roles are not names."""
     asked = set(query.keys.tolist())
-    roles = set(ROLES.tolist())
     return np.array(
-        [key for key, named in index.speakers.items() if key not in roles and not asked.isdisjoint(named)], np.uint64
+        [key for key, named in index.speakers.items() if not asked.isdisjoint(named) and key not in _ROLE_SET], np.uint64
     )
 
 
-def base(
+_ROLE_SET = frozenset(ROLES.tolist())
+
+
+def view(
     index: Index, query: Query, scene: Scene, named: NDArray[np.uint64], *, balance: float, speaker: float, role: float,
     date: float,
-) -> Base:  # fmt: skip
+) -> View:  # fmt: skip
     """S = F + speaker [by the only one the question names] + role (person +1, machine -1) + date match."""
     said_by = index.columns["speaker"][scene.rows]
-    only = (said_by == named[0]) if len(named) == 1 else np.zeros(len(scene.rows), np.bool_)
+    by_named = _among(said_by, named)
+    words_share, meaning_share = scene.words_share(), scene.meaning_share()
     weight = balance if scene.has.any() else 1.0
-    return Base(
-        words=np.float32(weight) * scene.words_share(),
-        meaning=np.float32(1 - weight) * scene.meaning_share(),
-        speaker=np.float32(speaker) * only.astype(np.float32),
-        role=np.float32(role) * roles(said_by),
-        date=np.float32(date) * dated(index, query, scene),
+    role_of, date_of = roles(said_by), dated(index, query, scene)
+    base = Base(
+        words=np.float32(weight) * words_share,
+        meaning=np.float32(1 - weight) * meaning_share,
+        speaker=np.float32(speaker if len(named) == 1 else 0) * by_named,
+        role=np.float32(role) * role_of,
+        date=np.float32(date) * date_of,
     )
+    fused = base.fused
+    best, cover = session_mean(index, scene, fused)
+    before, after, before_2, after_2 = (scene.at(step) for step in neighbours(index, scene.rows, REACH))
+    return View(
+        scene, base, fused, words_share, meaning_share, named, said_by, by_named, role_of, date_of, best, cover, before,
+        after, before_2, after_2,
+    )  # fmt: skip
+
+
+def take(values: Floats, places: Places) -> Floats:
+    """Values at places, 0 where there is no neighbour."""
+    return np.where(places >= 0, values[places], np.float32(0))
+
+
+def _among(keys: NDArray[np.uint64], few: NDArray[np.uint64]) -> Floats:
+    """1 where a key is one of a few: comparing with each is cheaper than sorting."""
+    return (keys[:, None] == few).any(axis=1).astype(np.float32)
 
 
 def roles(said_by: NDArray[np.uint64]) -> Floats:
-    return np.isin(said_by, _OF_PEOPLE).astype(np.float32) - np.isin(said_by, _OF_MACHINES).astype(np.float32)
+    return _among(said_by, _OF_PEOPLE) - _among(said_by, _OF_MACHINES)
 
 
 def dated(index: Index, query: Query, scene: Scene) -> Floats:
@@ -140,19 +185,6 @@ def period(feature: str) -> tuple[int, int, float] | None:
     return int(begin.timestamp()), int(end.timestamp()), weight
 
 
-class Around:
-    """The neighbours of some rows of the scene, as places in it, and what they are worth."""
-
-    def __init__(self, index: Index, scene: Scene, places: Places) -> None:
-        rows = neighbours(index, scene.rows[places], REACH)
-        self.before, self.after, self.before_2, self.after_2 = (scene.at(step) for step in rows)
-
-    @staticmethod
-    def take(values: Floats, places: Places) -> Floats:
-        """Values at places, 0 where there is no neighbour."""
-        return np.where(places >= 0, values[places], np.float32(0)).astype(np.float32)
-
-
 def session_mean(index: Index, scene: Scene, fused: Floats, best: int = 3) -> tuple[Floats, Floats]:
     """For each row the mean of its session's best three, and how much of the question the session's finds hold."""
     session = index.columns["session"][scene.rows]
@@ -172,61 +204,58 @@ def session_mean(index: Index, scene: Scene, fused: Floats, best: int = 3) -> tu
     )
 
 
-def context(index: Index, vector: Floats | None, scene: Scene, places: Places, around: Around) -> tuple[Floats, Floats]:
+def context(index: Index, seen: View, pool: Places) -> tuple[Floats, Floats]:
     """Words and meaning of a row read together with the turns beside it: itself twice, each neighbour once."""
-    counts, lengths = scene.counts, index.columns["length"][scene.rows].astype(np.float32)
-    together, length = 2 * counts[places], 2 * lengths[places]
-    for beside in (around.before, around.after):
-        there = beside >= 0
-        together[there] += counts[beside[there]]
-        length[there] += lengths[beside[there]]
-    near = weigh(index, scene.rows[places], together, scene.idf, 0.4, 0.9, length / 2)
-    if vector is None or index.dense is None:
-        return near, np.zeros(len(places), np.float32)
-    meaning = scene.meaning[places] + 0.5 * (
-        Around.take(scene.meaning, around.before) + Around.take(scene.meaning, around.after)
-    )
-    return near, meaning.astype(np.float32)
+    scene = seen.scene
+    lengths = index.columns["length"][scene.rows].astype(np.float32)
+    together, length, meaning = 2 * scene.counts[pool], 2 * lengths[pool], scene.meaning[pool]
+    for beside in (seen.before[pool], seen.after[pool]):
+        together += np.where(beside[:, None] >= 0, scene.counts[beside], np.float32(0))
+        length += take(lengths, beside)
+        meaning = meaning + np.float32(0.5) * take(scene.meaning, beside)
+    return weigh(index, scene.rows[pool], together, scene.idf, 0.4, 0.9, length / 2), meaning
 
 
-def measure(
-    index: Index, query: Query, vector: Floats | None, scene: Scene, pool: Places, parts: Base, now: int
-) -> Floats:
+def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
     """The features of the pool, raw: [features, pool]."""
     found = np.zeros((len(NAMES), len(pool)), np.float32)
 
-    def put(name: str, values: NDArray[np.generic] | float) -> None:
+    def put(name: str, values: NDArray[np.generic]) -> None:
         found[_AT[name]] = values
 
-    rows = scene.rows[pool]
-    around = Around(index, scene, pool)
-    fused = parts.fused
-    _words(index, query, scene, pool, rows, put)
-    put("meaning", scene.meaning_share()[pool])
-    put("meaning_rank", _ranks(scene.meaning[pool], rows) * scene.has[pool])
-    _speaker(index, query, scene, pool, around, put)
+    scene, fused = seen.scene, seen.fused
+    rows, before = scene.rows[pool], seen.before[pool]
+    coverage = _words(index, query, seen, pool, put)
+    meaning = seen.meaning[pool]
+    put("meaning", meaning)
+    put("meaning_rank", _ranks(meaning) * scene.has[pool])
+    put("meaning_alone", meaning * np.float32(1 - coverage))
+    put("both", meaning * seen.words[pool])
+    _speaker(query, seen, pool, put)
     marked = index.columns["marks"][scene.rows]
     asks = (marked & marks.IS_QUESTION != 0).astype(np.float32)
-    before = Around.take(fused, around.before)
-    put("before", before)
-    put("before_2", Around.take(fused, around.before_2))
-    put("after", Around.take(fused, around.after))
-    put("after_2", Around.take(fused, around.after_2))
-    put("before_asks", Around.take(asks, around.before))
-    put("answers", Around.take(asks, around.before) * before)
+    asked_before, fused_before = take(asks, before), take(fused, before)
+    put("before", fused_before)
+    put("before_2", take(fused, seen.before_2[pool]))
+    put("after", take(fused, seen.after[pool]))
+    put("after_2", take(fused, seen.after_2[pool]))
+    put("before_asks", asked_before)
+    put("answers", asked_before * fused_before)
+    put("answers_named", asked_before * fused_before * seen.by_named[pool])
     put("asks", asks[pool])
-    put("after_asks", Around.take(asks, around.after))
-    near_words, near_meaning = context(index, vector, scene, pool, around)
+    put("after_asks", take(asks, seen.after[pool]))
+    near_words, near_meaning = context(index, seen, pool)
     put("context_words", near_words)
     put("context_meaning", near_meaning)
     _form(index, query, rows, marked[pool], put)
-    best, cover = session_mean(index, scene, fused)
-    put("session_best", best[pool])
-    put("session_words", cover[pool])
-    put("date", dated(index, query, scene)[pool])
+    put("session_best", seen.session_best[pool])
+    put("session_words", seen.session_words[pool])
+    put("date", seen.dated[pool])
     if query.ordering or _NOW.search(query.text.casefold()):
-        put("recent", _ranks(index.columns["said"][rows].astype(np.float64), rows))
+        put("recent", _ranks(index.columns["said"][rows]))
     put("hop", scene.hop[pool])
+    put("hop_meaning", scene.hop[pool] * meaning)
+    put("cites", scene.cites[pool])
     put("links", scene.links[pool])
     put("doors", scene.doors[pool])
     return found
@@ -241,51 +270,53 @@ def standardised(found: Floats) -> Floats:
     return np.clip(scaled, -CLIP, CLIP)
 
 
-def _ranks(values: NDArray[np.generic], rows: Rows) -> Floats:
-    """1 / (1 + rank), the best first."""
-    order = np.lexsort((rows, -values))
-    rank = np.empty(len(order), np.float32)
-    rank[order] = np.arange(len(order), dtype=np.float32)
-    return np.float32(1) / (1 + rank)
+def _ranks(values: NDArray[np.generic]) -> Floats:
+    """1 / (1 + how many are better); equal ones share a rank."""
+    better = len(values) - np.searchsorted(np.sort(values), values, side="right")
+    return np.float32(1) / (1 + better.astype(np.float32))
 
 
-def _words(index: Index, query: Query, scene: Scene, pool: Places, rows: Rows, put) -> None:  # type: ignore[no-untyped-def]
+def _words(index: Index, query: Query, seen: View, pool: Places, put: Put) -> float:
+    """Returns how much of the question the best candidate covers."""
+    scene, rows = seen.scene, seen.scene.rows[pool]
     counts, idf = scene.counts[pool], scene.idf
     held = counts > 0
-    put("words", scene.words[pool])
+    put("words", seen.words[pool])
     put("words_short", weigh(index, rows, counts, idf, 0.4, 0.9))
     put("words_long", weigh(index, rows, counts, idf, 0.95, 1.2))
-    put("words_rank", _ranks(scene.words[pool], rows) * (scene.words[pool] > 0))
+    put("words_rank", _ranks(seen.words[pool]) * (seen.words[pool] > 0))
     if not len(idf):
-        return
-    put("coverage", held @ idf / max(float(idf.sum()), 1e-6))
+        return 0.0
+    called = np.array([term for key in seen.named.tolist() for term in index.speakers[key]], np.uint64)
+    rest = idf * (1 - _among(scene.keys, called))
+    put("words_rest", weigh(index, rows, counts, rest, *bm25.shape(index)))
+    coverage = held @ rest / max(float(rest.sum()), 1e-6)
+    put("coverage", coverage)
     put("rarest", (held * idf).max(axis=1))
     put("share", held.mean(axis=1))
     if len(query.pairs):
-        left, right = np.searchsorted(np.sort(scene.keys), query.pairs.T)
         order = np.argsort(scene.keys)
-        put("pairs", (held[:, order[left]] & held[:, order[right]]).mean(axis=1))
+        left, right = order[np.searchsorted(scene.keys[order], query.pairs.T)]
+        put("pairs", (held[:, left] & held[:, right]).mean(axis=1))
     if query.capitals:
-        named = np.isin(scene.keys, words.keys(query.capitals))
-        put("names", held @ (idf * named))
+        put("names", held @ (idf * _among(scene.keys, words.keys(query.capitals))))
+    return float(coverage.max(initial=0))
 
 
-def _speaker(index: Index, query: Query, scene: Scene, pool: Places, around: Around, put) -> None:  # type: ignore[no-untyped-def]
-    named = named_speakers(index, query)
-    said_by = index.columns["speaker"][scene.rows]
-    by_named = np.isin(said_by, named).astype(np.float32)
-    put("named", by_named[pool])
-    if len(named) == 1:
-        put("only_named", by_named[pool])
-    if len(named):
-        put("other_named", ((said_by != 0) & (by_named == 0)).astype(np.float32)[pool])
-        put("named_before", Around.take(by_named, around.before))
-    role = roles(said_by)[pool]
+def _speaker(query: Query, seen: View, pool: Places, put: Put) -> None:
+    by_named, role = seen.by_named[pool], seen.role[pool]
+    if len(seen.named):
+        put("named", by_named)
+        put("other_named", (seen.said_by[pool] != 0) * (1 - by_named))
+        put("named_words", by_named * seen.fused[pool])
+        put("named_before", take(seen.by_named, seen.before[pool]))
+    if len(seen.named) == 1:
+        put("only_named", by_named)
     put("role", role)
-    put("role_first_person", role * query.first_person)
+    put("role_first_person", role * np.float32(query.first_person))
 
 
-def _form(index: Index, query: Query, rows: Rows, marked: NDArray[np.uint16], put) -> None:  # type: ignore[no-untyped-def]
+def _form(index: Index, query: Query, rows: Rows, marked: NDArray[np.uint16], put: Put) -> None:
     length = np.log(np.maximum(index.columns["chars"][rows].astype(np.float32), 1))
     _, characters = index.totals()
     put("length", length)

@@ -207,6 +207,8 @@ class Graph:
     def put(self, records: NDArray[np.void], from_row: NDArray[np.integer], to_row: NDArray[np.integer]) -> int:
         """Add conduits or bring them up to date; the same again changes nothing. Returns how many found their ends."""
         flat = conduits.flat(records, from_row, to_row)
+        if not self.size:
+            self._epoch = conduits.epoch_of(flat.made)
         made, kind = conduits.hours_after(self._epoch, flat.made), flat.kind
         whole = np.flatnonzero(flat.whole).tolist()
         for place in whole:

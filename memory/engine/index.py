@@ -7,6 +7,7 @@ recall reads it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ ACTIVE, GONE = 0, 5
 class Index:
     """Columns have room to grow: only the first `size` rows of each mean anything."""
 
-    columns: dict[str, NDArray[np.generic]]
+    columns: dict[str, NDArray[Any]]
     postings: Postings
     dense: Dense | None  # None: nothing was encoded yet, or by another encoder
     graph: Graph
@@ -61,7 +62,7 @@ class Index:
     speakers: dict[int, tuple[int, ...]] = field(default_factory=dict)
     _totals: tuple[int, int, int] = (0, 0, 0)
 
-    def column(self, name: str) -> NDArray[np.generic]:
+    def column(self, name: str) -> NDArray[Any]:
         return self.columns[name][: self.size]
 
     def totals(self) -> tuple[int, int]:

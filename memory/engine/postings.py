@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,17 +120,14 @@ class Postings:
             rows[end - length : end], counts[end - length : end] = self._late(key)
         return Postings(keys, starts, rows, counts, self.size)
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """What a file must hold. A delta is merged in."""
         whole = self.merged()
         return {"keys": whole.keys, "starts": whole.starts, "rows": whole.rows, "counts": whole.counts}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]], size: int) -> Postings:
-        return cls(
-            arrays["keys"].view(np.uint64), arrays["starts"].view(np.int64),
-            arrays["rows"].view(np.int32), arrays["counts"].view(np.uint8), size,
-        )  # fmt: skip
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], size: int) -> Postings:
+        return cls(arrays["keys"], arrays["starts"], arrays["rows"], arrays["counts"], size)
 
     @property
     def nbytes(self) -> int:
@@ -156,5 +154,5 @@ def _look_up(rows: Rows, counts: Counts, wanted: Rows) -> Counts:
     return np.where(rows[at] == wanted, counts[at], np.uint8(0))
 
 
-def _numbers(flat: array[int], kind: type[np.generic]) -> NDArray[np.generic]:
+def _numbers(flat: array[int], kind: type[np.generic]) -> NDArray[Any]:
     return np.frombuffer(flat, kind) if len(flat) else np.empty(0, kind)

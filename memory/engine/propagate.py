@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from memory.engine import decay
 from memory.engine.conduits import CAUSED_BY, NEXT, RELATED, SUPPORTS, Numbers
-from memory.engine.graph import Graph
+from memory.engine.graph import NOWHERE, Graph
 from memory.engine.inhibit import Inhibition
 from memory.engine.spread import Level, Spread, group, strongest
 
 Floats: TypeAlias = NDArray[np.float64]
 _WHOLE = 2.0**30
+_FAINTEST = 1e-30
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,8 @@ class Propagation:
     hub_degree: float = 16.0
     # 0..1. How much less: 0 not at all, 1 the whole signal divided among them.
     hub_power: float = 0.5
-    # 1..1,000,000. Conduits read for one query.
-    edges: int = 20_000
+    # 1..1,000,000. Conduits read for one query, those of stronger nodes first.
+    edges: int = 10_000
     # 0..1. What a grain keeps that an active one has superseded; the newer one gets the rest.
     superseded_keeps: float = 0.25
     # 0..1. What a grain keeps that an active one of higher authority contradicts.
@@ -109,7 +110,7 @@ def spread(
     """Where the signal goes. `active` and `authority` (0 is the highest) are by row; only active grains receive."""
     nodes = np.concatenate((np.asarray(seeds.at, np.int64), graph.entry_node(entries.at.astype(np.uint64))))
     signal = np.concatenate((seeds.signal, entries.signal)).astype(np.float64)
-    given = (signal > 0) & np.isfinite(signal) & (nodes != np.iinfo(np.int64).min) & _open(nodes, active)
+    given = (signal > _FAINTEST) & np.isfinite(signal) & (nodes != NOWHERE) & _open(nodes, active)
     nodes, signal = nodes[given], signal[given]
     found = Spread(graph, unit=float(signal.max(initial=0.0)) / _WHOLE)
     if not len(nodes):

@@ -36,7 +36,7 @@ class Settings:
     # 10..1,000. Finds by words, and as many by meaning.
     depth: int = 120
     # 10..300. Candidates that are weighed in full.
-    pool: int = 100
+    pool: int = 160
     # 0..pool. Of these, the first by plain fusion: without a correction the answer's beginning is exactly that.
     plain: int = 20
     # 0..100. Standing rules and preferences that are always looked at.
@@ -45,6 +45,8 @@ class Settings:
     heads: int = 6
     # 0..1,000. Grains behind one name that are looked at.
     doors: int = 64
+    # 0..300. Grains that spreading leads to, strongest first.
+    reached: int = 64
     # 0..1. What neighbours, context, session, titles and links are worth each when the pool is chosen.
     beside: float = 0.3
     # 0..1. Share of k that one session may fill while others wait.
@@ -130,29 +132,35 @@ def weigh(
     if _nonsense(index, finds, settings):
         return None
     named = features.named_speakers(index, query)
-    seen = _Linked(index, query, vector, finds, named, allowed, now, settings, caps)
-    scene = candidates.scene(index, query, vector, finds, allowed, [(seen.rows, BY_LINK)])
+    linked = _Linked(index, query, finds, named, allowed, now, settings, caps)
+    scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK)])
     if asked is None:
         scene.counts[:] = 0
         scene.words[:] = 0
         scene.best_words = 0.0
     if not len(scene.rows):
         return None
-    seen.tell(scene)
-    parts = _base(index, query, scene, named, settings)
+    linked.tell(scene)
+    without = settings.without
+    seen = features.view(
+        index, query, scene, named, balance=settings.balance,
+        speaker=0.0 if "speaker" in without else settings.speaker,
+        role=0.0 if "speaker" in without else settings.role,
+        date=0.0 if "time" in without else settings.date,
+    )  # fmt: skip
     loss = _loss(index, scene.rows, allowed, settings)
-    pool = _pool(index, query, scene, parts, loss, settings)
+    pool = _pool(index, seen, loss, settings)
     whole, said = ranker.weights(shape(index, features.ROLES))
-    found = features.measure(index, query, vector, scene, pool, parts, now)
+    found = features.measure(index, query, seen, pool)
     for at, group in enumerate(features.FEATURES.values()):
-        if group in settings.without:
+        if group in without:
             found[at] = 0
-    base = (parts.whole - loss)[pool]
+    base = (seen.base.whole - loss)[pool]
     deviation = max(float(base.std()), rank.LEAST_DEVIATION)
     corrected = rank.correction(found, whole)
     scores = base / np.float32(deviation) + corrected.sum(axis=0)
     return Weighed(
-        scene, pool, parts, loss, found, corrected, scores.astype(np.float32), deviation, seen.spread, said,
+        scene, pool, seen.base, loss, found, corrected, scores.astype(np.float32), deviation, linked.spread, said,
         float(said["gate"]),  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -169,43 +177,31 @@ def _nonsense(index: Index, finds: candidates.Finds, settings: Settings) -> bool
     return float(finds.meaning[1][0]) < mean + settings.noise * luck * deviation
 
 
-def _base(
-    index: Index, query: Query, scene: Scene, named: NDArray[np.uint64], settings: Settings
-) -> features.Base:
-    without = settings.without
-    return features.base(
-        index, query, scene, named, balance=settings.balance,
-        speaker=0.0 if "speaker" in without else settings.speaker,
-        role=0.0 if "speaker" in without else settings.role,
-        date=0.0 if "time" in without else settings.date,
-    )  # fmt: skip
-
-
 class _Linked:
     """What names, titles and conduits lead to from the best finds."""
 
     def __init__(
-        self, index: Index, query: Query, vector: Floats | None, finds: candidates.Finds, named: NDArray[np.uint64],
-        allowed: Mask | None, now: int, settings: Settings, caps: list[str],
+        self, index: Index, query: Query, finds: candidates.Finds, named: NDArray[np.uint64], allowed: Mask | None,
+        now: int, settings: Settings, caps: list[str],
     ) -> None:  # fmt: skip
         self.spread: Spread | None = None
         none = np.empty(0, np.int32), np.empty(0, np.float32)
-        self.doors = self.hop = self.reached = none
+        self.doors = self.hop = self.cites = self.reached = none
         self.rows = none[0]
         if "links" in settings.without:
             return
         *self.doors, keys = candidates.doors(index, query, allowed, settings.doors)  # type: ignore[assignment]
-        near = candidates.Finds(
-            (finds.words[0][:24], finds.words[1][:24]), (finds.meaning[0][:24], finds.meaning[1][:24]), finds.statistics
-        )
-        small = candidates.scene(index, query, vector, near, allowed, [], beside=False)
-        if not len(small.rows):
-            self.rows = self.doors[0]
-            return
-        whole = _base(index, query, small, named, settings).whole
-        best = np.lexsort((index.columns["id"][small.rows], -whole))[: settings.heads]
-        heads, strength = small.rows[best], np.maximum(whole[best], 0)
-        self.hop = candidates.titled(index, heads, strength, keys, allowed, settings.doors)
+        heads, strength = candidates.heads(index, finds, named, settings.balance, settings.speaker, settings.heads)
+        if len(heads):
+            self.hop = candidates.titled(index, heads, strength, keys, allowed, settings.doors)
+            self.cites = candidates.citing(index, heads, strength, keys, allowed, settings.doors)
+            self._reach(index, heads, strength, allowed, now, settings, caps)
+        self.rows = np.concatenate((self.doors[0], self.hop[0], self.cites[0], self.reached[0]))
+
+    def _reach(
+        self, index: Index, heads: Rows, strength: Floats, allowed: Mask | None, now: int, settings: Settings,
+        caps: list[str],
+    ) -> None:  # fmt: skip
         active = index.column("status") == ACTIVE if allowed is None else allowed
         self.spread = spread(
             index.graph, seeds=Signals(heads.astype(np.int64), strength.astype(np.float64)), now=now,
@@ -213,17 +209,16 @@ class _Linked:
         )  # fmt: skip
         caps += sorted(self.spread.caps)
         received = self.spread.received
-        top = float(received.max(initial=0))
-        reached = np.flatnonzero(received > 0)[:64]
-        self.reached = (
-            self.spread.rows[reached].astype(np.int32),
-            (received[reached] / top).astype(np.float32) if top > 0 else received[reached],
-        )
-        self.rows = np.concatenate((self.doors[0], self.hop[0], self.reached[0]))
+        order = np.argsort(-received, kind="stable")[: settings.reached]
+        order = order[received[order] > 0]
+        if len(order):
+            self.reached = self.spread.rows[order].astype(np.int32), received[order] / received[order[0]]
 
     def tell(self, scene: Scene) -> None:
         """Write it beside the rows of the scene."""
-        for (rows, values), column in ((self.doors, scene.doors), (self.hop, scene.hop), (self.reached, scene.links)):
+        for (rows, values), column in (
+            (self.doors, scene.doors), (self.hop, scene.hop), (self.cites, scene.cites), (self.reached, scene.links)
+        ):  # fmt: skip
             place = scene.at(rows) if len(rows) else np.empty(0, np.int64)
             column[place[place >= 0]] = values[place >= 0]
 
@@ -242,22 +237,18 @@ def _loss(index: Index, rows: Rows, allowed: Mask | None, settings: Settings) ->
     return loss
 
 
-def _pool(index: Index, query: Query, scene: Scene, parts: features.Base, loss: Floats, settings: Settings) -> Places:
+def _pool(index: Index, seen: features.View, loss: Floats, settings: Settings) -> Places:
     """The rows that are weighed in full: the first by plain fusion, the rest by all that is cheap to know."""
-    fused, number = parts.fused, index.columns["id"][scene.rows]
-    whole = parts.whole - loss
+    scene, fused = seen.scene, seen.fused
     if len(scene.rows) <= settings.pool:
         return np.arange(len(scene.rows))
-    everyone = np.arange(len(scene.rows))
-    around = features.Around(index, scene, everyone)
-    before, after = features.Around.take(fused, around.before), features.Around.take(fused, around.after)
-    session, _ = features.session_mean(index, scene, fused)
-    beside = before + (fused + 0.5 * before + 0.5 * after) / 2 + session
-    wish = whole + np.float32(settings.beside) * (beside + scene.hop + scene.links + scene.doors)
-    first = np.lexsort((number, -fused))[: settings.plain]
-    wish[first] = np.inf
-    standing = np.flatnonzero(scene.source & candidates.BY_STANDING)
-    wish[standing] = np.inf
+    number = index.columns["id"][scene.rows]
+    before, after = features.take(fused, seen.before), features.take(fused, seen.after)
+    beside = before + (fused + 0.5 * before + 0.5 * after) / 2 + seen.session_best
+    linked = scene.hop + scene.cites + scene.links + scene.doors
+    wish = seen.base.whole - loss + np.float32(settings.beside) * (beside + linked)
+    wish[np.lexsort((number, -fused))[: settings.plain]] = np.inf
+    wish[scene.source & candidates.BY_STANDING != 0] = np.inf
     return np.sort(np.lexsort((number, -wish))[: settings.pool])
 
 

@@ -88,9 +88,7 @@ def _doors(space: int, own: dict[str, Any], hangs: Ties) -> list[Door]:
     terms = list(dict.fromkeys([*words.terms(own["content"]), *words.terms(own["speaker"] or "")]))
     idf = _idf(space, terms)
     term = str(Entry.Kind.TERM)
-    stored = [
-        Door(term, one, entries.pop((term, one), None), rarity) for one, rarity in zip(terms, idf, strict=True)
-    ]
+    stored = [Door(term, one, entries.pop((term, one), None), rarity) for one, rarity in zip(terms, idf, strict=True)]
     stored.sort(key=lambda door: (-(door.idf or 0.0), door.feature))
     learned = [Door(kind, feature, weight) for (kind, feature), weight in entries.items()]
     return [*learned, *stored[:TERMS]]

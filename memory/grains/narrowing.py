@@ -25,7 +25,11 @@ _TABLE = Grain._meta.db_table
 _LAST_PLACE = 2**31 - 1
 # Each names the rows that may match, newest first. In a session a later place is a later number too.
 _BY_STATUS = f"SELECT id FROM {_TABLE} WHERE space_id = %s AND status = %s AND id < %s ORDER BY id DESC LIMIT %s"  # noqa: S608
-_BY_PIN = f"SELECT id FROM {_TABLE} WHERE space_id = %s AND pinned AND id < %s ORDER BY id DESC LIMIT %s"  # noqa: S608
+# Left to itself SQLite takes the index of the space alone and looks at every grain.
+_BY_PIN = {
+    vendor: f"SELECT id FROM {_TABLE}{by} WHERE space_id = %s AND pinned AND id < %s ORDER BY id DESC LIMIT %s"  # noqa: S608
+    for vendor, by in (("sqlite", " INDEXED BY grain_pinned"), ("postgresql", ""))
+}
 _BY_SESSION = (
     f"SELECT id FROM {_TABLE} WHERE space_id = %s AND session = %s AND NOT (session = '') "  # noqa: S608
     f"AND ordinal <= COALESCE((SELECT ordinal FROM {_TABLE} WHERE id = %s AND space_id = %s AND session = %s), %s) "
@@ -67,7 +71,7 @@ class Narrowing:
         if space is not None and (terms := self._terms()):
             return _BY_WORDS[connection.vendor], [_held(space, terms), before, LOOKED_AT]
         if self.pinned:
-            return _BY_PIN, [space, before, LOOKED_AT]
+            return _BY_PIN[connection.vendor], [space, before, LOOKED_AT]
         return _BY_STATUS, [space, status, before, LOOKED_AT]
 
     def conditions(self) -> tuple[str, list[Any]]:

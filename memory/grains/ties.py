@@ -28,9 +28,7 @@ _LINEAGE = (Relation.SUPPORTS, Relation.SUPERSEDES, Relation.CAUSED_BY)
 _QUOTED = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
 
 _CONDUITS, _ENTRIES, _GRAINS = Conduit._meta.db_table, Entry._meta.db_table, Grain._meta.db_table
-_COLUMNS = (
-    "id, from_entry_id, from_grain_id, to_grain_id, relation, weight, affinity, decay_class, made_at, used_at, use_count"
-)
+_COLUMNS = "id, from_entry_id, from_grain_id, to_grain_id, relation, weight, affinity, decay_class, made_at, used_at, use_count"
 _KINDS = ", ".join(str(int(one)) for one in _LINEAGE)
 _LINK = "0.0, 0.0, 0, 0, 0, 0"  # the numbers a link of the chain is not asked for
 _BACK = "c.space_id = %s AND c.from_entry_id IS NULL AND c.relation IN ({kinds}) AND c.from_grain_id = {at}"

@@ -34,7 +34,7 @@ from fluxcore import clock
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event, Job, JobLine
 from fluxsite.home import Home
-from memory.grains.models import Grain
+from memory.grains.models import Conduit, Entry, Grain, Trace, Vector
 from memory.grains.store import store
 from tests.dashboard.conftest import Person
 
@@ -131,6 +131,7 @@ def house(person: Callable[..., Person], make_token: Callable[..., str]) -> Hous
             "fluxcore.job": job,
             "fluxcore.event": Event.objects.filter(space=number, kind="grain.stored").get(),
             "grains.grain": Grain.objects.get(space=number),
+            **_graph(Grain.objects.get(space=number), space, f"agent:{name}"),
         }
         for page, row in found.items():
             rows.setdefault(page, {})[space] = row
@@ -160,6 +161,37 @@ def house(person: Callable[..., Person], make_token: Callable[..., str]) -> Hous
     for page, row in alone.items():
         rows[page] = {"home": row, "office": row}
     return house
+
+
+def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
+    """What hangs on a grain: an entry and its conduit, a vector, the receipt of a recall that returned it."""
+    moment = clock.now()
+    entry = Entry.objects.create(space=grain.space, kind="name", feature=f"{space} mat")
+    answer = {
+        "id": str(grain.uuid), "score": 0.8, "source": "words", "parts": {"words": 0.7, "correction": -0.1},
+        "matched": [[0, 2.5]], "same": 0, "path": [
+            {"conduit": 1, "from_entry": "name:mat", "to_grain": str(grain.uuid), "relation": 0, "signal": 0.4,
+             "weight": 0.5, "hop": 1},
+        ],
+    }  # fmt: skip
+    body = {
+        "features": ["mat"], "terms": ["mat"], "k": 5, "bounds": {"tags": ["t"]}, "weights": {}, "caps": [],
+        "fallback": False, "grains": [answer],
+    }  # fmt: skip
+    return {
+        "grains.entry": entry,
+        "grains.conduit": Conduit.objects.create(
+            space=grain.space, from_entry=entry, to_grain=grain, weight=0.5, made_at=int(moment.timestamp()),
+            used_at=int(moment.timestamp()),
+        ),
+        "grains.vector": Vector.objects.create(
+            space=grain.space, grain=grain, encoder="hashed", dimension=4, scale=1.0, data=b"four"
+        ),
+        "grains.trace": Trace.objects.create(
+            space=grain.space, actor=actor, at=moment, query=f"What lies under the mat of the {space}?", rung="warm",
+            confidence=0.8, hop_count=1, body=json.dumps(body),
+        ),
+    }  # fmt: skip
 
 
 def _refused(caller: Any) -> None:

@@ -30,7 +30,7 @@ from accounts.models import (
 )  # fmt: skip
 from fluxcore import clock
 from fluxcore.models import Event, Job
-from memory.grains.models import Grain
+from memory.grains.models import Conduit, Entry, Grain, Trace, Vector
 from tests.admin.conftest import list_of, pages
 
 CHECKED_IN = Path(__file__).with_name("statement_counts.json")
@@ -66,8 +66,30 @@ def memberships(many: int) -> None:
 
 def in_space(many: int) -> list[int]:
     """Numbers of as many spaces: each row in another one is the worst case."""
-    made = Space.objects.bulk_create(Space(name=f"s{n}", created_at=clock.now()) for n in range(many))
+    names = (f"s{uuid.uuid4().hex[:12]}-{n}" for n in range(many))
+    made = Space.objects.bulk_create(Space(name=name, created_at=clock.now()) for name in names)
     return [space.pk for space in made]
+
+
+def grains(many: int) -> list[Grain]:
+    return Grain.objects.bulk_create(
+        Grain(space_id=pk, text="x", digest=uuid.uuid4().hex, origin="ai_stated", writer="x", recorded_at=clock.now())
+        for pk in in_space(many)
+    )
+
+
+def entries(many: int) -> list[Entry]:
+    return Entry.objects.bulk_create(Entry(space_id=pk, kind="name", feature="x") for pk in in_space(many))
+
+
+def conduits(many: int) -> None:
+    made = [
+        *(Conduit(from_entry=one, space_id=one.space_id) for one in entries(many // 2)),
+        *(Conduit(from_grain=one, space_id=one.space_id) for one in grains(many - many // 2)),
+    ]
+    for one, grain in zip(made, grains(many), strict=True):
+        one.to_grain, one.weight, one.made_at, one.used_at = grain, 0.5, 1_700_000_000, 1_700_000_000
+    Conduit.objects.bulk_create(made)
 
 
 FILL: dict[str, Callable[[int], Any]] = {
@@ -111,8 +133,15 @@ FILL: dict[str, Callable[[int], Any]] = {
     "fluxcore.event": lambda many: Event.objects.bulk_create(
         Event(kind="x", space=pk, at=clock.now(), actor="x", subject="x") for pk in in_space(many)
     ),
-    "grains.grain": lambda many: Grain.objects.bulk_create(
-        Grain(space_id=pk, text="x", digest=uuid.uuid4().hex, origin="ai_stated", writer="x", recorded_at=clock.now())
+    "grains.grain": grains,
+    "grains.entry": entries,
+    "grains.conduit": conduits,
+    "grains.vector": lambda many: Vector.objects.bulk_create(
+        Vector(space_id=one.space_id, grain=one, encoder="x", dimension=1, scale=1.0, data=b"x")
+        for one in grains(many)
+    ),
+    "grains.trace": lambda many: Trace.objects.bulk_create(
+        Trace(space_id=pk, actor="agent:x", at=clock.now(), query="x", rung="warm", confidence=0.5, hop_count=0, body="{}")
         for pk in in_space(many)
     ),
 }  # fmt: skip
@@ -155,6 +184,10 @@ def _empty() -> None:
         Token,
         Grant,
         GrantRequest,
+        Vector,
+        Conduit,
+        Entry,
+        Trace,
         Grain,
         Job,
         Event,

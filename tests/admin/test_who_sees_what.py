@@ -20,6 +20,10 @@ OPENS = {
     "fluxcore.job": "viewer",
     "fluxcore.event": "viewer",
     "grains.grain": "viewer",
+    "grains.conduit": "viewer",
+    "grains.entry": "viewer",
+    "grains.vector": "viewer",
+    "grains.trace": "operator",
     "accounts.user": "owner",
     "accounts.session": "administrator",
     "accounts.enrolment": "administrator",
@@ -31,6 +35,7 @@ FOREIGN = {
     "accounts.space": "office", "accounts.agent": "bob", "accounts.token": "bob", "accounts.grant": "bob",
     "accounts.grantrequest": "bob", "accounts.membership": "olaf", "accounts.auditentry": "bob",
     "fluxcore.job": "office", "fluxcore.event": "bob", "grains.grain": "office", "accounts.user": "olaf",
+    "grains.conduit": "office", "grains.entry": "office", "grains.vector": "office", "grains.trace": "office",
 }  # fmt: skip
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])

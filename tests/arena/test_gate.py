@@ -25,7 +25,7 @@ def test_nobody_sees_half_a_change():
     gate, pair, seen = Gate(), [0, 0], []
 
     def role(number: int) -> None:
-        for turn in range(60):
+        for _ in range(60):
             if number < 2:
                 with gate.changing():
                     pair[0] += 1

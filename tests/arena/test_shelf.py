@@ -102,11 +102,11 @@ def test_a_build_that_fails_is_tried_again_and_meanwhile_it_is_cold(scribe, shel
     monkeypatch.setattr(module, "AT_ONCE", 0)
     scribe.store("one")
     monkeypatch.setattr(module, "build", lambda *what: 1 / 0)
-    with shelf.arena(scribe.space) as (arena, rung):
+    with shelf.arena(scribe.space) as (_, rung):
         assert rung == "cold"
     wait_for(lambda: not [one for one in threading.enumerate() if one.name == f"arena-{scribe.space}"])
     monkeypatch.setattr(module, "build", build)
-    with shelf.arena(scribe.space) as (arena, rung):
+    with shelf.arena(scribe.space) as (_, rung):
         assert rung == "cold"
     wait_for(lambda: shelf.spaces() == [scribe.space])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -45,5 +46,29 @@ def on_each_database(request: pytest.FixtureRequest, instance: Callable[..., Ins
         if request.param == "sqlite":
             return instance(name)
         return instance(name, DATABASE_URL=new_database(request.getfixturevalue("postgres_url")))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def blank_on_postgres(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Instance:
+    """What flux_init leaves behind where the database is PostgreSQL."""
+    one = Instance(tmp_path_factory.mktemp("blank"), "blank", DATABASE_URL=new_database(postgres_url))
+    one.command("flux_init", "--no-input")
+    return one
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def made_on_each_database(request: pytest.FixtureRequest, instance: Callable[..., Instance]) -> Callable[..., Instance]:
+    """Make instances as `made` does, once on SQLite and once each on a PostgreSQL database of its own."""
+    if request.param == "sqlite":
+        return request.getfixturevalue("made")
+
+    def make(name: str = "test") -> Instance:
+        blank = request.getfixturevalue("blank_on_postgres")
+        url = new_database(request.getfixturevalue("postgres_url"), like=blank.environment["DATABASE_URL"])
+        one = instance(name, DATABASE_URL=url)
+        shutil.copytree(blank.folder, one.folder)
+        return one
 
     return make

@@ -7,25 +7,9 @@ from contextlib import closing
 
 from tests.concurrency.databases import connect
 
-# One process for all of it: its start would cost more than the commands.
-ONE_BY_ONE = """
-import contextlib, io, json
-from django.core.management import call_command
-said = []
-for line in {lines!r}:
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        try:
-            call_command(*line.split(), "--json")
-        except SystemExit as end:
-            assert end.code == 1, line
-    said.append(json.loads(out.getvalue()))
-print(json.dumps(said))
-"""
-
 
 def all_of(one, *lines):
-    done = one.command("shell", "-v", "0", "-c", ONE_BY_ONE.format(lines=lines))
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return [json.loads(said) for said in one.commands(*(f"{line} --json" for line in lines))]
 
 
 def outside(one, folder):
@@ -34,11 +18,11 @@ def outside(one, folder):
     return one
 
 
-def test_a_reset_and_a_restore_are_no_alarm_but_are_said(on_each_database, tmp_path):
-    one, file = outside(on_each_database(), tmp_path / "outside"), tmp_path / "b.zip"
+def test_a_reset_and_a_restore_are_no_alarm_but_are_said(made_on_each_database, tmp_path):
+    one, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.zip"
     *_, made, sound, _, after_reset, _, after_restore = all_of(
-        one, "flux_init --no-input", "flux_space create team", f"flux_backup create {file}", "flux_space create late",
-        "flux_audit checkpoint", "flux_audit verify", "flux_reset --confirm test", "flux_audit verify",
+        one, "flux_space create team", f"flux_backup create {file}", "flux_space create late", "flux_audit checkpoint",
+        "flux_audit verify", "flux_reset --confirm test", "flux_audit verify",
         f"flux_backup restore {file} --confirm test", "flux_audit verify",
     )  # fmt: skip
     assert made["chains"]["instance"]["entries"] == 2
@@ -60,10 +44,10 @@ def test_a_reset_and_a_restore_are_no_alarm_but_are_said(on_each_database, tmp_p
     assert [chain["broken_at"] for chain in broken["chains"]] == [2]
 
 
-def test_an_older_database_put_in_place_by_hand_is_an_alarm(instance, tmp_path):
+def test_an_older_database_put_in_place_by_hand_is_an_alarm(made):
     """What a restore says and a copied file does not."""
-    one = instance()
-    all_of(one, "flux_init --no-input", "flux_space create team")
+    one = made()
+    all_of(one, "flux_space create team")
     old = (one.folder / "flux.db").read_bytes()
     all_of(one, "flux_space create late", "flux_audit checkpoint")
     (one.folder / "flux.db").write_bytes(old)
@@ -71,11 +55,11 @@ def test_an_older_database_put_in_place_by_hand_is_an_alarm(instance, tmp_path):
     assert [chain["broken_at"] for chain in found["chains"]] == [2]
 
 
-def test_a_restore_on_a_new_machine_goes_on_with_the_log_outside(on_each_database, tmp_path):
-    old, file = outside(on_each_database(), tmp_path / "outside"), tmp_path / "b.zip"
+def test_a_restore_on_a_new_machine_goes_on_with_the_log_outside(made_on_each_database, tmp_path):
+    old, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.zip"
     all_of(
-        old, "flux_init --no-input", "flux_space create team", "flux_audit checkpoint", f"flux_backup create {file}",
-        "flux_space create late", "flux_audit checkpoint",
+        old, "flux_space create team", "flux_audit checkpoint", f"flux_backup create {file}", "flux_space create late",
+        "flux_audit checkpoint",
     )  # fmt: skip
     old.folder.rename(tmp_path / "lost")
     new = old

@@ -8,32 +8,28 @@ from contextlib import closing
 from tests.concurrency.databases import connect
 
 
-def test_a_backup_brings_everything_back(on_each_database, tmp_path):
-    one = on_each_database()
-    one.command("flux_init", "--no-input", "--token-file", str(tmp_path / "token"))
-    before = one.command("flux_audit", "export").stdout
-    file = str(tmp_path / "saved.zip")
-    one.command("flux_backup", "create", file)
-    one.command("flux_reset", "--confirm", "test")
-    assert json.loads(one.command("flux_agent", "--json").stdout)["agents"] == []
-    restored = json.loads(one.command("flux_backup", "restore", file, "--confirm", "test", "--json").stdout)
-    assert restored["set_aside"]
-    assert len(json.loads(one.command("flux_agent", "--json").stdout)["agents"]) == 1
+def test_a_backup_brings_everything_back(made_on_each_database, tmp_path):
+    one, file = made_on_each_database(), tmp_path / "saved.zip"
+    _, _, before, _, _, empty, restored, back, after, verdict = one.commands(
+        "flux_space create main", "flux_agent create helper", "flux_audit export", f"flux_backup create {file}",
+        "flux_reset --confirm test", "flux_agent --json", f"flux_backup restore {file} --confirm test --json",
+        "flux_agent --json", "flux_audit export", "flux_audit verify --json",
+    )  # fmt: skip
+    assert json.loads(empty)["agents"] == []
+    assert json.loads(restored)["set_aside"]
+    assert len(json.loads(back)["agents"]) == 1
     # The chains go on from the backup: the old links unchanged, one new link that names it.
-    after = one.command("flux_audit", "export").stdout.splitlines()
-    assert set(before.splitlines()) < set(after)
-    assert len(after) == len(before.splitlines()) + 1
-    assert one.command("flux_audit", "verify").returncode == 0
+    assert set(before.splitlines()) < set(after.splitlines())
+    assert len(after.splitlines()) == len(before.splitlines()) + 1
+    assert json.loads(verdict)["sound"] is True
 
 
 def test_a_backup_moves_an_instance_to_an_empty_database(on_each_database, tmp_path):
     """As after the loss of a machine: a new home, a new database, the same memory and the same tokens."""
-    old, new = on_each_database("old"), on_each_database("new")
-    old.command("flux_init", "--no-input")
-    old.start()
+    old, new = on_each_database("old").start(), on_each_database("new")
     stored = old.call("POST", "/store", {"content": "kept"}).json()
     old.command("flux_backup", "create", str(tmp_path / "saved.zip"))
-    old.stop()
+    old.kill()
     restored = new.command("flux_backup", "restore", str(tmp_path / "saved.zip"), "--confirm", "new", "--json")
     assert json.loads(restored.stdout)["set_aside"] is None
     new.token = old.token
@@ -43,34 +39,35 @@ def test_a_backup_moves_an_instance_to_an_empty_database(on_each_database, tmp_p
     assert json.loads(new.command("flux_audit", "verify", "--json").stdout)["sound"] is True
 
 
-def test_a_reset_needs_the_name_repeated(instance):
-    one = instance()
-    one.command("flux_init", "--no-input")
-    refused = one.command("flux_reset", "--json", check=False)
-    assert "--confirm test" in json.loads(refused.stdout)["error"]["message"]
-    refused = one.command("flux_reset", "--confirm", "other", "--json", check=False)
-    assert refused.returncode == 65
+def test_a_reset_needs_the_name_repeated(made):
+    one = made()
+    unnamed, other = one.commands("flux_reset --json", "flux_reset --confirm other --json")
+    assert "--confirm test" in json.loads(unnamed)["error"]["message"]
+    assert json.loads(other)["error"]["details"] == {"confirm": "test"}
+    assert json.loads(one.command("flux_status", "--json").stdout)["running"] is False  # it is still there
 
 
-def test_a_reset_leaves_a_backup_and_a_first_link(on_each_database):
-    one = on_each_database()
-    one.command("flux_init", "--no-input")
-    done = json.loads(one.command("flux_reset", "--confirm", "test", "--json").stdout)
+def test_a_reset_leaves_a_backup_and_a_first_link(made_on_each_database):
+    one = made_on_each_database()
+    done, tail = (
+        json.loads(said) for said in one.commands("flux_reset --confirm test --json", "flux_audit tail --json")
+    )
     assert json.loads(one.command("flux_backup", "verify", done["backup"], "--json").stdout)["sound"] is True
-    (entry,) = json.loads(one.command("flux_audit", "tail", "--json").stdout)["entries"]
+    (entry,) = tail["entries"]
     assert entry["action"] == "instance.reset"
 
 
 def test_a_reset_empties_a_database_outside_the_home_too(instance, tmp_path):
     one = instance(DATABASE_URL=f"sqlite:///{tmp_path}/elsewhere.db")
-    one.command("flux_init", "--no-input", "--token-file", str(tmp_path / "token"))
-    one.command("flux_reset", "--confirm", "test")
-    assert json.loads(one.command("flux_agent", "--json").stdout)["agents"] == []
+    *_, before, _, after = one.commands(
+        "flux_init --no-input", "flux_space create main", "flux_agent create helper", "flux_agent --json",
+        "flux_reset --confirm test", "flux_agent --json",
+    )  # fmt: skip
+    assert [len(json.loads(said)["agents"]) for said in (before, after)] == [1, 0]
 
 
-def test_a_backup_of_a_newer_release_changes_nothing(on_each_database, tmp_path):
-    one = on_each_database()
-    one.command("flux_init", "--no-input")
+def test_a_backup_of_a_newer_release_changes_nothing(made_on_each_database, tmp_path):
+    one = made_on_each_database()
     with closing(connect(one)) as database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('grains', '9999_far_future', '2030-01-01')"
@@ -85,17 +82,15 @@ def test_a_backup_of_a_newer_release_changes_nothing(on_each_database, tmp_path)
     assert one.command("flux_audit", "verify").returncode == 0
 
 
-def test_what_an_editor_left_beside_a_key_does_not_spoil_a_backup(instance, tmp_path):
-    one = instance()
-    one.command("flux_init", "--no-input")
+def test_what_an_editor_left_beside_a_key_does_not_spoil_a_backup(made, tmp_path):
+    one, file = made(), tmp_path / "b.zip"
     (one.folder / "keys/secret_key~").write_text("old")
-    one.command("flux_backup", "create", str(tmp_path / "b.zip"))
-    assert json.loads(one.command("flux_backup", "verify", str(tmp_path / "b.zip"), "--json").stdout)["sound"] is True
+    _, verdict = one.commands(f"flux_backup create {file}", f"flux_backup verify {file} --json")
+    assert json.loads(verdict)["sound"] is True
 
 
-def test_a_damaged_backup_changes_nothing(instance, tmp_path):
-    one = instance()
-    one.command("flux_init", "--no-input")
+def test_a_damaged_backup_changes_nothing(made, tmp_path):
+    one = made()
     file = tmp_path / "saved.zip"
     one.command("flux_backup", "create", str(file))
     raw = bytearray(file.read_bytes())
@@ -113,9 +108,7 @@ def test_a_missing_instance_is_named(instance):
         assert "nobody" in json.loads(refused.stdout)["error"]["message"], command
 
 
-def test_status_of_a_stopped_instance(instance):
-    one = instance()
-    one.command("flux_init", "--no-input")
-    status = json.loads(one.command("flux_status", "--json").stdout)
+def test_status_of_a_stopped_instance(made):
+    status = json.loads(made().command("flux_status", "--json").stdout)
     assert status["running"] is False
     assert status["counts"] == {"spaces": 0, "agents": 0, "grains": 0}

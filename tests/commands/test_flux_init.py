@@ -94,9 +94,8 @@ def test_four_at_once_make_one_instance(instance):
     assert sorted(json.loads(out)["migrations_applied"] > 0 for out, _ in said) == [False, False, False, True]
 
 
-def test_a_database_without_tables_is_told_so(instance):
-    one = instance()
-    one.command("flux_init", "--no-input")
+def test_a_database_without_tables_is_told_so(made):
+    one = made()
     (one.folder / "flux.db").unlink()
     refused = json.loads(one.command("flux_agent", "--json", check=False).stdout)["error"]
     assert refused["code"] == "not_ready" and "flux_init" in refused["message"]
@@ -109,9 +108,8 @@ def test_a_weak_password_is_refused(instance, tmp_path):
     assert json.loads(refused.stdout)["error"]["details"]["field"] == "password"
 
 
-def test_a_broken_configuration_is_named_with_its_line(instance):
-    one = instance()
-    one.command("flux_init", "--no-input")
+def test_a_broken_configuration_is_named_with_its_line(made):
+    one = made()
     (one.folder / "config.yaml").write_text("TOP_K: 5\nREST_PROT: 1\n")
     refused = one.command("flux_init", "--no-input", check=False)
     assert refused.returncode == 78

@@ -107,9 +107,8 @@ def test_a_taken_port_is_named(instance):
 @pytest.mark.parametrize(
     ("line", "said"), [("REST_HOST: no.such.host.invalid", "REST_HOST"), ("REST_PROT: 1", "line 1: unknown key")]
 )
-def test_a_configuration_it_cannot_use_is_named(instance, line, said):
-    one = instance()
-    one.command("flux_init", "--no-input")
+def test_a_configuration_it_cannot_use_is_named(made, line, said):
+    one = made()
     (one.folder / "config.yaml").write_text(f"{line}\n")
     refused = one.command("flux_start", "--json", check=False)
     assert refused.returncode > 0
@@ -121,9 +120,8 @@ def test_a_ready_file_that_cannot_be_written_is_refused_before_the_start(instanc
     assert json.loads(refused.stdout)["error"]["details"]["field"] == "ready_file"
 
 
-def test_a_file_broken_since_the_start_does_not_lock_the_operator_out(instance):
-    one = instance(FLUX_DURABILITY="normal")
-    one.command("flux_init", "--no-input")
+def test_a_file_broken_since_the_start_does_not_lock_the_operator_out(made):
+    one = made(FLUX_DURABILITY="normal")
     (one.folder / "config.yaml").write_text("REST_HOST: localhost\n")
     one.start()
     del one.environment["FLUX_DURABILITY"]
@@ -133,24 +131,31 @@ def test_a_file_broken_since_the_start_does_not_lock_the_operator_out(instance):
         return " ".join(json.loads(one.command("flux_status", "--json").stdout)["warnings"])
 
     (one.folder / "config.yaml").write_text("REST_HOST: localhost\nREAD_WORKERS: 7\n")
-    assert "restart to apply READ_WORKERS" in warnings()
-    assert "durability is normal" in warnings()  # as it was started, not as this shell would
+    said = warnings()
+    assert "restart to apply READ_WORKERS" in said
+    assert "durability is normal" in said  # as it was started, not as this shell would
     (one.folder / "config.yaml").write_text("REST_HOST: localhost\nREST_PROT: 1\n")
     assert "line 2: unknown key 'REST_PROT'" in warnings()
     assert json.loads(one.command("flux_backup", "--json").stdout)["bytes"] > 0
     assert json.loads(one.command("flux_stop", "--json").stdout)["stopped"] is True
 
 
-def test_two_instances_run_side_by_side_and_share_nothing(running, instance):
-    other = instance("other").start()
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """A second instance, open to the network."""
+    one = Instance(tmp_path_factory.mktemp("other"), "other").start("--broadcast")
+    yield one
+    one.stop()
+
+
+def test_two_instances_run_side_by_side_and_share_nothing(running, other):
     assert other.state["ports"] != running.state["ports"]
     assert running.call("GET", "/grains", token=other.token).status == 401
     assert other.call("GET", "/grains").json()["count"] == 0
 
 
-def test_a_second_start_is_refused_while_the_first_is_under_way(instance):
-    one = instance()
-    one.command("flux_init", "--no-input")
+def test_a_second_start_is_refused_while_the_first_is_under_way(made):
+    one = made()
     with (one.home / ".test.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         for command in (("flux_start",), ("flux_reset", "--confirm", "test")):
@@ -158,8 +163,8 @@ def test_a_second_start_is_refused_while_the_first_is_under_way(instance):
             assert json.loads(refused.stdout)["error"]["code"] == "running", command
 
 
-def test_a_later_start_keeps_the_data_and_shows_no_token(instance):
-    one = instance().start()
+def test_a_later_start_keeps_the_data_and_shows_no_token(made):
+    one = made().start()
     stored = one.call("POST", "/store", {"content": "kept"}).json()
     one.stop()
     token = one.token
@@ -169,8 +174,8 @@ def test_a_later_start_keeps_the_data_and_shows_no_token(instance):
     assert one.call("GET", f"/grains/{stored['grain_id']}").json()["content"] == "kept"
 
 
-def test_for_scripts_it_prints_one_json_line(instance):
-    one = instance()
+def test_for_scripts_it_prints_one_json_line(made):
+    one = made()
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "manage.py"), "flux_start", "--json", "--rest-port", "0", "--people-port", "0",
          "--mcp-port", "0"],
@@ -187,9 +192,8 @@ def test_for_scripts_it_prints_one_json_line(instance):
     assert process.stdout.read() == ""  # one line and no other
 
 
-def test_an_older_database_is_backed_up_and_upgraded(on_each_database):
-    one = on_each_database()
-    one.command("flux_init", "--no-input")
+def test_an_older_database_is_backed_up_and_upgraded(made_on_each_database):
+    one = made_on_each_database()
     one.command("migrate", "grains", "zero")
     one.start()
     assert "Upgraded the database" in one.output.read_text()
@@ -199,9 +203,8 @@ def test_an_older_database_is_backed_up_and_upgraded(on_each_database):
     assert one.call("GET", "/grains").status == 200
 
 
-def test_a_newer_database_is_refused_by_name(on_each_database):
-    one = on_each_database()
-    one.command("flux_init", "--no-input")
+def test_a_newer_database_is_refused_by_name(made_on_each_database):
+    one = made_on_each_database()
     with closing(connect(one)) as database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('grains', '9999_far_future', '2030-01-01')"
@@ -210,19 +213,18 @@ def test_a_newer_database_is_refused_by_name(on_each_database):
     assert "grains.9999_far_future" in json.loads(refused.stdout)["error"]["message"]
 
 
-def test_broadcast_opens_the_peoples_door_alone(instance):
+def test_broadcast_opens_the_peoples_door_alone(other):
     address = _lan_address()
     if address is None:
         pytest.skip(missing("network", "this machine has no address but loopback"))
-    one = instance().start("--broadcast")
-    ports = one.state["ports"]
+    ports = other.state["ports"]
     line = http.client.HTTPConnection(address, ports["people"], timeout=5)
     line.request("GET", "/health")
     assert line.getresponse().status == 200
     for closed in ("rest", "mcp"):
         with pytest.raises(OSError):
             socket.create_connection((address, ports[closed]), timeout=2)
-    assert f"http://{address}:{ports['people']}/" in one.output.read_text()
+    assert f"http://{address}:{ports['people']}/" in other.output.read_text()
 
 
 def _lan_address() -> str | None:

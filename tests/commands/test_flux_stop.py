@@ -36,8 +36,8 @@ def _status(pid: int) -> str:
         return ""
 
 
-def test_ctrl_c_ends_everything_within_five_seconds(instance):
-    one = instance().start("--processes", "2")
+def test_ctrl_c_ends_everything_within_five_seconds(made):
+    one = made().start("--processes", "2")
     pids = one.pids()
     assert len(pids) >= 6  # supervisor, granian and its two workers, uvicorn, celery
     began = time.monotonic()
@@ -48,8 +48,8 @@ def test_ctrl_c_ends_everything_within_five_seconds(instance):
 
 
 @pytest.mark.parametrize("how", ["flux_stop", "Ctrl-C"])
-def test_a_request_that_waits_for_the_disk_is_answered_before_the_end(instance, how):
-    one = instance().start()
+def test_a_request_that_waits_for_the_disk_is_answered_before_the_end(made, how):
+    one = made().start()
     answers = []
     with closing(connect(one)) as holder:
         holder.execute("BEGIN IMMEDIATE")
@@ -80,8 +80,8 @@ def test_a_request_that_waits_for_the_disk_is_answered_before_the_end(instance, 
         assert stopping.wait(timeout=10) == 0
 
 
-def test_ctrl_c_under_load_keeps_its_five_seconds_and_every_acknowledged_write(instance):
-    one = instance().start("--processes", "2")
+def test_ctrl_c_under_load_keeps_its_five_seconds_and_every_acknowledged_write(made):
+    one = made().start("--processes", "2")
     acknowledged: list[str] = []
     ended = threading.Event()
 
@@ -117,8 +117,8 @@ def test_ctrl_c_under_load_keeps_its_five_seconds_and_every_acknowledged_write(i
 
 
 @pytest.mark.parametrize("who", ["worker", "rest", "people"])
-def test_a_dying_child_ends_the_rest_with_a_status(instance, who):
-    one = instance(FLUX_LOG_JSON="on").start()
+def test_a_dying_child_ends_the_rest_with_a_status(made, who):
+    one = made(FLUX_LOG_JSON="on").start()
     pids = one.pids()
     # Of the REST door the process that serves, a child of the one the supervisor knows.
     victim = one.state["pids"][who]
@@ -135,8 +135,8 @@ def _child(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 
-def test_ctrl_c_while_it_starts_leaves_nothing(instance):
-    one = instance()
+def test_ctrl_c_while_it_starts_leaves_nothing(made):
+    one = made()
     ports = ["--rest-port", "0", "--people-port", "0", "--mcp-port", "0"]
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "manage.py"), "flux_start", *ports],
@@ -154,15 +154,15 @@ def test_ctrl_c_while_it_starts_leaves_nothing(instance):
     assert json.loads(one.command("flux_agent", "--json").stdout)["agents"] == []  # no token was made for nobody
 
 
-def test_nothing_outlives_a_killed_supervisor(instance):
-    one = instance().start()
+def test_nothing_outlives_a_killed_supervisor(made):
+    one = made().start()
     pids = one.pids()
     one.process.kill()
     assert _gone(pids, 8) == []
 
 
-def test_detached_it_runs_on_until_flux_stop(instance):
-    one = instance()
+def test_detached_it_runs_on_until_flux_stop(made):
+    one = made()
     ports = ("--rest-port", "0", "--people-port", "0", "--mcp-port", "0")
     ready = json.loads(one.command("flux_start", "--detach", "--json", *ports).stdout)
     assert ready["ready"] is True

@@ -12,11 +12,12 @@ import pytest
 from tests.instances import Instance
 
 
-def new_database(maintenance_url: str) -> str:
-    """Make an empty database beside the maintenance one; its URL."""
+def new_database(maintenance_url: str, *, like: str | None = None) -> str:
+    """Make a database beside the maintenance one, empty or a copy of the one at the URL `like`; its URL."""
     name = f"flux_{uuid.uuid4().hex[:10]}"
+    template = f'TEMPLATE "{urlsplit(like).path[1:]}"' if like else ""
     with psycopg.connect(maintenance_url, autocommit=True) as server:
-        server.execute(f'CREATE DATABASE "{name}"')
+        server.execute(f'CREATE DATABASE "{name}" {template}')
     return urlsplit(maintenance_url)._replace(path=f"/{name}").geturl()
 
 

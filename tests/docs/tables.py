@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,45 @@ def error_table() -> str:
     return "\n".join(lines)
 
 
-TABLES = {"config": (OPERATIONS, config_table), "errors": (API, error_table)}
+def settings_table(module: str, name: str) -> str:
+    """The numbers of a frozen dataclass: each has a comment above it, `range. What it is for.`"""
+    source = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    body = re.split(rf"^class {name}\b.*$", source, flags=re.MULTILINE)[1].split("\n    def ")[0].split("\n\n\n")[0]
+    found = re.findall(r"((?:^    # .*\n)+)^    (\w+): \w+ = ([\w.]+)$", body, re.MULTILINE)
+    lines = ["| name | default | range | what |", "|---|---|---|---|"]
+    for comment, field, default in found:
+        said = " ".join(line.strip().removeprefix("# ") for line in comment.strip().splitlines())
+        bounds, _, what = said.partition(". ") if re.match(r"[\d.,]+\.\.\S+\. ", said) else ("", "", said)
+        lines.append(f"| `{field}` | {default} | {bounds.replace('..', ' to ')} | {what} |")
+    return "\n".join(lines)
+
+
+def features_table() -> str:
+    """Which features speak for which signal."""
+    from memory.engine.features import FEATURES
+
+    signals: dict[str, list[str]] = {}
+    for feature, signal in FEATURES.items():
+        signals.setdefault(signal, []).append(f"`{feature}`")
+    return "\n".join(
+        ["| signal | features |", "|---|---|", *(f"| {one} | {', '.join(its)} |" for one, its in signals.items())]
+    )
+
+
+ALGORITHMS = ROOT / "docs/algorithms.md"
+_SETTINGS = {
+    "recall": ("memory.engine.recall", "Settings"),
+    "propagation": ("memory.engine.propagate", "Propagation"),
+    "gains": ("memory.engine.propagate", "Gains"),
+    "fading": ("memory.engine.decay", "Fading"),
+}
+
+TABLES = {
+    **{name: (ALGORITHMS, partial(settings_table, *where)) for name, where in _SETTINGS.items()},
+    "features": (ALGORITHMS, features_table),
+    "config": (OPERATIONS, config_table),
+    "errors": (API, error_table),
+}
 
 
 def written(name: str) -> str:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memory.engine import marks, mentions, question, words
+from memory.engine import marks, mentions, question, scripts, words
 
 SIZE = 65_536  # bytes
 PATTERNS = [
@@ -39,3 +39,7 @@ def test_one_endless_word_is_one_short_term():
 def test_a_chain_without_spaces_loses_none_of_its_words():
     chain = ".".join(f"word{number}x" for number in range(2000))
     assert {"word0x", "word1000x", "word1999x"} <= set(words.terms(chain))
+
+
+def test_characters_that_stand_for_whole_sentences_do_not_blow_a_text_up():
+    assert len(scripts.settled("\ufdfa" * 1000)) < 3000

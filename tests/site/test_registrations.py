@@ -16,6 +16,7 @@ WITHOUT_A_PAGE = {
     "fluxcore.JobLine": "lines of a job's log, on the page of the job",
     "fluxcore.IdempotencyKey": "short-lived answers of the core; nothing to see or change",
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
+    "grains.Recalled": "which grains a recall returned, on the pages of the grain and of the recall",
 }
 
 

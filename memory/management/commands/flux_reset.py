@@ -44,6 +44,7 @@ class Command(FluxCommand):
         else:
             call_command("flush", verbosity=0, interactive=False)
         shutil.rmtree(home.queue, ignore_errors=True)
+        shutil.rmtree(home.arenas, ignore_errors=True)  # vectors and words of what is forgotten
         home.make()
         setup.bring_up_to_date(home)
         note_reset(shell(), heads=heads, reason="flux_reset")

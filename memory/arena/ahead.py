@@ -1,0 +1,47 @@
+"""The log as arenas follow it: nothing is missed, and nothing waits for a transaction that is still open.
+
+`events.follow` ends below the oldest transaction that still runs, because a follower that passes an event
+on must do so once and in order. An arena need not wait for that: its changes may come in any order that
+keeps those of one row apart, and twice. So it also takes what is committed above that line, remembers that
+it did, and keeps its place below the line, where late ones will still be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.db import connection
+
+from fluxcore.events import Position
+from fluxcore.models import Event
+
+_OLDEST_RUNNING = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+
+
+class Told(NamedTuple):
+    """What one event tells arenas."""
+
+    position: Position
+    packed: bytes | None
+    settled: bool  # False: an event may still appear before this one
+
+
+def follow(space: int, after: Position, limit: int) -> list[Told]:
+    """Events of a space after a position, committed ones above the oldest open transaction included."""
+    settled = f"xid < {_OLDEST_RUNNING}" if connection.vendor == "postgresql" else "TRUE"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT xid, id, packed, {settled} FROM {Event._meta.db_table} "  # noqa: S608
+            "WHERE space = %s AND (xid, id) > (%s, %s) ORDER BY xid, id LIMIT %s",
+            [space, after.xid, after.id, limit],
+        )
+        return [
+            Told(Position(xid, number), bytes(packed) if packed is not None else None, bool(done))
+            for xid, number, packed, done in cursor.fetchall()
+        ]
+
+
+def settled(found: Sequence[Told], after: Position) -> Position:
+    """Where to go on from: the last event before which none can appear any more."""
+    return max((told.position for told in found if told.settled), default=after)

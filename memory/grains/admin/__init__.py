@@ -1,0 +1,5 @@
+"""What the administration shows of memory: grains, how they hang together, and the receipts of recalling them."""
+
+from __future__ import annotations
+
+from memory.grains.admin import grains, links, traces, vectors  # noqa: F401  importing registers the pages

@@ -1,0 +1,218 @@
+"""The page of grains, with everything that belongs to each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+
+from accounts import filters, origins, showing
+from accounts.forms import ActForm
+from accounts.modeladmin import Act, FluxModelAdmin, Section
+from accounts.naming import names_of
+from accounts.principals import Principal
+from accounts.showing import Mood
+from fluxcore import clock
+from memory.grains import dossier
+from memory.grains.admin import bars
+from memory.grains.models import DecayClass, Grain
+from memory.grains.pin import pin
+from memory.grains.ties import Tie
+from memory.grains.validity import close
+
+MOODS: dict[str, Mood] = {"active": "good", "quarantined": "bad", "pending_deletion": "warn"}
+
+
+class CloseForm(ActForm):
+    at = forms.DateTimeField(
+        label="Until (UTC)", required=False, help_text="When it stopped being true. Leave it empty for now.",
+        widget=forms.DateTimeInput({"type": "datetime-local", "step": 1}),
+    )  # fmt: skip
+
+    def given(self) -> dict[str, Any]:
+        found = super().given()
+        return {**found, "at": clock.rfc3339(found["at"])}
+
+
+def _pin(principal: Principal, row: Grain, **given: Any) -> None:
+    pin(principal, grain=str(row.uuid), pinned=True, **given)
+
+
+def _unpin(principal: Principal, row: Grain, **given: Any) -> None:
+    pin(principal, grain=str(row.uuid), pinned=False, **given)
+
+
+def _close(principal: Principal, row: Grain, **given: Any) -> None:
+    close(principal, grain=str(row.uuid), **given)
+
+
+@names_of("grains")
+def _newest(space: int, most: int) -> list[str]:
+    """Grains have no names, and what reads one reads all: a few say enough."""
+    found = Grain.objects.filter(space=space, status=Grain.Status.ACTIVE).order_by("-id")
+    return [showing.shortened(text, 60) for text in found.values_list("text", flat=True)[: min(most, 3)]]
+
+
+@admin.register(Grain)
+class GrainPage(FluxModelAdmin):
+    reads = "grains.read"
+    called = ("grain", "grains")
+    group = "Memory"
+    about = "What is remembered, word for word, and where each text came from."
+    space_path = "space_id"
+    acts = (
+        Act("pin", "Pin", "grains.manage", _pin, done="Pinned.", fits=lambda row: not row.pinned,
+            says="Decay and clean-up leave it alone from now on."),
+        Act("unpin", "Unpin", "grains.manage", _unpin, done="Let go.", fits=lambda row: row.pinned,
+            says="It ages like any other grain again."),
+        Act("close", "Close", "grains.manage", _close, form=CloseForm, done="Closed.",
+            fits=lambda row: row.valid_to is None,
+            says="It was true until then: recall no longer answers with it, except as of an earlier moment."),
+    )  # fmt: skip
+    list_display = ["beginning", "space", "origin_badge", "state", "writer", "recorded"]
+    list_filter = [
+        filters.values("status", "status", Grain.Status.values),
+        filters.values("origin", "origin", origins.AUTHORITY),
+        filters.choice("pinned", "pinned", {
+            "yes": ("pinned", lambda: Q(pinned=True)), "no": ("not pinned", lambda: Q(pinned=False)),
+        }),
+        filters.spaces("space_id"),
+        filters.typed("writer", "writer", lambda text: Q(writer=text) | Q(writer__endswith=f":{text}")),
+        filters.typed("session", "session", lambda text: Q(session=text) & ~Q(session="")),
+        filters.typed("speaker", "speaker", lambda text: Q(speaker=text)),
+    ]  # fmt: skip
+    search_fields = ["text"]
+    ordering = ["-id"]
+    fields = [
+        "whole", "space", "state", "origin_badge", "believed", "writer", "label", "said_by", "conversation", "tagged",
+        "said", "valid", "recorded", "corroborations", "fades", "prepared", "outside_id",
+    ]  # fmt: skip
+    empty_says = "Nothing is remembered yet. Store something through REST or MCP and it appears here."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("space")
+
+    def titled(self, row: Any) -> str:
+        return showing.shortened(row.text, 60)
+
+    def sections(self, request: HttpRequest, row: Any) -> list[Section]:
+        found = dossier.dossier(self.principal(request, row), row.uuid)
+        all_links = f"{reverse('admin:grains_conduit_changelist')}?grain={row.uuid}"
+        columns = ("relation", "weight now", "affinity", "last used", "uses")
+        return [
+            Section("Links in", ("from", *columns), [_tie(tie) for tie in found.ties.inward],
+                    says="Nothing leads here yet but its words.", more=all_links),
+            Section("Links out", ("to", *columns), [_tie(tie) for tie in found.ties.outward],
+                    says="It leads nowhere yet.", more=all_links),
+            Section("Found by", ("feature", "kind", "weight", "rarity"), [_door(door) for door in found.doors],
+                    says="It has no words to be found by."),
+            Section("Lineage", ("this", "relation", "that", "steps away"), _lineage(found),
+                    says="It rests on nothing, and nothing has taken its place."),
+            Section("Recalls", ("when", "question", "by", "place"), [_use(use) for use in found.uses],
+                    says="No recall that is still on record returned it."),
+        ]  # fmt: skip
+
+    @admin.display(description="text")
+    def beginning(self, row: Any) -> str:
+        return showing.shortened(row.text)
+
+    @admin.display(description="text")
+    def whole(self, row: Any) -> Any:
+        return showing.words(row.text)
+
+    @admin.display(description="origin", ordering="origin")
+    def origin_badge(self, row: Any) -> Any:
+        return showing.badge(row.origin.replace("_", " "), "calm" if row.origin.startswith("user") else "plain")
+
+    @admin.display(description="status", ordering="status")
+    def state(self, row: Any) -> Any:
+        status = showing.badge(row.status.replace("_", " "), MOODS.get(row.status, "plain"))
+        return format_html("{} {}", status, showing.badge("pinned", "calm")) if row.pinned else status
+
+    @admin.display(description="believed")
+    def believed(self, row: Any) -> Any:
+        authority = origins.AUTHORITY[row.authority].replace("_", " ")
+        return format_html("{} as {}", bars.bar(row.confidence), authority)
+
+    @admin.display(description="speaker")
+    def said_by(self, row: Any) -> Any:
+        return row.speaker or showing.NONE
+
+    @admin.display(description="session")
+    def conversation(self, row: Any) -> Any:
+        if not row.session:
+            return showing.NONE
+        address = f"{reverse('admin:grains_grain_changelist')}?{urlencode({'session': row.session})}"
+        return format_html("{}, place {}", showing.link(address, row.session), row.ordinal + 1)
+
+    @admin.display(description="tags")
+    def tagged(self, row: Any) -> Any:
+        return showing.chips(row.tags)
+
+    @admin.display(description="said")
+    def said(self, row: Any) -> Any:
+        return showing.moment(row.said_at)
+
+    @admin.display(description="valid")
+    def valid(self, row: Any) -> Any:
+        if row.valid_from is None and row.valid_to is None:
+            return "always"
+        return format_html(
+            "from {} until {}", showing.moment(row.valid_from, none="ever"), showing.moment(row.valid_to, none="further notice")
+        )
+
+    @admin.display(description="recorded", ordering="id")
+    def recorded(self, row: Any) -> Any:
+        return showing.moment(row.recorded_at)
+
+    @admin.display(description="links fade")
+    def fades(self, row: Any) -> str:
+        return {0: "as usual", 1: "slowly", 2: "soon"}[DecayClass(row.decay_class)]
+
+    @admin.display(description="vector and neighbours")
+    def prepared(self, row: Any) -> Any:
+        return showing.badge("made", "good") if row.enriched else showing.badge("waiting", "warn")
+
+
+def _tie(tie: Tie) -> tuple[Any, ...]:
+    end: Any = showing.NONE
+    if tie.entry is not None:
+        end = format_html("{} {}", showing.badge(tie.entry[0]), tie.entry[1])
+    elif tie.grain is not None:
+        end = bars.grain(tie.grain.number, tie.grain.snippet, tie.grain.status)
+    return (
+        end, tie.relation.label.lower(), bars.bar(tie.weight), f"{tie.affinity:.2f}", showing.moment(tie.used_at),
+        tie.use_count,
+    )  # fmt: skip
+
+
+def _door(door: dossier.Door) -> tuple[Any, ...]:
+    return (
+        showing.code(door.feature), door.kind, bars.bar(door.weight) if door.weight is not None else showing.NONE,
+        f"{door.idf:.2f}" if door.idf is not None else showing.NONE,
+    )  # fmt: skip
+
+
+def _lineage(found: dossier.Dossier) -> list[tuple[Any, ...]]:
+    chain = [
+        (
+            bars.grain(link.source.number, link.source.snippet, link.source.status), link.relation.label.lower(),
+            bars.grain(link.target.number, link.target.snippet, link.target.status), link.depth,
+        )
+        for link in (*found.ties.back, *found.ties.ahead)
+    ]  # fmt: skip
+    same = [("this", "says the same as", bars.grain(end.number, str(end.uuid), end.status), 1) for end in found.ties.same_text]
+    return [*chain, *same]
+
+
+def _use(use: dossier.Use) -> tuple[Any, ...]:
+    question: Any = format_html('<span class="none">{}</span>', "somebody else's question")
+    if use.number is not None:
+        question = bars.to("trace", use.number, showing.shortened(use.query or "", 80))
+    return showing.moment(clock.parse(use.at or "")), question, use.asked_by or showing.NONE, use.place

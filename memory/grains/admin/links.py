@@ -1,0 +1,160 @@
+"""The pages of conduits and entries: how memory hangs together."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from django.contrib import admin
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Left
+from django.http import HttpRequest
+from django.utils.html import format_html
+
+from accounts import filters, showing
+from accounts.modeladmin import FluxModelAdmin, Section
+from fluxcore import clock
+from memory.engine import decay
+from memory.grains import fading
+from memory.grains.admin import bars
+from memory.grains.models import Conduit, DecayClass, Entry, Grain, Relation
+from memory.grains.ties import SHOWN
+
+_BEGINNING = 200
+
+
+def _of_grain(text: str) -> Q:
+    """Conduits at either end of a grain. Its number first: the indexes lead with the space."""
+    space, number = Grain.objects.filter(uuid=uuid.UUID(text)).values_list("space_id", "pk").first() or (0, 0)
+    return Q(space=space) & (Q(to_grain=number) | Q(from_entry=None, from_grain=number))
+
+
+def weights(rows: list[Any]) -> None:
+    """Put on conduits what is left of them now."""
+    if rows:
+        left = decay.effective(
+            np.array([row.weight for row in rows], np.float32),
+            used=np.array([row.used_at for row in rows], np.int64),
+            made=np.array([row.made_at for row in rows], np.int64),
+            decay_class=np.array([row.decay_class for row in rows], np.int64),
+            now=int(clock.now().timestamp()), fading=fading.current(),
+        )  # fmt: skip
+        for row, weight in zip(rows, left.tolist(), strict=True):
+            row.left = weight
+
+
+@admin.register(Conduit)
+class ConduitPage(FluxModelAdmin):
+    reads = "grains.read"
+    called = ("link", "links")
+    group = "Memory"
+    about = "Directed, weighted links: from a name, number or date to a grain, or from grain to grain. They fade unused."
+    space_path = "space_id"
+    list_display = ["begins", "relation_name", "leads_to", "weight_now", "last_used", "use_count", "space"]
+    list_filter = [
+        filters.choice("relation", "relation", {
+            one.name.lower(): (one.label.lower(), lambda one=one: Q(relation=one)) for one in Relation
+        }),
+        filters.choice("from", "from", {
+            "entry": ("an entry", lambda: Q(from_grain=None)), "grain": ("a grain", lambda: Q(from_entry=None)),
+        }),
+        filters.typed("grain", "grain's id", _of_grain),
+        filters.spaces("space_id"),
+    ]  # fmt: skip
+    ordering = ["-id"]
+    fields = [
+        "begins", "relation_name", "leads_to", "weight_now", "weight_stored", "affinity", "fades", "use_count", "last_used",
+        "made", "space",
+    ]  # fmt: skip
+    empty_says = "Nothing is linked yet. Links are made while grains are stored."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return (
+            super().get_queryset(request).select_related("space").annotate(
+                kind=F("from_entry__kind"), feature=F("from_entry__feature"),
+                from_text=Left("from_grain__text", _BEGINNING), from_status=F("from_grain__status"),
+                to_text=Left("to_grain__text", _BEGINNING), to_status=F("to_grain__status"),
+            )
+        )  # fmt: skip
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> None:
+        weights(rows)
+
+    def titled(self, row: Any) -> str:
+        start = row.feature if row.from_entry_id else showing.shortened(row.from_text, 40)
+        return f"{start} → {showing.shortened(row.to_text, 40)}"
+
+    @admin.display(description="from")
+    def begins(self, row: Any) -> Any:
+        if row.from_entry_id:
+            return format_html("{} {}", showing.badge(row.kind), bars.to("entry", row.from_entry_id, row.feature))
+        return bars.grain(row.from_grain_id, row.from_text, row.from_status)
+
+    @admin.display(description="to")
+    def leads_to(self, row: Any) -> Any:
+        return bars.grain(row.to_grain_id, row.to_text, row.to_status)
+
+    @admin.display(description="relation", ordering="relation")
+    def relation_name(self, row: Any) -> str:
+        return Relation(row.relation).label.lower()
+
+    @admin.display(description="weight now")
+    def weight_now(self, row: Any) -> Any:
+        return bars.bar(row.left, says=f"{row.weight:.3f} when it was last used")
+
+    @admin.display(description="weight when last used")
+    def weight_stored(self, row: Any) -> str:
+        return f"{row.weight:.3f}"
+
+    @admin.display(description="fades")
+    def fades(self, row: Any) -> str:
+        return {0: "as usual", 1: "slowly", 2: "soon"}[DecayClass(row.decay_class)]
+
+    @admin.display(description="last used", ordering="used_at")
+    def last_used(self, row: Any) -> Any:
+        return showing.moment(_at(row.used_at))
+
+    @admin.display(description="made")
+    def made(self, row: Any) -> Any:
+        return showing.moment(_at(row.made_at))
+
+
+@admin.register(Entry)
+class EntryPage(FluxModelAdmin):
+    reads = "grains.read"
+    called = ("entry", "entries")
+    group = "Memory"
+    about = "Where a question enters: names, numbers and dates that texts mention, and terms something was learned about."
+    space_path = "space_id"
+    list_display = ["feature", "kind", "space"]
+    list_filter = [filters.values("kind", "kind", Entry.Kind.values), filters.spaces("space_id")]
+    search_fields = ["feature"]
+    ordering = ["-id"]
+    fields = ["feature", "kind", "space"]
+    empty_says = "No text has mentioned a name, a number or a date yet."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("space")
+
+    def sections(self, request: HttpRequest, row: Any) -> list[Section]:
+        found = Conduit.objects.filter(space=row.space_id, from_entry=row, from_grain=None).order_by("-to_grain")
+        links = list(found.annotate(to_text=Left("to_grain__text", _BEGINNING), to_status=F("to_grain__status"))[:SHOWN])
+        weights(links)
+        shown = [
+            (
+                bars.grain(link.to_grain_id, link.to_text, link.to_status), bars.to("conduit", link.pk, bars.bar(link.left)),
+                f"{link.affinity:.2f}", showing.moment(_at(link.used_at)), link.use_count,
+            )
+            for link in links
+        ]  # fmt: skip
+        columns = ("grain", "weight now", "affinity", "last used", "uses")
+        return [Section("Leads to, newest first", columns, shown, says="It leads nowhere any more.")]
+
+    def titled(self, row: Any) -> str:
+        return str(row.feature)
+
+
+def _at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

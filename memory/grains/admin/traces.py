@@ -1,0 +1,144 @@
+"""The page of recalls: who asked what, what came back, and why."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from accounts import filters, showing
+from accounts.modeladmin import FluxModelAdmin, Section
+from accounts.showing import Mood
+from memory.grains import explain
+from memory.grains.admin import bars
+from memory.grains.models import Grain, Relation, Trace
+from memory.grains.traces import Receipt
+
+_MOODS: dict[str, Mood] = {"warm": "good"}
+
+
+def receipt(row: Trace) -> Receipt:
+    return Receipt(
+        row.uuid, row.space_id, row.actor, row.label, row.at, row.query, row.rung, row.confidence, row.hop_count,
+        json.loads(row.body),
+    )  # fmt: skip
+
+
+@admin.register(Trace)
+class TracePage(FluxModelAdmin):
+    # What others asked is theirs: the rule of `traces.find`, for people.
+    reads = "grains.manage"
+    called = ("recall", "recalls")
+    group = "Memory"
+    about = "Who asked what, what came back and which words, vectors and links brought it. Kept for a while only."
+    space_path = "space_id"
+    list_display = ["question", "actor", "sure", "rung_badge", "when", "space"]
+    list_filter = [
+        filters.values("rung", "rung", list(explain.RUNGS)),
+        filters.typed("actor", "asked by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
+        filters.day("since", "from", "at"),
+        filters.day("until", "to", "at", until=True),
+        filters.spaces("space_id"),
+    ]
+    search_fields = ["query"]
+    ordering = ["-id"]
+    fields = [
+        "whole", "says", "actor", "label", "when", "sure", "rung_badge", "bounded", "features", "hop_count", "space",
+        "outside_id",
+    ]  # fmt: skip
+    empty_says = "Nobody has asked anything yet."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("space")
+
+    def titled(self, row: Any) -> str:
+        return showing.shortened(row.query, 60)
+
+    def sections(self, request: HttpRequest, row: Any) -> list[Section]:
+        why = explain.explain(receipt(row))["grains"]
+        named = {one["grain_id"] for one in why} | {
+            step[end] for one in why for step in one["path"] for end in ("from_grain", "to_grain") if step.get(end)
+        }
+        rows = Grain.objects.filter(space=row.space_id, uuid__in=named).values_list("uuid", "pk", "text", "status")
+        known = {str(outside): bars.grain(number, text, status) for outside, number, text, status in rows}
+        most = max((abs(part["part"]) for one in why for part in one["parts"]), default=1.0)
+        found = [
+            (
+                one["place"], _of(known, one["grain_id"]), bars.bar(one["score"]), one["says"],
+                _parts(one["parts"], most),
+            )
+            for one in why
+        ]  # fmt: skip
+        words = [
+            (one["place"], word["term"], bars.bar(word["part"], most=_most(one["words"])))
+            for one in why
+            for word in one["words"]
+        ]
+        steps = [
+            (
+                one["place"], step["hop"],
+                _of(known, step["from_grain"]) if step.get("from_grain") else showing.code(step.get("from_entry", "")),
+                Relation(step["relation"]).label.lower(), _of(known, step["to_grain"]), bars.bar(step["weight"]),
+                bars.bar(step["signal"]),
+            )
+            for one in why
+            for step in one["path"]
+        ]  # fmt: skip
+        return [
+            Section("What came back", ("place", "grain", "score", "why", "parts of the score"), found,
+                    says="Nothing."),
+            Section("Words", ("place", "word", "part"), words, says="No word of the question stands in an answer."),
+            Section("Links", ("place", "hop", "from", "relation", "to", "weight", "signal"), steps,
+                    says="No link took part."),
+        ]  # fmt: skip
+
+    @admin.display(description="question")
+    def question(self, row: Any) -> Any:
+        return showing.shortened(row.query)
+
+    @admin.display(description="question")
+    def whole(self, row: Any) -> Any:
+        return showing.words(row.query)
+
+    @admin.display(description="in words")
+    def says(self, row: Any) -> Any:
+        return explain.explain(receipt(row))["says"]
+
+    @admin.display(description="confidence", ordering="confidence")
+    def sure(self, row: Any) -> Any:
+        return bars.bar(row.confidence, says="the chance that a right grain is among the first five")
+
+    @admin.display(description="rung", ordering="rung")
+    def rung_badge(self, row: Any) -> Any:
+        return showing.badge(row.rung, _MOODS.get(row.rung, "warn"), title=explain.RUNGS.get(row.rung, ""))
+
+    @admin.display(description="when", ordering="id")
+    def when(self, row: Any) -> Any:
+        return showing.moment(row.at)
+
+    @admin.display(description="bounds")
+    def bounded(self, row: Any) -> Any:
+        return showing.data(receipt(row).body.get("bounds"))
+
+    @admin.display(description="features")
+    def features(self, row: Any) -> Any:
+        return showing.chips(receipt(row).body.get("features", []))
+
+
+def _of(known: dict[str, SafeString], grain: str) -> Any:
+    return known.get(grain) or format_html('<span class="none">{}</span>', "a grain that is gone")
+
+
+def _most(words: list[dict[str, Any]]) -> float:
+    return max((abs(word["part"]) for word in words), default=1.0) or 1.0
+
+
+def _parts(parts: list[dict[str, Any]], most: float) -> SafeString:
+    return format_html_join(
+        "", "<div>{} {}</div>", ((bars.bar(part["part"], most=most), part["called"]) for part in parts)
+    )
