@@ -85,22 +85,29 @@ def encoder(name: str, models: Path) -> Encoder | None:
 
 
 class Vectors:
-    """Vectors of texts, kept in a folder by what was encoded."""
+    """Vectors of texts, kept in a folder by what was encoded together, and by text as long as the process lives."""
 
     def __init__(self, encoder: Encoder | None, folder: Path | None) -> None:
         self.encoder, self.folder = encoder, folder
+        self._known: dict[str, NDArray[np.float32]] = {}
 
     def of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         if self.encoder is None or not texts:
             return None
+        if any(text not in self._known for text in texts):
+            self._known.update(zip(texts, self._made(self.encoder, texts), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+    def _made(self, encoder: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
         if self.folder is None:
-            return self.encoder.encode(texts)
+            return encoder.encode(texts)
         digest = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:20]
-        path = self.folder / self.encoder.name / f"{digest}.npy"
+        path = self.folder / encoder.name / f"{digest}.npy"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            np.save(path, self.encoder.encode(texts))
-        return np.load(path)
+            np.save(path, encoder.encode(texts))
+        found: NDArray[np.float32] = np.load(path)
+        return found
 
 
 def space(name: str, collection: dict[str, Any], vectors: Vectors) -> Space:

@@ -18,8 +18,20 @@ from tests.servers import Redis, missing, start_postgres
 DATABASE_FIXTURES = {"db", "transactional_db", "space", "agent", "token", "api", "principal", "door"}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "either_database: touches the database, but says nothing that could differ on another one; "
+        "the PostgreSQL pass leaves it out",
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Everything that touches storage is marked so: the PostgreSQL pass runs exactly these tests."""
+    """Everything that touches storage is marked so: the PostgreSQL pass runs these tests."""
+    if os.environ.get("FLUX_TEST_DATABASE") == "postgres":
+        left_out = [item for item in items if item.get_closest_marker("either_database")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("either_database")]
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         touches = item.get_closest_marker("django_db") or fixtures & DATABASE_FIXTURES
@@ -57,7 +69,7 @@ class Api:
 
 @pytest.fixture(scope="session", autouse=True)
 def kept_bytecode() -> None:
-    """Where no bytecode may stand beside the source, the processes of a run share a folder: compiling is half a start."""
+    """Where none may stand beside the source, the processes of a run share a folder: compiling is half a start."""
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(Path(os.environ["FLUX_TESTS_HOME"]) / "bytecode")
 

@@ -30,11 +30,14 @@ elif "FLUX_TESTS_POSTGRES" not in os.environ:
 
     os.environ["FLUX_TESTS_POSTGRES"] = os.environ["DATABASE_URL"] = start_postgres()
 
+# An encoder that is there at once and costs nothing; those with weights have tests of their own.
+(Path(_home) / "tests").mkdir(exist_ok=True)
+(Path(_home) / "tests" / "config.yaml").write_text("EMBEDDING_MODEL_NAME: hashed\n")
+
 from fluxsite.settings import *  # noqa: F403, E402
 
 for _folder in ("keys", "queue", "run", "backups"):
     (Path(_home) / "tests" / _folder).mkdir(parents=True, exist_ok=True)
-(Path(_home) / "tests" / "config.yaml").touch()
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # A file, not memory: threads and processes must see one database as they do in production.
     DATABASES["default"]["TEST"] = {"NAME": str(Path(_home) / "tests.db")}  # noqa: F405

@@ -10,6 +10,7 @@ candidate by more than BOUND deviations.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,13 +40,14 @@ class Expert:
 @dataclass(frozen=True)
 class Ranker:
     version: str
+    shapes: tuple[Shape, ...]  # of everything it was fitted on
     shared: Floats
     experts: tuple[Expert, ...]
 
     def gates(self, shape: Shape) -> tuple[float, list[float]]:
         """How near the space is to anything fitted, and to each kind."""
-        each = [expert.near(shape) for expert in self.experts]
-        return max(each, default=0.0), each
+        gate = near(min((shape.distance(other) for other in self.shapes), default=np.inf))
+        return gate, [expert.near(shape) for expert in self.experts]
 
     def weights(self, shape: Shape) -> tuple[Floats, dict[str, object]]:
         """The weights for a space of this shape, and what an explanation says about them."""
@@ -53,7 +55,7 @@ class Ranker:
         whole = np.float32(gate) * self.shared
         for expert, share in zip(self.experts, each, strict=True):
             whole = whole + np.float32(share) * expert.weights
-        kind = self.experts[int(np.argmax(each))].name if gate > 0.01 else ""
+        kind = self.experts[int(np.argmax(each))].name if max(each, default=0.0) > 0.01 else ""
         return whole, {"version": self.version, "gate": round(gate, 3), "kind": kind}
 
 
@@ -69,13 +71,14 @@ def as_array(named: dict[str, float]) -> Floats:
     return np.array([named.get(name, 0.0) for name in features.NAMES], np.float32)
 
 
-def load(data: dict[str, object]) -> Ranker:
+def load(data: dict[str, Any]) -> Ranker:
     return Ranker(
-        str(data["version"]),
-        as_array(data["shared"]),  # type: ignore[arg-type]
+        data["version"],
+        tuple(Shape(*shape) for shape in data["shapes"]),
+        as_array(data["shared"]),
         tuple(
             Expert(one["name"], tuple(Shape(*shape) for shape in one["shapes"]), as_array(one["weights"]))
-            for one in data["experts"]  # type: ignore[attr-defined]
+            for one in data["experts"]
         ),
     )
 

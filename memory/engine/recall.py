@@ -45,6 +45,8 @@ class Settings:
     heads: int = 6
     # 0..1,000. Grains behind one name that are looked at.
     doors: int = 64
+    # 0..300. Grains said in the time the question names that are looked at.
+    then: int = 48
     # 0..300. Grains that spreading leads to, strongest first.
     reached: int = 64
     # 0..1. What neighbours, context, session, titles and links are worth each when the pool is chosen.
@@ -95,6 +97,7 @@ class Weighed:
     loss: Floats  # what truth takes from S, by scene
     found: Floats  # raw features [features, pool]
     parts: Floats  # correction by group [groups, pool]
+    truth: Floats  # what stands behind its successor, by pool
     scores: Floats  # before squashing
     deviation: float
     spread: Spread | None
@@ -111,7 +114,7 @@ def recall(
     weighed = weigh(index, query, vector, allowed=allowed, now=now, settings=settings, ranker=ranker, caps=caps)
     if weighed is None or k < 1:
         return Ranking(caps=caps)
-    return _answer(index, query, weighed, k, settings, caps)
+    return _answer(index, weighed, k, settings, caps)
 
 
 def weigh(
@@ -129,10 +132,10 @@ def weigh(
     )  # fmt: skip
     if asked is None:
         finds.words = (finds.words[0][:0], finds.words[1][:0])
-    if _nonsense(index, finds, settings):
-        return None
     named = features.named_speakers(index, query)
-    linked = _Linked(index, query, finds, named, allowed, now, settings, caps)
+    linked = _Linked(index, query, vector, finds, named, allowed, now, settings, caps)
+    if not len(linked.doors[0]) and not len(linked.then) and _nonsense(index, finds, settings):
+        return None
     scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK)])
     if asked is None:
         scene.counts[:] = 0
@@ -158,9 +161,10 @@ def weigh(
     base = (seen.base.whole - loss)[pool]
     deviation = max(float(base.std()), rank.LEAST_DEVIATION)
     corrected = rank.correction(found, whole)
-    scores = base / np.float32(deviation) + corrected.sum(axis=0)
+    scores = (base / np.float32(deviation) + corrected.sum(axis=0)).astype(np.float32)
+    truth = _overtaken(index, scene.rows[pool], scores)
     return Weighed(
-        scene, pool, seen.base, loss, found, corrected, scores.astype(np.float32), deviation, linked.spread, said,
+        scene, pool, seen.base, loss, found, corrected, truth, scores + truth, deviation, linked.spread, said,
         float(said["gate"]),  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -181,13 +185,17 @@ class _Linked:
     """What names, titles and conduits lead to from the best finds."""
 
     def __init__(
-        self, index: Index, query: Query, finds: candidates.Finds, named: NDArray[np.uint64], allowed: Mask | None,
-        now: int, settings: Settings, caps: list[str],
+        self, index: Index, query: Query, vector: Floats | None, finds: candidates.Finds, named: NDArray[np.uint64],
+        allowed: Mask | None, now: int, settings: Settings, caps: list[str],
     ) -> None:  # fmt: skip
         self.spread: Spread | None = None
         none = np.empty(0, np.int32), np.empty(0, np.float32)
         self.doors = self.hop = self.cites = self.reached = none
-        self.rows = none[0]
+        self.rows = self.then = none[0]
+        if "time" not in settings.without:
+            spans = [features.period(mention.feature) for mention in query.mentions if mention.kind == "date"]
+            told = [span for span in spans if span is not None]
+            self.rows = self.then = candidates.said_then(index, told, vector, allowed, settings.then)
         if "links" in settings.without:
             return
         *self.doors, keys = candidates.doors(index, query, allowed, settings.doors)  # type: ignore[assignment]
@@ -196,7 +204,7 @@ class _Linked:
             self.hop = candidates.titled(index, heads, strength, keys, allowed, settings.doors)
             self.cites = candidates.citing(index, heads, strength, keys, allowed, settings.doors)
             self._reach(index, heads, strength, allowed, now, settings, caps)
-        self.rows = np.concatenate((self.doors[0], self.hop[0], self.cites[0], self.reached[0]))
+        self.rows = np.concatenate((self.then, self.doors[0], self.hop[0], self.cites[0], self.reached[0]))
 
     def _reach(
         self, index: Index, heads: Rows, strength: Floats, allowed: Mask | None, now: int, settings: Settings,
@@ -237,6 +245,24 @@ def _loss(index: Index, rows: Rows, allowed: Mask | None, settings: Settings) ->
     return loss
 
 
+def _overtaken(index: Index, rows: Rows, scores: Floats) -> Floats:
+    """What puts a superseded grain behind its successor, where both are candidates."""
+    truth = np.zeros(len(rows), np.float32)
+    old, new, _ = index.graph.pairs(SUPERSEDES)
+    if not len(old):
+        return truth
+    at_old, at_new = (np.minimum(np.searchsorted(rows, some), len(rows) - 1) for some in (old, new))
+    both = (rows[at_old] == old) & (rows[at_new] == new) & (old != new)
+    for _ in range(_VERSIONS):  # a chain of versions settles link by link
+        limit = np.full(len(rows), np.inf, np.float32)
+        np.minimum.at(limit, at_old[both], (scores + truth)[at_new[both]] - np.float32(0.01))
+        truth = np.minimum(truth, limit - scores)
+    return truth
+
+
+_VERSIONS = 4
+
+
 def _pool(index: Index, seen: features.View, loss: Floats, settings: Settings) -> Places:
     """The rows that are weighed in full: the first by plain fusion, the rest by all that is cheap to know."""
     scene, fused = seen.scene, seen.fused
@@ -252,22 +278,24 @@ def _pool(index: Index, seen: features.View, loss: Floats, settings: Settings) -
     return np.sort(np.lexsort((number, -wish))[: settings.pool])
 
 
-def _answer(
-    index: Index, query: Query, weighed: Weighed, k: int, settings: Settings, caps: list[str]
-) -> Ranking:
+def _answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: list[str]) -> Ranking:
     scene, pool = weighed.scene, weighed.pool
     rows = scene.rows[pool]
     order = np.lexsort((index.columns["id"][rows], -weighed.scores))
     kept, folded = _folded(index, rows[order])
     order = order[kept]
     order, folded = _spread_out(index, rows, order, folded, k, settings)
-    sure = confidence.confidence(index, query, weighed, order)
+    known = confidence.facts(scene, index.size)
+    sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], weighed.gate, known)
     shown = order[:k]
     scores = _squashed(weighed.scores[order], sure)[:k]
     places = pool[shown]
     fallback = not (scene.words[places] > 0).any()
     expansion = _expansion(weighed, order, k, settings) if sure < settings.unsure else np.empty(0, np.int32)
-    paths = [weighed.spread.path(int(row)) if weighed.spread is not None else [] for row in rows[shown]]
+    paths = [
+        weighed.spread.path(row) if weighed.spread is not None and linked else []
+        for row, linked in zip(rows[shown].tolist(), (scene.links[places] > 0).tolist(), strict=True)
+    ]
     return Ranking(
         rows=rows[shown],
         scores=scores,
@@ -342,7 +370,7 @@ def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
         "meaning": base.meaning[place] * scale,
         "speaker": (base.speaker[place] + base.role[place]) * scale,
         "time": base.date[place] * scale,
-        "truth": -weighed.loss[place] * scale,
+        "truth": -weighed.loss[place] * scale + weighed.truth[shown],
     }
     for group, values in zip(rank.GROUPS, weighed.parts[:, shown], strict=True):
         name = _CALLED.get(group, group)

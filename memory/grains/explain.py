@@ -10,7 +10,7 @@ from accounts.verbs import selector
 from fluxcore import clock
 from memory.grains import hydrate, traces
 from memory.grains.models import Grain, Relation
-from memory.grains.traces import Receipt
+from memory.grains.receipt import Receipt
 
 # Parts of a score as people call them. A part without a name here is shown under its own.
 CALLED = {

@@ -14,6 +14,7 @@ from memory.engine.recall import Ranking
 FADED = 0.5
 # Equal texts that are looked at for a result: enough to tell who wrote it, few enough to read at once.
 MOST_FOLDED = 16
+UNNAMED = "?"
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Step:
     """One conduit on the way to a grain."""
 
     conduit: int
-    entry: str  # "kind:feature" it begins at; "" if it begins at a grain, "?" at an entry the question does not name
+    entry: str  # "kind:feature" it begins at; "" if it begins at a grain, UNNAMED if the question does not say its name
     start: int  # number of the grain it begins at, or 0
     to: int
     relation: int
@@ -117,7 +118,7 @@ def _step(index: Index, entries: dict[int, str], step: spread.Step) -> Step:
     is_entry = step.source < 0
     return Step(
         conduit=step.conduit,
-        entry=entries.get(step.source, "?") if is_entry else "",
+        entry=entries.get(step.source, UNNAMED) if is_entry else "",
         start=0 if is_entry else int(ids[step.source]),
         to=int(ids[step.target]) if step.target >= 0 else 0,
         relation=step.relation,

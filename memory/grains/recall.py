@@ -29,6 +29,7 @@ from memory.grains import bounds, cold, explain, hits, hydrate, traces
 from memory.grains.ask import Ask
 from memory.grains.hits import Found, Hit
 from memory.grains.hydrate import Particulars
+from memory.grains.receipt import Receipt, body
 
 # A recall takes milliseconds: whoever has waited this long for a place would only make the queue longer.
 PATIENCE_SECONDS = 5.0
@@ -50,10 +51,10 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
         asked = question.read(ask.query, bounds.seconds(moment))
         found = search(principal.space, ask, asked, moment)
     grains = hydrate.grains(principal.space, found.numbers, ask.statuses or _LIVING_OR_FADED)
-    kept = [hit for hit in found.hits if hit.id in grains and hit.score >= ask.min_score]
-    receipt = traces.Receipt(
+    kept = [hit for hit in found.hits if hit.id in grains and round(hit.score, 4) >= ask.min_score]
+    receipt = Receipt(
         uuid.uuid4(), principal.space, principal.actor, principal.label, moment, ask.query, found.rung,
-        found.confidence if kept else 0.0, found.hops if kept else 0, traces.body(ask, asked, found, kept, grains),
+        found.confidence if kept else 0.0, found.hops if kept else 0, body(ask, asked, found, kept, grains),
     )  # fmt: skip
     traces.leave(receipt)
     return _answer(receipt, ask, found, kept, grains)
@@ -93,7 +94,7 @@ def on(index: Index, ask: Ask, asked: question.Query, vector: Any, moment: datet
 
 
 def _answer(
-    receipt: traces.Receipt, ask: Ask, found: Found, kept: list[Hit], grains: dict[int, Particulars]
+    receipt: Receipt, ask: Ask, found: Found, kept: list[Hit], grains: dict[int, Particulars]
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "grains": [_grain(hit, grains) for hit in kept],

@@ -8,8 +8,9 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from accounts import audit
+from accounts import audit, checkpoints
 from accounts.capabilities import parsed
+from accounts.checkpoints import lines
 from accounts.models import AuditEntry
 from accounts.principals import Principal
 from fluxcore import booth
@@ -81,3 +82,17 @@ def rewrite(first, *, chain=CHAIN, **fields):
         prev = entry["hash"] = hash_of(entry)
         moment = datetime.fromisoformat(entry["at"])
         AuditEntry.objects.filter(chain=chain, seq=entry["seq"]).update(**{**entry, "at": moment})
+
+
+def log_of(path):
+    found = lines.read(path)
+    assert not found.problem
+    return found.lines
+
+
+def kinds(path):
+    return [line.kind for line in log_of(path)]
+
+
+def problems():
+    return [place.problem for place in checkpoints.verdicts().places]

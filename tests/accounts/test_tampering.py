@@ -19,6 +19,7 @@ from fluxcore import canonical
 from tests.accounts.chains import CHAIN, OTHER, change, edit, hash_of, insert, remove, renumber, rewrite, swap, write
 
 pytestmark = [pytest.mark.django_db, pytest.mark.storage]
+ON_FILES = pytest.mark.either_database  # logs and keys are files, whatever keeps the chains
 
 
 def sound():
@@ -224,6 +225,7 @@ LOGS = [
 ]  # fmt: skip
 
 
+@ON_FILES
 @pytest.mark.parametrize("where", ["log", "outside"])
 @pytest.mark.parametrize(("do", "problem"), [row[1:] for row in LOGS], ids=[row[0] for row in LOGS])
 def test_a_log_that_was_tampered_with_is_named_and_the_other_still_tells(kept, do, problem, where):
@@ -236,6 +238,7 @@ def test_a_log_that_was_tampered_with_is_named_and_the_other_still_tells(kept, d
     assert {str(place.path): place.problem for place in report.places}[str(path)] == problem
 
 
+@ON_FILES
 @pytest.mark.parametrize(("do", "problem"), [row[1:] for row in LOGS], ids=[row[0] for row in LOGS])
 def test_nothing_is_added_to_a_log_that_was_tampered_with(kept, do, problem):
     do(kept.log)
@@ -245,6 +248,7 @@ def test_nothing_is_added_to_a_log_that_was_tampered_with(kept, do, problem):
     assert kept.log.read_bytes() == before
 
 
+@ON_FILES
 @pytest.mark.parametrize("where", ["log", "outside"])
 def test_a_log_made_anew_with_a_key_of_ones_own_is_seen(kept, where):
     log_made_anew(getattr(kept, where))
@@ -257,6 +261,7 @@ def test_a_log_made_anew_with_a_key_of_ones_own_is_seen(kept, where):
     assert where == "outside" or all(one.sound for one in report.chains)
 
 
+@ON_FILES
 @pytest.mark.parametrize("left", [0, 1, 3])
 def test_a_log_cut_short_in_the_data_home_is_seen_with_the_outside_one(kept, left):
     put(kept.log, of(kept.log)[:left])
@@ -266,6 +271,7 @@ def test_a_log_cut_short_in_the_data_home_is_seen_with_the_outside_one(kept, lef
     assert "missing" in report.places[0].problem or f"lacks line {left + 1}" in report.places[0].problem
 
 
+@ON_FILES
 @pytest.mark.parametrize("left", [0, 1, 3])
 def test_a_log_cut_short_outside_is_seen_once_it_had_time(kept, left, monkeypatch):
     put(kept.outside, of(kept.outside)[:left])
@@ -290,6 +296,7 @@ def test_a_whole_home_made_anew_is_seen_with_the_outside_log(kept, settings, tmp
     assert "other keys" in report.places[1].problem
 
 
+@ON_FILES
 @pytest.mark.parametrize("name", ["public", "private"])
 def test_a_key_put_in_the_place_of_another_is_seen(kept, name):
     other = signing.generate()
@@ -299,6 +306,7 @@ def test_a_key_put_in_the_place_of_another_is_seen(kept, name):
     assert "key" in report.places[0].problem
 
 
+@ON_FILES
 @pytest.mark.parametrize("name", ["public", "private"])
 @pytest.mark.parametrize("text", ["", "banana", "ä", "a" * 63])
 def test_a_key_that_is_none_is_said(kept, name, text):

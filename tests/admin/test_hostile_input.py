@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.admin.conftest import list_of, pages, words
-from tests.dashboard.conftest import post
+from tests.dashboard.conftest import send
 
 NUMBERS = ["0", "-1", "9" * 19, "9" * 400, "x", "1.5", "1e9", "%00", "1%00", "..", "%F0%9F%92%A9", "_5F", "a/b", "'--"]
 NONSENSE = [
@@ -49,7 +49,7 @@ def test_filters_pages_and_orders_of_nonsense(house):
     for page, found in pages().items():
         names = [one.parameter_name for one in found.list_filter]
         for name in [*names, "unknown", "o", "p", "e", "all", "_facets", "_popup", "_to_field", "q\0"]:
-            for text in ("x\0y", "💩", "a" * 10_000):
+            for text in ("x\0y", "💩" + "a" * 10_000):
                 answer = client.get(list_of(page), {name: text})
                 assert answer.status_code in (200, 302), (page, name, text[:20])
         for query in ("o=9.-9..x.-0", f"p={'9' * 5000}", "p=-1", "p=2", "e=1&e=2", "e=1&x=1"):
@@ -83,14 +83,14 @@ def test_forms_full_of_nonsense(house):
     ):
         for text in ("x\0y", "💩", "a" * 10_000, "\n" * 2000):
             fields = {**dict.fromkeys(names, text), "reason": "x"}
-            answer = post(client, house.address(page, act=act), **fields)
+            answer = send(client, house.address(page, act=act), **fields)
             assert answer.status_code in (302, 403, 409, 422), (page, act, text[:20], answer.status_code)
-            answer = post(client, house.address(page, act=act), **dict.fromkeys(names, "ai_stated"), _preview=text)
+            answer = send(client, house.address(page, act=act), **dict.fromkeys(names, "ai_stated"), _preview=text)
             assert answer.status_code < 500, (page, act, text[:20])
     for page in ("accounts.space", "accounts.agent", "accounts.user", "accounts.membership", "accounts.grant"):
         for text in ("x\0y", "💩", "a" * 10_000):
             names = ("space", "name", "username", "role", "agent", "capability", "capabilities", "parent", "trust")
-            answer = post(client, f"{list_of(page)}add/", reason="x", **dict.fromkeys(names, text))
+            answer = send(client, f"{list_of(page)}add/", reason="x", **dict.fromkeys(names, text))
             assert answer.status_code in (404, 422), (page, text[:20], answer.status_code)
 
 
@@ -98,7 +98,7 @@ def test_the_preview_takes_anything(house):
     client = house.client("viewer")
     for text in ("\0", "💩", "a" * 10_000, "memory.read:" + "*" * 600, "\n".join(f"bb.read:{n}/*" for n in range(300))):
         for name in ("capabilities", "names", "agent", "space"):
-            answer = post(client, "/admin/capabilities/", **{name: text})
+            answer = send(client, "/admin/capabilities/", **{name: text})
             assert answer.status_code in (200, 422), (name, text[:20])
         assert client.get("/admin/capabilities/", {"agent": text}).status_code == 200
 

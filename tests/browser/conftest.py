@@ -17,8 +17,9 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def browser() -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """One for the tests of a file. Not for more: Playwright's loop would stand in the way of others' database."""
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError as error:
@@ -30,6 +31,14 @@ def browser() -> Iterator[Any]:
             pytest.skip(missing("browser", str(error).splitlines()[0]))
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Any]:
+    """With nobody's cookies and no page open."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 class Complaints(list[str]):

@@ -26,8 +26,9 @@ WORKS = [
     "flux_grant list", "flux_grant give helper metrics.read", "flux_grant revoke {grant}", "flux_grant requests",
     "flux_grant accept {request}", "flux_grant decline {request}",
     "flux_init --no-input", "flux_jobs list", "flux_jobs show {waiting}", "flux_jobs run {parked}",
-    "flux_jobs park {waiting}", "flux_jobs drain", "flux_reembed --encoder hashed", "flux_space list", "flux_space create other", "flux_status",
-    "flux_stop", "flux_token list", "flux_token mint helper", "flux_token revoke {prefix}",
+    "flux_jobs park {waiting}", "flux_jobs drain", "flux_recall anything",
+    "flux_reembed --encoder hashed", "flux_space list", "flux_space create other", "flux_status",
+    "flux_stop", "flux_store something", "flux_token list", "flux_token mint helper", "flux_token revoke {prefix}",
 ]  # fmt: skip
 REFUSED = [
     "flux_admin create", "flux_admin create ada", "flux_admin create ada --password-file {nowhere}",
@@ -45,7 +46,9 @@ REFUSED = [
     "flux_backup verify", "flux_backup verify {nowhere}", "flux_backup verify {manifest}",
     "flux_backup restore {manifest} --confirm other", "flux_init --no-input --admin ada",
     "flux_init --no-input --token-file {nowhere}/token", "flux_jobs show banana", "flux_jobs run {waiting}",
-    "flux_jobs park {parked}", "flux_reembed --encoder banana", "flux_reset --confirm other", "flux_space create", "flux_space create main",
+    "flux_jobs park {parked}", "flux_recall", "flux_recall x --space nowhere",
+    "flux_reembed --encoder banana", "flux_reset --confirm other", "flux_space create", "flux_space create main",
+    "flux_store", "flux_store x --space nowhere",
     "flux_token mint", "flux_token mint nobody", "flux_token mint helper --days 0", "flux_token revoke flux_nothere1",
 ]  # fmt: skip
 # These change a whole instance and need one to themselves.

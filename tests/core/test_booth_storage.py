@@ -177,6 +177,7 @@ for name in ("FLUX_DOOR", "DATABASE_URL"):
     os.environ.pop(name, None)
 from fluxsite.home import current_home, make_home
 make_home(current_home())
+current_home().config.write_text("MAX_GRAIN_BYTES: 65536")
 import django
 django.setup()
 from django.core.management import call_command

@@ -91,6 +91,22 @@ def send(client: Client, path: str, **fields: Any) -> Any:
     return client.post(path, {"csrfmiddlewaretoken": client.cookies[settings.CSRF_COOKIE_NAME].value, **fields})
 
 
+def words(answer: Any) -> str:
+    return answer.content.decode()
+
+
+def half_way(person: Person, client: Client | None = None) -> Client:
+    """After the password and before the code."""
+    client = client or browser()
+    answer = send(client, "/sign-in", username=person.username, password=PASSWORD)
+    assert answer.status_code == 302 and answer["Location"] == "/sign-in/code"
+    return client
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/account").status_code == 200
+
+
 @pytest.fixture
 def person(people_client: Client) -> Callable[..., Person]:
     return Person

@@ -10,6 +10,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.dashboard.conftest import PASSWORD, post
 
+pytestmark = pytest.mark.either_database  # it is stopped before its view
+
 # What a visitor must be able to open. None of it shows anything of the instance's memory.
 FOR_EVERYBODY = {"/", "/health", "/favicon.ico", "/sign-in", "/sign-in/code", "/enrol/x", "/sign-out"}
 SAMPLES = {"object_id": "1", "secret": "x", "name": "stop", "url": "nothing", "app_label": "accounts",

@@ -24,7 +24,7 @@ def broken(tmp_path, in_this_process) -> Chosen:
 
 def test_the_encoder_in_use_is_named(in_this_process, models):
     chosen = in_this_process(Chosen("hashed", models))
-    named = {"name": "hashed-256", "dimension": 256, "wanted": "hashed", "problem": None}
+    named = {"name": "hashed-256", "dimension": 256, "wanted": "hashed", "problem": None, "pending": 0}
     assert vitals.details()["encoder"] == {**named, "state": "not loaded"}
     chosen.encoder()
     assert vitals.details()["encoder"] == {**named, "state": "ready"}

@@ -64,7 +64,20 @@ def test_onnxruntime_is_imported_in_one_place_which_silences_it_first():
     assert [str(path.relative_to(ROOT)) for path in places] == ["memory/embedding/minilm.py"]
 
 
-def test_asking_for_the_state_loads_nothing(tmp_path):
+def test_the_choice_and_its_state_load_nothing_not_even_numpy(tmp_path):
+    names = loaded(
+        "from pathlib import Path\n"
+        "from memory.embedding import choice\n"
+        f"chosen = choice.Chosen('all-MiniLM-L6-v2', Path({str(tmp_path)!r}))\n"
+        "assert chosen.state().name == 'minilm-l6-int8', chosen.state()\n"
+        "assert not chosen.ready\n"
+    )
+    assert "memory.embedding.choice" in names
+    assert not names & (HEAVY | NEVER)
+
+
+def test_a_process_that_asks_for_the_state_loads_no_encoder(tmp_path):
+    """Other rooms have their own use for numpy."""
     names = loaded(
         "import django; django.setup()\n"
         "from memory.embedding import choice\n"
@@ -72,7 +85,8 @@ def test_asking_for_the_state_loads_nothing(tmp_path):
         "assert not choice.ready()\n",
         FLUX_HOME=str(tmp_path), FLUX_SECRET_KEY="x" * 50,
     )  # fmt: skip
-    assert not names & (HEAVY | NEVER)
+    assert "django" in names
+    assert not names & ((HEAVY - {"numpy"}) | NEVER)
 
 
 def test_the_system_checks_load_no_encoder(tmp_path):

@@ -108,6 +108,20 @@ def test_a_relative_date_is_resolved_against_the_time_of_saying(text, said, feat
     assert dated(text, said) == features
 
 
+@pytest.mark.parametrize(
+    ("said_at", "day"),
+    [
+        (1683504000, "2023-05-08"),
+        (1683590399, "2023-05-08"),
+        (1683590400, "2023-05-09"),
+        (-1, "1969-12-31"),
+        (0, "1970-01-01"),
+    ],
+)
+def test_a_day_begins_and_ends_at_midnight_utc(said_at, day):
+    assert mentions("today", said_at)[0].feature == day
+
+
 def test_a_question_for_the_month_meets_what_happened_on_a_day_of_it():
     grain = dated("I ran a marathon yesterday", "2023-05-08")
     assert set(dated("What happened in May 2023?", None)) & set(grain)

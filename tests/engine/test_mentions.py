@@ -93,6 +93,10 @@ def test_the_most_specific_come_first_and_twelve_are_enough():
     assert len(mentions(text, None)) == MOST
 
 
+def test_a_long_name_is_cut():
+    assert max(len(one.feature) for one in mentions("we met " + " ".join(["Abc" * 15] * 5), None)) == LONGEST
+
+
 def test_a_name_counts_once():
     assert mentions("Rome, then Rome and again Rome", None) == [Mention("name", "rome")]
 

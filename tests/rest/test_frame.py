@@ -12,6 +12,8 @@ from fluxcore import errors
 from memory.api import urls
 from tests.rest.routes import ROUTES, plain, refused
 
+pytestmark = pytest.mark.either_database  # addresses, methods and headers
+
 ALL = ("grains.read", "grains.write", "health.read", "metrics.read")
 
 

@@ -1,0 +1,205 @@
+"""How good recall is on labelled sets: means by set and category, what each signal is worth, honest confidence.
+
+    python -m benchmarks.quality FOLDER              through the service: store, enrich, recall
+    python -m benchmarks.quality FOLDER --engine     on the arrays alone, with ablation and calibration
+    python -m benchmarks.quality FOLDER --guard      fitted without a set, measured on it and on its variants
+
+Without FOLDER the generated sets are measured. FOLDER holds files in the format of `benchmarks/spaces.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import fit_ranker, measure, service, spaces
+from benchmarks.made.__main__ import sets as made_sets
+from memory.engine import question, rank, recall
+
+ROOT = Path(__file__).resolve().parent.parent
+K = 20
+SEED = 1
+COLUMNS = ("recall@5", "recall@10", "all@10", "ndcg@10", "mrr")
+# What can be taken away, and what it is called.
+ABLATIONS = {
+    "words": {"words"}, "meaning": {"meaning"}, "links": {"links"}, "neighbours": {"neighbours"}, "session": {"session"},
+    "speaker": {"speaker"}, "time": {"time"}, "standing": {"standing"}, "form": {"form"},
+}  # fmt: skip
+
+Row = dict[str, Any]
+
+
+def engine_rows(
+    spaces_of: Iterable[spaces.Space], settings: recall.Settings = recall.DEFAULT, ranker: rank.Ranker = rank.FITTED
+) -> list[Row]:
+    """One row per question, on the arrays alone."""
+    rows: list[Row] = []
+    for space in spaces_of:
+        ids = space.ids
+        for at, query in enumerate(space.collection["queries"]):
+            vector = None if space.vectors is None else space.vectors[at]
+            began = time.process_time()
+            asked = question.read(query["query"], space.now)
+            found = recall.recall(
+                space.index, asked, vector, allowed=None, k=K, now=space.now, settings=settings, ranker=ranker
+            )  # fmt: skip
+            took = time.process_time() - began
+            items = [ids[row] for own, same in zip(found.rows, found.folded, strict=True) for row in (own, *same)]
+            rows.append(_row(space.set, query, items, found.confidence, took))
+    return rows
+
+
+def service_rows(found: list[dict[str, Any]]) -> list[Row]:
+    return [
+        _row(one["name"], query, items, sure, 0.0)
+        for one in found
+        for query, items, sure in service.ranked(one["name"], one["collections"], K)
+    ]
+
+
+def _row(name: str, query: dict[str, Any], items: list[str], sure: float, took: float) -> Row:
+    row: Row = {"set": name, "category": query["category"], "confidence": sure, "seconds": took, "answerable": bool(query["evidence"])}
+    scored = measure.scored(items, query["evidence"]) if query["evidence"] else {}
+    return row | scored | {"right": scored.get("hit@5", 0.0)}
+
+
+def means(rows: Iterable[Row], by: str) -> dict[str, dict[str, float]]:
+    """Questions nothing answers, and misleading ones, are counted apart."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["answerable"] and not measure.apart(row["category"]):
+            groups[row[by] if by == "set" else f"{row['set']}: {row[by]}"].append(row)
+    return {
+        name: {"queries": len(group)} | {column: float(np.mean([row[column] for row in group])) for column in COLUMNS}
+        for name, group in sorted(groups.items())
+    }
+
+
+def calibration(rows: Iterable[Row]) -> tuple[float, list[tuple[float, float, int]]]:
+    counted = [row for row in rows if row["category"] != "adversarial"]
+    return measure.calibration(
+        np.array([row["confidence"] for row in counted]), np.array([row["right"] for row in counted])
+    )
+
+
+def ablation(found: list[spaces.Space], whole: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """nDCG@10 lost, in points, when a signal takes no part; the weights of the others stay as they are."""
+    table: dict[str, dict[str, float]] = {}
+    unfitted = rank.Ranker("none", (), np.zeros_like(rank.FITTED.shared), ())
+    for name, without in ABLATIONS.items():
+        settings = recall.Settings(without=frozenset(without))
+        table[name] = _lost(whole, means(engine_rows(found, settings), "set"))
+    table["correction"] = _lost(whole, means(engine_rows(found, ranker=unfitted), "set"))
+    return table
+
+
+def _lost(whole: dict[str, dict[str, float]], less: dict[str, dict[str, float]]) -> dict[str, float]:
+    return {name: 100 * (whole[name]["ndcg@10"] - less[name]["ndcg@10"]) for name in whole}
+
+
+def guard(found: list[dict[str, Any]], encoder: str, cache: Path | None) -> list[Row]:
+    """Fitted without a set: the set and its variants against plain fusion. No row should lose more than a point."""
+    lessons = fit_ranker.lessons_of(found, encoder, cache)
+    rows: list[Row] = []
+    for name in dict.fromkeys(lesson.set for lesson in lessons):
+        ranker = fit_ranker.fit([lesson for lesson in lessons if lesson.set != name])
+        for variant in dict.fromkeys(lesson.variant for lesson in lessons if lesson.set == name):
+            part = [lesson for lesson in lessons if (lesson.set, lesson.variant) == (name, variant)]
+            plain, base, fitted = (
+                fit_ranker.evaluate(part, None, plain=True), fit_ranker.evaluate(part, None),
+                fit_ranker.evaluate(part, ranker),
+            )  # fmt: skip
+            rows.append({"set": name, "variant": variant, "plain": plain, "base": base, "left out": fitted,
+                         "gain": 100 * (fitted["ndcg@10"] - plain["ndcg@10"])})  # fmt: skip
+    return rows
+
+
+def show(console: Console, title: str, rows: dict[str, dict[str, float]]) -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False, title=title, title_justify="left")
+    columns = list(next(iter(rows.values()), {}))
+    table.add_column("")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for name, row in rows.items():
+        cells = [f"{row[column]:.0f}" if column == "queries" else f"{_percent(column, row[column]):.1f}" for column in columns]
+        table.add_row(name, *cells)
+    console.print(table)
+
+
+def _percent(column: str, value: float) -> float:
+    return 100 * value if column in COLUMNS else value
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--engine", action="store_true")
+    parser.add_argument("--guard", action="store_true")
+    parser.add_argument("--small", action="store_true", help="a few generated collections: a smoke run")
+    parser.add_argument("--encoder", default="wordllama", choices=("minilm", "wordllama", "hashed", "none"))
+    parser.add_argument("--cache", type=Path, help="where vectors are kept between runs")
+    parser.add_argument("--collections", type=int, default=1_000, help="so many of each set")
+    parser.add_argument("--report", type=Path, default=ROOT / "reports")
+    given = parser.parse_args(arguments)
+    console = Console()
+    began, load = time.time(), os.getloadavg()
+    found = [spaces.read(path) for path in sorted(given.folder.glob("*.json"))] if given.folder else made_sets(SEED, small=given.small)
+    for one in found:
+        one["collections"] = one["collections"][: given.collections]
+    report: dict[str, Any] = {
+        "at": began, "seed": SEED, "encoder": given.encoder, "weights": rank.FITTED.version, "load": [load],
+        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+    }  # fmt: skip
+    if given.guard:
+        report["guard"] = guard(found, given.encoder, given.cache)
+        show(console, "fitted without the set: nDCG@10", {
+            f"{row['set']} {row['variant']}": {
+                name: 100 * row[name]["ndcg@10"] for name in ("plain", "base", "left out")
+            } | {"gain": row["gain"]} for row in report["guard"]
+        })  # fmt: skip
+    else:
+        if given.engine:
+            models = (given.cache or Path(tempfile.gettempdir()) / "flux-bench") / "models"
+            vectors = spaces.Vectors(spaces.encoder(given.encoder, models), given.cache)
+            built = [spaces.space(one["name"], collection, vectors) for one in found for collection in one["collections"]]
+            rows = engine_rows(built)
+        else:
+            service.prepare(given.encoder)
+            rows = service_rows(found)
+        whole = means(rows, "set")
+        report |= {"sets": whole, "categories": means(rows, "category")}
+        show(console, "recall", whole)
+        show(console, "by category", report["categories"])
+        error, bins = calibration(rows)
+        report["calibration"] = {"expected error": error, "bins": bins}
+        show(console, f"confidence: expected error {error:.3f}", {
+            f"bin {at}": {"said": said, "true": true, "queries": count} for at, (said, true, count) in enumerate(bins, start=1)
+        })  # fmt: skip
+        if given.engine:
+            report["ablation"] = ablation(built, whole)
+            show(console, "nDCG@10 points lost without", report["ablation"])
+            report["milliseconds"] = 1_000 * float(np.median([row["seconds"] for row in rows]))
+            console.print(f"[dim]{report['milliseconds']:.2f} ms CPU per question, median, encoding not counted[/]")
+    report["load"].append(os.getloadavg())
+    given.report.mkdir(exist_ok=True)
+    path = given.report / f"quality-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(began))}.json"
+    path.write_text(json.dumps(report, indent=1))
+    console.print(f"[dim]load average {load[0]:.1f} before, {os.getloadavg()[0]:.1f} after; {path.name}[/]")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

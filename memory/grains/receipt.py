@@ -1,0 +1,129 @@
+"""What a receipt keeps of a recall, and how it is written down in little room."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from memory.engine import question
+from memory.grains.ask import Ask
+from memory.grains.hits import UNNAMED, Found, Hit, Step
+from memory.grains.hydrate import Particulars
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A trace as the rest of the house sees it."""
+
+    id: uuid.UUID
+    space: int
+    actor: str
+    label: str
+    at: datetime
+    query: str
+    rung: str
+    confidence: float
+    hop_count: int
+    body: dict[str, Any]
+
+
+def body(
+    ask: Ask, asked: question.Query, found: Found, kept: list[Hit], grains: dict[int, Particulars]
+) -> dict[str, Any]:
+    """What the receipt keeps of the way: enough to explain each grain and to draw its path again, in about 2 kB."""
+    terms = list(dict.fromkeys(asked.terms))
+    return {
+        "features": [*terms, *(mention.feature for mention in asked.mentions if mention.feature not in terms)],
+        "terms": asked.terms,
+        "k": ask.k,
+        "bounds": ask.bounds(),
+        "weights": found.weights,
+        "caps": list(found.caps),
+        "fallback": found.fallback,
+        "grains": [
+            {
+                "id": grains[hit.id].uuid,
+                "score": round(hit.score, 4),
+                "source": hit.source,
+                "parts": {name: round(part, 4) for name, part in hit.parts.items() if abs(part) >= 0.0005},
+                "matched": [[place, round(part, 4)] for place, part in hit.matched],
+                "path": [_step(step, grains) for step in hit.path],
+                "same": len(hit.folded),
+            }
+            for hit in kept
+        ],
+    }
+
+
+def _step(step: Step, grains: dict[int, Particulars]) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "conduit": step.conduit, "relation": step.relation, "signal": round(step.signal, 4),
+        "weight": round(step.weight, 4), "hop": step.hop,
+    }  # fmt: skip
+    if step.entry:
+        said["from_entry"] = step.entry
+    if step.start in grains:
+        said["from_grain"] = grains[step.start].uuid
+    if step.to in grains:
+        said["to_grain"] = grains[step.to].uuid
+    return said
+
+
+# Ids take most of the room and return again and again: they stand once in a list, and steps name their places.
+_STEP = ("conduit", "relation", "signal", "weight", "hop")
+
+
+def packed(body: dict[str, Any]) -> str:
+    """As JSON, with every grain and entry written once."""
+    named: dict[str, int] = {}
+
+    def place(name: str | None) -> int:
+        return -1 if name is None else named.setdefault(name, len(named))
+
+    grains = [
+        {
+            **grain,
+            "id": place(uuid.UUID(grain["id"]).hex),
+            "path": [
+                [*(step[name] for name in _STEP), place(_begins(step)), place(_hex(step.get("to_grain")))]
+                for step in grain["path"]
+            ],
+        }
+        for grain in body["grains"]
+    ]
+    return orjson.dumps({**body, "grains": grains, "named": list(named)}).decode()
+
+
+def unpacked(text: str) -> dict[str, Any]:
+    body: dict[str, Any] = orjson.loads(text)
+    named: list[str] = body.pop("named")
+    for grain in body["grains"]:
+        grain["id"] = str(uuid.UUID(named[grain["id"]]))
+        grain["path"] = [_step_again(step, named) for step in grain["path"]]
+    return body
+
+
+def _begins(step: dict[str, Any]) -> str | None:
+    """An entry has a colon in its name, a grain's id has none."""
+    entry: str | None = step.get("from_entry")
+    return f"{entry}:" if entry == UNNAMED else entry or _hex(step.get("from_grain"))
+
+
+def _hex(grain: str | None) -> str | None:
+    return None if grain is None else uuid.UUID(grain).hex
+
+
+def _step_again(step: list[Any], named: list[str]) -> dict[str, Any]:
+    *numbers, start, to = step
+    said = dict(zip(_STEP, numbers, strict=True))
+    if start >= 0 and ":" in named[start]:
+        said["from_entry"] = UNNAMED if named[start] == f"{UNNAMED}:" else named[start]
+    elif start >= 0:
+        said["from_grain"] = str(uuid.UUID(named[start]))
+    if to >= 0:
+        said["to_grain"] = str(uuid.UUID(named[to]))
+    return said

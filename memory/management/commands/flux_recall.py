@@ -1,0 +1,91 @@
+"""Ask the memory from the shell, and see why it answers so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from rich.padding import Padding
+from rich.text import Text
+
+from accounts import origins
+from accounts.principals import find_space, shell
+from accounts.showing import shortened
+from fluxcore import booth
+from fluxcore.errors import Invalid
+from memory.embedding import choice
+from memory.grains import recall
+from memory.grains.models import Grain
+from memory.management.base import FluxCommand
+
+_WIDTH = 12
+
+
+class Command(FluxCommand):
+    help = "Recall what answers a question, best first."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("question", nargs="?", help="in any words")
+        parser.add_argument("--space", default="main", help="where to ask (default main)")
+        parser.add_argument("--k", type=int, help="how many grains at most (default 5)")
+        parser.add_argument("--min-score", type=float, help="nothing below this score, 0 to 1")
+        parser.add_argument("--as-of", help="from what was valid then, for example 2026-11-16T04:30:00Z")
+        parser.add_argument("--tag", action="append", help="only grains that carry it; may be repeated")
+        parser.add_argument("--session", action="append", help="only grains of it; may be repeated")
+        parser.add_argument("--since", help="only what was said from then on")
+        parser.add_argument("--until", help="only what was said before then")
+        parser.add_argument("--origin-floor", choices=origins.AUTHORITY, help="nothing of less authority")
+        parser.add_argument("--status", action="append", choices=Grain.Status.values, help="only these; may be repeated")
+        parser.add_argument("--explain", action="store_true", help="say why each grain came")
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["question"] is None:
+            raise Invalid("Ask something: flux_recall QUESTION.", field="question")
+        given = {
+            "query": options["question"], "k": options["k"], "min_score": options["min_score"],
+            "as_of": options["as_of"], "tags": options["tag"], "sessions": options["session"], "since": options["since"],
+            "until": options["until"], "origin_floor": options["origin_floor"], "statuses": options["status"],
+            "explain": options["explain"],
+        }  # fmt: skip
+        who = shell(find_space(options["space"]))
+        choice.chosen()  # a server loads its encoder on the side; here nobody is kept waiting but the one who asks
+        answer = recall.recall(who, **given)
+        booth.write(lambda: None)  # the receipt is written behind the answer, and this process ends with it
+        if self.as_json:
+            self.answer(answer)
+        else:
+            self._print(answer)
+
+    def _print(self, answer: dict[str, Any]) -> None:
+        why = {one["grain_id"]: one for one in answer.get("explanation", {}).get("grains", ())}
+        if not answer["grains"]:
+            self.console.print("[dim]Nothing answers that.[/]")
+        for place, grain in enumerate(answer["grains"], start=1):
+            said = ", ".join(part for part in (grain["speaker"], (grain["time"] or "")[:10], grain["origin"]) if part)
+            self.console.print(
+                Text.assemble(f"{place:>2} ", _bar(grain["score"]), f" {grain['score']:.2f}  ", shortened(grain["content"], 200),
+                              ("  " + said, "dim"))
+            )  # fmt: skip
+            if grain["id"] in why:
+                self._explain(why[grain["id"]])
+        sure = answer["confidence"]
+        self.console.print(
+            Text.assemble("confidence ", (f"{sure:.0%}", _colour(sure)), f", {answer['rung']}, trace {answer['trace_id']}")
+        )
+
+    def _explain(self, why: dict[str, Any]) -> None:
+        self.console.print(Padding(Text(why["says"], "italic"), (0, 0, 0, 3)))
+        most = max((abs(part["part"]) for part in why["parts"]), default=1.0) or 1.0
+        for part in why["parts"]:
+            line = Text.assemble(_bar(part["part"] / most), f" {part['part']:+.2f}  {part['called']}")
+            self.console.print(Padding(line, (0, 0, 0, 3)))
+
+
+def _bar(share: float) -> Text:
+    """As long as the share is large; what speaks against is red."""
+    full = round(min(abs(share), 1.0) * _WIDTH)
+    return Text.assemble(("█" * full, "red" if share < 0 else _colour(share)), ("░" * (_WIDTH - full), "dim"))
+
+
+def _colour(share: float) -> str:
+    return "green" if share >= 0.66 else "yellow" if share >= 0.33 else "cyan"

@@ -1,0 +1,81 @@
+"""Remember something from the shell: one text, or every line of standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from django.core.management.base import CommandParser
+from rich.text import Text
+
+from accounts.origins import CLAIMABLE
+from accounts.principals import Principal, find_space, shell
+from fluxcore import config
+from fluxcore.errors import Invalid
+from memory.grains import store
+from memory.management.base import FluxCommand
+
+
+class Command(FluxCommand):
+    help = "Remember a text, or with - every line of standard input as a text of its own."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("text", nargs="?", help="the text; - reads lines from standard input")
+        parser.add_argument("--space", default="main", help="where to remember it (default main)")
+        parser.add_argument("--session", help="the conversation or series it belongs to")
+        parser.add_argument("--speaker", help="who said it")
+        parser.add_argument("--time", help="when it was said, for example 2026-11-16T04:30:00Z")
+        parser.add_argument("--tag", action="append", help="what recall can be bounded by; may be repeated")
+        parser.add_argument("--valid-from", help="from when on it is true")
+        parser.add_argument("--valid-to", help="until when it is true")
+        parser.add_argument(
+            "--provenance", default="user_stated", choices=CLAIMABLE, help="who stands behind it (default user_stated)"
+        )
+        parser.add_argument("--reason", default="", help="why, for the audit chain")
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["text"] is None:
+            raise Invalid("Give a text: flux_store TEXT, or - for the lines of standard input.", field="text")
+        who = shell(find_space(options["space"]))
+        said = {
+            "session": options["session"], "speaker": options["speaker"], "time": options["time"],
+            "tags": options["tag"], "valid_from": options["valid_from"], "valid_to": options["valid_to"],
+            "provenance": options["provenance"],
+        }  # fmt: skip
+        said = {name: value for name, value in said.items() if value is not None}
+        if options["text"] == "-":
+            self._lines(who, said, options["reason"])
+            return
+        answer = store.store(who, content=options["text"], **said, reason=options["reason"])
+        self.answer(answer, says=f"{answer['status'].capitalize()}: {answer['grain_id']}")
+
+    def _lines(self, who: Principal, said: dict[str, Any], reason: str) -> None:
+        """Each line is stored or refused on its own; what was stored stays, whatever comes after it."""
+        counts: Counter[str] = Counter()
+        refused: list[dict[str, Any]] = []
+        numbered = ((place, text) for place, text in enumerate(_given(), start=1) if text.strip())
+        with self.progress("Storing", None) as advance:
+            while some := list(islice(numbered, config.current().MAX_GRAINS_PER_CALL)):
+                texts = [{"content": text, **said} for _, text in some]
+                answer = store.store_batch(who, items=texts, reason=reason)
+                for (place, _), result in zip(some, answer["results"], strict=True):
+                    counts[result["status"]] += 1
+                    if result["error"] is not None:
+                        refused.append({"line": place, **result["error"]})
+                advance(len(some))
+        found = {name: counts[name] for name in ("stored", "corroborated", "refused")}
+        self.answer({**found, "errors": refused}, says=", ".join(f"{count} {what}" for what, count in found.items()))
+        if refused:
+            if not self.as_json:
+                for one in refused:
+                    self.notes.print(Text(f"line {one['line']}: {one['message']}", "yellow"))
+            sys.exit(Invalid.exit_status)
+
+
+def _given() -> Iterator[str]:
+    """Lines as they come. Bytes that are no UTF-8 become halves of characters, which the store refuses by line."""
+    for line in sys.stdin.buffer:
+        yield line.decode(errors="surrogateescape").rstrip("\r\n")

@@ -1,0 +1,152 @@
+"""Pages of memory: a grain with all that hangs on it, links, entries, vectors, and recalls that explain themselves"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from fluxcore import booth, clock
+from memory.grains import history
+from memory.grains.models import Conduit, Grain, Relation, Trace
+from tests.admin.conftest import list_of, words
+
+HOSTILE = "<script>alert(1)</script> & a very long story " + "that goes on " * 40
+
+
+@pytest.fixture
+def client(house):
+    return house.client("operator")
+
+
+def another(house, text=HOSTILE, **fields):
+    grain = house.row("grains.grain")
+    return Grain.objects.create(
+        space=grain.space, text=text, digest="d" * 64, origin="ai_stated", writer="agent:alice", recorded_at=clock.now(),
+        **fields,
+    )  # fmt: skip
+
+
+def link(source, target, relation, *, idle_days=0):
+    used = int((clock.now() - timedelta(days=idle_days)).timestamp())
+    return Conduit.objects.create(
+        space=target.space, from_grain=source, to_grain=target, relation=relation, weight=0.8, made_at=0, used_at=used
+    )
+
+
+def test_a_grain_shows_its_links_what_finds_it_and_when_it_was_recalled(house, client):
+    grain, trace = house.row("grains.grain"), house.row("grains.trace")
+    other = another(house, "The mat was replaced")
+    link(other, grain, Relation.SUPERSEDES, idle_days=7)
+    booth.write(lambda: history.note(grain.space_id, trace.pk, [grain.pk]))
+    answer = client.get(house.address("grains.grain"))
+    text = words(answer)
+    assert "home mat" in text and "The mat was replaced supersedes 0.40" in text
+    assert "What lies under the mat of the home?" in text and "agent:alice 1" in text
+    for target in (f"grain/{other.pk}", f"trace/{trace.pk}"):
+        assert f'href="/admin/grains/{target}/change/"' in answer.content.decode()
+    assert f'href="/admin/grains/conduit/?grain={grain.uuid}"' in answer.content.decode()
+
+
+def test_a_viewer_does_not_see_what_others_asked(house):
+    grain, trace = house.row("grains.grain"), house.row("grains.trace")
+    booth.write(lambda: history.note(grain.space_id, trace.pk, [grain.pk]))
+    text = words(house.client("viewer").get(house.address("grains.grain")))
+    assert "somebody else's question" in text.replace("&#x27;", "'") and "What lies under" not in text
+
+
+def test_a_recall_explains_itself_in_words_and_bars(house, client):
+    answer = client.get(house.address("grains.trace"))
+    text = words(answer)
+    assert "A right grain is among the first five with a chance of 80%" in text
+    assert "Found through shared words (mat)" in text and "Less because of the fitted correction" in text
+    assert "-0.10 the fitted correction" in text and "name:mat related" in text
+    body = answer.content.decode()
+    assert 'fill="var(--brand)"' in body and 'fill="var(--bad)"' in body
+    assert f'href="/admin/grains/grain/{house.row("grains.grain").pk}/change/"' in body
+
+
+def test_a_recall_names_what_is_gone(house, client):
+    Conduit.objects.all().delete()
+    from memory.grains.models import Vector
+
+    Vector.objects.all().delete()
+    Grain.objects.filter(pk=house.row("grains.grain").pk).delete()
+    assert "a grain that is gone" in words(client.get(house.address("grains.trace")))
+
+
+def test_an_answer_of_nothing_is_a_page_too(house, client):
+    body = '{"features": [], "terms": [], "k": 5, "bounds": {}, "weights": {}, "caps": [], "fallback": true, "grains": []}'
+    Trace.objects.filter(pk=house.row("grains.trace").pk).update(body=body, confidence=0)
+    assert "Nothing answered." in words(client.get(house.address("grains.trace")))
+
+
+def test_an_entry_shows_where_it_leads(house, client):
+    text = words(client.get(house.address("grains.entry")))
+    assert "The secret of the home is under the mat" in text and "0.50" in text
+
+
+def test_texts_of_others_are_shortened_and_harmless_everywhere(house, client):
+    grain, hostile = house.row("grains.grain"), another(house)
+    made = link(hostile, grain, Relation.RELATED)
+    Trace.objects.update(query=HOSTILE, label="<b>x</b>")
+    for path in (
+        list_of("grains.conduit"), f"{list_of('grains.conduit')}{made.pk}/change/", house.address("grains.grain"),
+        list_of("grains.trace"), house.address("grains.trace"), list_of("grains.grain"),
+    ):  # fmt: skip
+        body = client.get(path).content.decode()
+        assert "<script>alert" not in body and "<b>x</b>" not in body, path
+    assert "&lt;script&gt;" in client.get(list_of("grains.conduit")).content.decode()
+    assert "that goes on " * 20 not in words(client.get(list_of("grains.conduit")))
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [({"relation": "related"}, 1), ({"relation": "next"}, 0), ({"from": "entry"}, 1), ({"from": "grain"}, 0)],
+    ids=str,
+)
+def test_links_are_narrowed(house, query, found):
+    Conduit.objects.exclude(pk=house.row("grains.conduit").pk).delete()
+    body = house.client("viewer").get(list_of("grains.conduit"), query).content.decode()
+    assert len(re.findall(r"/admin/grains/grain/\d+/change/", body)) == found
+
+
+def test_links_of_one_grain_are_all_that_touch_it(house, client):
+    grain, other, third = house.row("grains.grain"), another(house, "one"), another(house, "two", session="s")
+    Conduit.objects.all().delete()
+    link(other, grain, Relation.RELATED)
+    link(grain, third, Relation.RELATED)
+    link(other, third, Relation.RELATED)
+    body = client.get(list_of("grains.conduit"), {"grain": str(grain.uuid)}).content.decode()
+    assert len(set(re.findall(r"/admin/grains/conduit/(\d+)/change/", body))) == 2
+    assert client.get(list_of("grains.conduit"), {"grain": "no id"})["Location"].endswith("?e=1")
+    foreign = house.row("grains.grain", "office").uuid
+    assert "office" not in words(client.get(list_of("grains.conduit"), {"grain": str(foreign)}))
+
+
+@pytest.mark.parametrize("page", ["grains.grain", "grains.conduit", "grains.entry", "grains.vector", "grains.trace"])
+def test_a_page_costs_few_statements_however_much_hangs_on_it(house, client, page):
+    grain = house.row("grains.grain")
+    for n in range(20):
+        link(another(house, f"other {n}", session=f"{n}"), grain, Relation.SUPPORTS)
+    client.get(house.address(page))
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(house.address(page)).status_code == 200
+    sent = [query["sql"] for query in captured if not query["sql"].startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))]
+    assert len(sent) <= 16, "\n".join(sent)
+
+
+def test_closing_asks_until_when_and_says_why_not(house, client):
+    from tests.dashboard.conftest import post
+
+    Grain.objects.filter(pk=house.row("grains.grain").pk).update(valid_from="2026-03-01T00:00:00Z")
+    path = house.address("grains.grain", act="close")
+    refused = post(client, path, at="2026-02-01T00:00:00", reason="moved")
+    assert refused.status_code == 422 and "cannot end before" in words(refused)
+    assert post(client, path, at="", reason="moved").status_code == 302
+    grain = Grain.objects.get(pk=house.row("grains.grain").pk)
+    assert abs((clock.now() - grain.valid_to).total_seconds()) < 30
+    assert "Close" not in words(client.get(house.address("grains.grain"))).split("Text")[0]

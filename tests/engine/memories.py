@@ -1,0 +1,28 @@
+"""Small spaces for tests of recall: texts in, an index out, vectors of the encoder that needs no weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.spaces import Space, Vectors, space
+from memory.embedding.hashed import Hashed
+from memory.engine import question, recall
+from memory.engine.recall import Ranking
+
+_VECTORS = Vectors(Hashed(), None)
+NOW = 1_750_000_000
+
+
+def remembered(*items: str | dict[str, Any], vectors: bool = True) -> Space:
+    """A space of these texts, or of items with speaker, session and time."""
+    whole = [
+        {"id": str(at), "text": "", "time": "", "speaker": "", "session": ""} | ({"text": one} if isinstance(one, str) else one)
+        for at, one in enumerate(items)
+    ]
+    return space("test", {"id": "test", "items": whole, "queries": []}, _VECTORS if vectors else Vectors(None, None))
+
+
+def ask(held: Space, query: str, *, k: int = 5, vector: bool = True, **given: Any) -> Ranking:
+    encoded = Hashed().encode([query])[0] if vector and held.index.dense is not None else None
+    given = {"allowed": None, "now": NOW} | given
+    return recall.recall(held.index, question.read(query, NOW), encoded, k=k, **given)

@@ -1,0 +1,198 @@
+"""Recall on arrays: what is found, in which order, and what the answer says about itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memory.engine import rank
+from memory.engine.conduits import SUPERSEDES
+from memory.engine.recall import Settings
+from tests.engine.memories import ask, remembered
+
+UNFITTED = rank.Ranker("none", (), np.zeros_like(rank.FITTED.shared), ())
+HOUSE = (
+    "The spare key hangs behind the blue door.",
+    "Dinner with Priya is on Thursday.",
+    "The boiler was repaired by a plumber from Ghent.",
+    "Otis the beagle hates thunder.",
+    "Tax papers are in the drawer under the stove.",
+    "The neighbour feeds the cat in July.",
+)
+
+
+def test_the_grain_that_shares_the_words_comes_first_and_says_which() -> None:
+    answer = ask(remembered(*HOUSE), "Where are the tax papers?", vector=False)
+    assert answer.rows[0] == 4
+    assert answer.sources[0] == "words"
+    assert [place for place, _ in answer.matched[0]] == [0, 1]
+    assert all(part > 0 for _, part in answer.matched[0])
+    assert not answer.fallback
+
+
+def test_scores_lie_between_0_and_1_and_never_rise() -> None:
+    answer = ask(remembered(*HOUSE), "the plumber and the boiler in Ghent", k=6)
+    assert np.all((answer.scores >= 0) & (answer.scores <= 1))
+    assert np.all(np.diff(answer.scores) <= 0)
+    assert 0 < answer.confidence <= 1
+
+
+def test_no_more_than_k_come_back() -> None:
+    held = remembered(*HOUSE)
+    assert len(ask(held, "the blue door", k=2).rows) == 2
+    assert len(ask(held, "the blue door", k=0).rows) == 0
+
+
+@pytest.mark.parametrize("query", ["", "   ", "?!"])
+def test_an_empty_question_has_no_answer(query: str) -> None:
+    answer = ask(remembered(*HOUSE), query)
+    assert not len(answer.rows)
+    assert answer.confidence == 0
+
+
+def test_an_empty_space_has_no_answer() -> None:
+    answer = ask(remembered(), "Where is the key?")
+    assert not len(answer.rows)
+    assert answer.confidence == 0
+
+
+def test_nonsense_has_no_answer() -> None:
+    answer = ask(remembered(*HOUSE, vectors=False), "xqzzv blorfk")
+    assert not len(answer.rows)
+    assert answer.confidence == 0
+
+
+def test_operators_of_a_full_text_engine_are_plain_words() -> None:
+    assert ask(remembered(*HOUSE), 'NEAR("tax" AND papers*) OR NOT -drawer').rows[0] == 4
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    held = remembered(*HOUSE)
+    one, other = ask(held, "Who feeds the cat?"), ask(held, "Who feeds the cat?")
+    assert one.rows.tolist() == other.rows.tolist()
+    assert one.scores.tolist() == other.scores.tolist()
+
+
+def test_equals_in_score_are_ordered_by_their_number_not_by_their_row() -> None:
+    held = remembered("red kite alpha", "red kite bravo", "red kite gamma", vectors=False)
+    held.index.columns["id"][:3] = [30, 10, 20]
+    assert ask(held, "red kite", ranker=UNFITTED).rows.tolist() == [1, 2, 0]
+
+
+def test_equal_texts_are_folded_into_one_result() -> None:
+    held = remembered("The code is 4711.", {"text": "The code is 4711.", "session": "b"}, "The gate squeaks.")
+    answer = ask(held, "What is the code?")
+    assert answer.rows.tolist().count(0) + answer.rows.tolist().count(1) == 1
+    assert sorted([int(answer.rows[0]), *answer.folded[0]]) == [0, 1]
+
+
+def test_what_is_not_allowed_never_comes_back_by_any_way() -> None:
+    turns = [{"text": text, "session": "s", "speaker": "Ann"} for text in HOUSE]
+    held = remembered(*turns, HOUSE[4])
+    for hidden in range(len(turns) + 1):
+        allowed = np.ones(held.index.size, np.bool_)
+        allowed[hidden] = False
+        answer = ask(held, "Ann, where are the tax papers and the boiler and the key?", k=10, allowed=allowed)
+        shown = {*answer.rows.tolist(), *(row for same in answer.folded for row in same), *answer.expansion.tolist()}
+        assert hidden not in shown
+        assert len(shown) >= 3
+
+
+def test_parts_of_a_score_add_up_and_keep_the_order() -> None:
+    held = remembered(*({"text": text, "session": "s", "speaker": "Ann"} for text in HOUSE))
+    answer = ask(held, "What did Ann say about the beagle and the boiler?", k=6)
+    sums = [sum(parts.values()) for parts in answer.contributions]
+    assert sums == sorted(sums, reverse=True)
+    assert {"words", "meaning"} <= set(answer.contributions[0])
+
+
+def test_what_the_only_named_speaker_said_is_preferred() -> None:
+    held = remembered(
+        {"text": "I adopted a puppy last week.", "speaker": "Bela", "session": "1"},
+        {"text": "I adopted a puppy last year.", "speaker": "Cleo", "session": "2"},
+        *({"text": text, "speaker": "Cleo", "session": "3"} for text in HOUSE),
+    )
+    assert ask(held, "Did Cleo adopt a puppy?").rows[0] == 1
+    assert ask(held, "Did Bela adopt a puppy?").rows[0] == 0
+
+
+def test_what_was_said_on_the_day_the_question_names_is_preferred() -> None:
+    held = remembered(
+        {"text": "We went to the lake.", "time": "2024-03-01"},
+        {"text": "We went to the lake again.", "time": "2024-05-17"},
+        {"text": "We went to the lake once more.", "time": "2024-06-02"},
+        *HOUSE,
+    )
+    assert ask(held, "Where did we go on 17 May 2024?").rows[0] == 1
+
+
+def test_a_chain_goes_on_from_a_title_that_a_find_mentions() -> None:
+    held = remembered(
+        "The Silent Harbour\nThe Silent Harbour is a film by Clara Verson.",
+        "Clara Verson\nShe came into the world in Alaburg and studied chess.",
+        *(f"Town {n}\nA place with a mill, number {n}." for n in range(40)),
+    )
+    query = "Where was the maker of The Silent Harbour born?"
+    with_links, without = ask(held, query, vector=False), ask(held, query, vector=False, settings=Settings(without=frozenset({"links"})))
+    assert 1 in with_links.rows[:3]
+    assert 1 not in without.rows[:3]
+    assert with_links.sources[with_links.rows.tolist().index(1)] == "link"
+
+
+def test_the_turn_after_a_matching_question_is_a_candidate() -> None:
+    held = remembered(
+        {"text": "Where did you two end up moving?", "speaker": "Ann", "session": "1"},
+        {"text": "Leeds, near the canal!", "speaker": "Ben", "session": "1"},
+        *({"text": text, "speaker": "Ann", "session": "2"} for text in HOUSE),
+    )
+    answer = ask(held, "Where did Ben move?", vector=False)
+    assert 1 in answer.rows
+    assert answer.sources[answer.rows.tolist().index(0)] == "words"
+
+
+def test_a_superseded_grain_stands_behind_the_one_that_took_its_place() -> None:
+    held = remembered("The salary is 5000 a month.", "The salary is 6000 a month.", *HOUSE)
+    graph = held.index.graph
+    record = np.zeros(1, [("id", "<i8"), ("from_entry", "<i8"), ("entry_key", "<u8"), ("weight", "<f4"), ("affinity", "<f4"),
+                          ("made_at", "<i8"), ("used_at", "<i8"), ("relation", "u1"), ("decay_class", "u1")])  # fmt: skip
+    record["id"], record["weight"], record["affinity"], record["relation"] = 9_999, 1.0, 1.0, SUPERSEDES
+    graph.put(record, np.array([1]), np.array([0]))
+    assert ask(held, "What is the salary of 5000?", vector=False).rows[:2].tolist() == [1, 0]
+    hidden = np.ones(held.index.size, np.bool_)
+    hidden[1] = False
+    assert ask(held, "What is the salary of 5000?", vector=False, allowed=hidden).rows[0] == 0
+
+
+def test_a_standing_rule_is_looked_at_whatever_is_asked() -> None:
+    held = remembered("From now on always answer in metric units.", *(f"Lap {n} took {n} minutes." for n in range(200)))
+    answer = ask(held, "How far was lap 7?", k=100, settings=Settings(pool=40))
+    assert 0 in answer.rows
+    assert answer.sources[answer.rows.tolist().index(0)] in ("standing", "vector")
+
+
+def test_far_from_every_fitted_shape_the_answer_is_the_base() -> None:
+    held = remembered(*HOUSE)
+    everywhere_far = rank.Ranker("far", (), rank.FITTED.shared + 5, ())
+    query = "Where are the papers for the tax?"
+    assert ask(held, query, ranker=everywhere_far).rows.tolist() == ask(held, query, ranker=UNFITTED).rows.tolist()
+    assert ask(held, query, ranker=everywhere_far).weights["gate"] == 0
+
+
+def test_lateral_candidates_are_offered_when_it_is_unsure() -> None:
+    held = remembered(*HOUSE)
+    unsure = ask(held, "the boiler", k=2, settings=Settings(unsure=1.0))
+    assert len(unsure.expansion)
+    assert not set(unsure.expansion.tolist()) & set(unsure.rows.tolist())
+    assert not len(ask(held, "the boiler", k=2, settings=Settings(unsure=0.0)).expansion)
+
+
+def test_one_session_does_not_fill_the_answer_when_it_may_not() -> None:
+    held = remembered(*({"text": f"kite story {n}", "session": "a" if n < 8 else "b"} for n in range(10)))
+    capped = ask(held, "kite story", k=6, settings=Settings(one_session=0.5), ranker=UNFITTED)
+    assert sum(row >= 8 for row in capped.rows) == 2
+
+
+def test_questions_in_other_scripts_are_answered() -> None:
+    held = remembered("小林上个月搬到杭州去了。", "张医生的生日是三月九号。", "Die Werkstatt verlangt 90 Euro für die Reparatur.")
+    assert ask(held, "小林现在住在哪里？").rows[0] == 0
+    assert ask(held, "Wie teuer ist die Reparatur?").rows[0] == 2

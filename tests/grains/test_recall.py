@@ -1,0 +1,168 @@
+"""What recall promises: the right grain, within the bounds that were asked for, once, with a receipt."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from fluxcore.errors import Invalid
+from memory.grains.models import Grain
+from tests.grains.conftest import Memory
+
+pytestmark = pytest.mark.storage
+
+_TRANSACTION = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")
+
+
+def test_a_question_in_other_words_finds_its_grain(memory: Memory) -> None:
+    memory.store("Anna works as a nurse in Lisbon")
+    memory.store("Ben cooks mushroom risotto on Sundays")
+    memory.drain()
+    assert memory.texts("what is cooked on a Sunday")[0].startswith("Ben")
+
+
+def test_the_next_recall_sees_what_was_just_stored(memory: Memory) -> None:
+    for number in range(5):
+        memory.store(f"The code of door {number} is {number * 1111}")
+        assert f"door {number} is" in memory.texts(f"code of door {number}")[0]
+
+
+def test_an_answer_holds_at_most_k_and_nothing_below_min_score(memory: Memory) -> None:
+    for number in range(12):
+        memory.store(f"Train {number} leaves for Porto at {number} o'clock")
+    assert len(memory.texts("trains to Porto", k=3)) == 3
+    scores = [grain["score"] for grain in memory.ask("trains to Porto", k=12)["grains"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    floor = scores[3]
+    kept = memory.ask("trains to Porto", k=12, min_score=floor)["grains"]
+    assert {grain["score"] >= floor for grain in kept} == {True}
+    assert len(kept) < 12
+
+
+def test_nonsense_gets_nothing_and_no_confidence(memory: Memory) -> None:
+    memory.store("Anna works as a nurse in Lisbon")
+    memory.drain()
+    answer = memory.ask("qwxzv plkjh zzzyy")
+    assert (answer["grains"], answer["confidence"]) == ([], 0.0)
+
+
+def test_operators_of_search_engines_are_plain_words(memory: Memory) -> None:
+    memory.store("Anna works as a nurse in Lisbon")
+    for query in ('Anna" OR 1=1 --', "Anna AND (NOT nurse)", "Anna* NEAR/2 nurse", "text:Anna ^nurse", "{Anna} - + ~"):
+        assert memory.texts(query) == ["Anna works as a nurse in Lisbon"]
+
+
+def test_another_space_is_never_in_the_answer(memory: Memory) -> None:
+    other = Memory("elsewhere")
+    other.store("Anna's secret is the blue door")
+    memory.store("Anna works as a nurse")
+    assert memory.texts("Anna's secret blue door") == ["Anna works as a nurse"]
+
+
+def test_sessions_tags_and_times_bound_the_answer(memory: Memory) -> None:
+    memory.store("We talked about the harbour", session="one", tags=["sea"], time="2024-03-01T10:00:00Z")
+    memory.store("The harbour was closed", session="two", tags=["sea", "work"], time="2025-03-01T10:00:00Z")
+    assert memory.texts("harbour", sessions=["two"]) == ["The harbour was closed"]
+    assert memory.texts("harbour", tags=["sea", "work"]) == ["The harbour was closed"]
+    assert memory.texts("harbour", tags=["nothing"]) == []
+    assert memory.texts("harbour", until="2024-12-31T00:00:00Z") == ["We talked about the harbour"]
+    assert memory.texts("harbour", since="2025-03-01T10:00:00Z") == ["The harbour was closed"]
+
+
+def test_an_origin_floor_leaves_out_what_has_less_authority(memory: Memory) -> None:
+    memory.store("The gate code is 1234", provenance="user_stated")
+    memory.store("The gate code may be 9999", provenance="ai_inferred")
+    assert memory.texts("gate code", origin_floor="ai_stated") == ["The gate code is 1234"]
+
+
+def test_as_of_answers_from_what_was_valid_then(memory: Memory) -> None:
+    memory.store("The rent is 800 euro", valid_from="2023-01-01T00:00:00Z", valid_to="2024-01-01T00:00:00Z")
+    memory.store("The rent is 900 euro", valid_from="2024-01-01T00:00:00Z")
+    assert memory.texts("what is the rent") == ["The rent is 900 euro"]
+    assert memory.texts("what is the rent", as_of="2023-06-01T00:00:00Z") == ["The rent is 800 euro"]
+    assert memory.texts("what is the rent", as_of="2024-01-01T00:00:00Z") == ["The rent is 900 euro"]
+    assert memory.texts("what is the rent", as_of="2020-01-01T00:00:00Z") == []
+
+
+def test_what_has_faded_answers_last_and_what_is_locked_away_only_on_request(memory: Memory) -> None:
+    for text, status in (("alive", "active"), ("asleep", "dormant"), ("put away", "archived"), ("bad", "quarantined")):
+        grain = memory.store(f"The lighthouse keeper is {text}")
+        Grain.objects.filter(uuid=grain).update(status=status)
+    assert memory.texts("lighthouse keeper")[0] == "The lighthouse keeper is alive"
+    answer = memory.ask("lighthouse keeper")["grains"]
+    assert {grain["status"] for grain in answer[1:]} == {"dormant", "archived"}
+    assert max(grain["score"] for grain in answer[1:]) <= answer[0]["score"] / 2
+    assert memory.texts("lighthouse keeper", statuses=["quarantined"]) == ["The lighthouse keeper is bad"]
+
+
+def test_equal_texts_are_one_result_with_the_highest_authority(memory: Memory) -> None:
+    bob = Memory(agent="bob")
+    memory.store("The safe is behind the picture", provenance="ai_inferred", session="one")
+    bob.store("The safe is  behind the picture", provenance="user_stated", session="two")
+    bob.store("The safe is behind the picture", provenance="user_stated", session="two")
+    (grain,) = memory.ask("where is the safe")["grains"]
+    assert grain["authority"] == "user_stated"
+    assert (grain["writers"], grain["said"], len(grain["same"])) == (2, 3, 1)
+
+
+def test_the_same_state_and_question_give_the_same_answer(memory: Memory) -> None:
+    for number in range(30):
+        memory.store(f"Note {number % 7} about the garden and its {number % 3} trees")
+    memory.drain()
+    first = memory.texts("garden trees", k=20)
+    assert [memory.texts("garden trees", k=20) for _ in range(3)] == [first] * 3
+
+
+def test_a_recall_makes_four_statements_at_most_whatever_changed(memory: Memory) -> None:
+    for number in range(40):
+        memory.store(f"Anna bought {number} apples on day {number}", session="market")
+    memory.ask("apples")
+
+    def statements() -> list[str]:
+        with CaptureQueriesContext(connection) as sent:
+            memory.ask("how many apples did Anna buy on day 7", explain=True)
+        return [one["sql"] for one in sent if not one["sql"].startswith(_TRANSACTION)]
+
+    assert len(statements()) <= 3, "\n".join(statements())
+    memory.store("Anna bought pears", session="market")
+    memory.drain()
+    assert len(statements()) <= 4, "\n".join(statements())
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"query": ""}, "query"),
+        ({"query": " \n\t"}, "query"),
+        ({"query": None}, "query"),
+        ({"query": ["a"]}, "query"),
+        ({"query": "a\0b"}, "query"),
+        ({"query": "\ud800"}, "query"),
+        ({"query": "x" * 16_385}, "query"),
+        ({"query": "x", "k": 0}, "k"),
+        ({"query": "x", "k": 101}, "k"),
+        ({"query": "x", "k": True}, "k"),
+        ({"query": "x", "k": "5"}, "k"),
+        ({"query": "x", "min_score": 1.5}, "min_score"),
+        ({"query": "x", "min_score": float("nan")}, "min_score"),
+        ({"query": "x", "as_of": "yesterday"}, "as_of"),
+        ({"query": "x", "as_of": "2024-01-01T00:00:00"}, "as_of"),
+        ({"query": "x", "since": "2024-01-01T00:00:00Z", "until": "2023-01-01T00:00:00Z"}, "since"),
+        ({"query": "x", "since": 5}, "since"),
+        ({"query": "x", "tags": "sea"}, "tags"),
+        ({"query": "x", "tags": [""]}, "tags"),
+        ({"query": "x", "tags": ["a"] * 51}, "tags"),
+        ({"query": "x", "sessions": [1]}, "sessions"),
+        ({"query": "x", "origin_floor": "god"}, "origin_floor"),
+        ({"query": "x", "origin_floor": ["ai_stated"]}, "origin_floor"),
+        ({"query": "x", "statuses": ["asleep"]}, "statuses"),
+        ({"query": "x", "statuses": [["active"]]}, "statuses"),
+        ({"query": "x", "explain": 1}, "explain"),
+    ],
+)
+def test_a_bad_value_is_refused_by_its_name(memory: Memory, given: dict[str, object], field: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        memory.ask(**given)  # type: ignore[arg-type]
+    assert refused.value.details["field"] == field

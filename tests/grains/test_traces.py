@@ -1,0 +1,107 @@
+"""Receipts: one for every recall, readable by whoever asked, small, kept for a while."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from accounts import agents, tokens
+from accounts.principals import shell
+from fluxcore import booth, clock, config
+from fluxcore.errors import NotFound
+from memory.grains import explain, traces
+from memory.grains.models import Grain, Relation, Trace
+from tests.grains.conftest import Memory
+
+pytestmark = pytest.mark.storage
+
+
+def why(memory: Memory, answer: dict[str, object]) -> dict[str, object]:
+    return explain.trace(memory.principal, uuid.UUID(str(answer["trace_id"])))
+
+
+def test_a_receipt_says_who_asked_what_and_which_words_answered(memory: Memory) -> None:
+    memory.store("The ferry to Naxos leaves at nine")
+    found = why(memory, memory.ask("When does the ferry leave?", k=3, tags=[]))
+    assert (found["query"], found["asked_by"], found["k"]) == ("When does the ferry leave?", "agent:alice", 3)
+    (grain,) = found["grains"]  # type: ignore[misc]
+    assert {"ferri", "leav"} <= {word["term"] for word in grain["words"]}
+    assert all(word["part"] > 0 for word in grain["words"])
+    assert "shared words" in grain["says"]
+    assert found["texts"] == {grain["grain_id"]: "The ferry to Naxos leaves at nine"}
+
+
+def test_the_parts_of_a_score_are_named_and_speak_for_the_grain(memory: Memory) -> None:
+    memory.store("The ferry to Naxos leaves at nine")
+    memory.store("Bread is baked at six")
+    memory.drain()
+    best = why(memory, memory.ask("ferry to Naxos"))["grains"][0]  # type: ignore[index]
+    parts = {part["name"]: part["part"] for part in best["parts"]}
+    assert parts["words"] > 0
+    assert all(part["called"] for part in best["parts"])
+
+
+def test_the_way_through_conduits_can_be_drawn_again(memory: Memory) -> None:
+    question = memory.store("What do you do for a living, Maria?", session="talk", speaker="Tom")
+    answer = memory.store("I restore old clocks", session="talk", speaker="Maria")
+    found = why(memory, memory.ask("What does Maria do for a living?"))
+    walked = {grain["grain_id"]: grain["path"] for grain in found["grains"]}  # type: ignore[union-attr]
+    step = walked[answer][-1]
+    assert (step["from_grain"], step["to_grain"], step["relation"]) == (question, answer, Relation.NEXT)
+    assert 0 < step["weight"] <= 1
+    assert step["signal"] > 0
+
+
+def test_an_answer_can_carry_its_explanation(memory: Memory) -> None:
+    memory.store("The ferry to Naxos leaves at nine")
+    assert "explanation" not in memory.ask("ferry")
+    assert "ferri" in memory.ask("ferry", explain=True)["explanation"]["grains"][0]["says"]
+
+
+def test_a_typical_receipt_has_two_kilobytes_at_most(memory: Memory) -> None:
+    for number in range(40):
+        memory.store(f"Meeting {number} with Maria Lopez about the harbour plan in Lisbon", session=f"s{number % 4}")
+    memory.drain()
+    memory.ask("What was decided about the harbour plan with Maria Lopez?")
+    assert len(Trace.objects.get().body) <= 2_048
+
+
+def test_other_agents_do_not_read_it_unless_they_manage_the_grains(memory: Memory) -> None:
+    answer, bob = memory.ask("my private question"), Memory(agent="bob")
+    with pytest.raises(NotFound):
+        why(bob, answer)
+    capabilities = ["grains.read", "grains.manage"]
+    agents.apply_agent(shell(), space="home", name="chief", capabilities=capabilities, trust="privileged")
+    chief = tokens.authenticate(str(tokens.mint(shell(), space="home", agent="chief")["token"]))
+    assert chief is not None
+    assert explain.trace(chief, uuid.UUID(answer["trace_id"]))["query"] == "my private question"
+    with pytest.raises(NotFound):
+        why(Memory("elsewhere"), answer)
+
+
+def test_a_text_that_is_to_be_deleted_is_not_shown_by_an_old_receipt(memory: Memory) -> None:
+    grain = memory.store("The ferry to Naxos leaves at nine")
+    answer = memory.ask("ferry")
+    Grain.objects.filter(uuid=grain).update(status="pending_deletion")
+    assert why(memory, answer)["texts"] == {}
+
+
+def test_old_receipts_go_and_of_very_many_only_the_newest_stay(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        memory.ask(f"question {number}")
+    ages = {
+        "question 0": timedelta(days=31), "question 1": timedelta(hours=2), "question 2": timedelta(hours=2),
+        "question 3": timedelta(minutes=30), "question 4": timedelta(minutes=5), "question 5": timedelta(0),
+    }  # fmt: skip
+    for query, age in ages.items():
+        Trace.objects.filter(query=query).update(at=clock.now() - age)
+    assert booth.write(traces.forget_old) == 1
+    few = config.Config(TRACE_RETENTION_COUNT=2)
+    monkeypatch.setattr(config, "current", lambda: few)
+    assert booth.write(traces.forget_old) == 2
+    left = set(Trace.objects.values_list("query", flat=True))
+    assert left == {"question 3", "question 4", "question 5"}  # the last hour stays whatever the number
