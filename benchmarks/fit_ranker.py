@@ -42,15 +42,18 @@ class Recipe:
     shrink: float = 0.002
     # 1..100. How much harder those of one kind are pulled.
     shrink_kind: float = 10.0
-    # 0..1. What a generated set counts beside a real one, and what a variant counts beside the set itself.
-    made: float = 0.3
+    # 0..1. What a generated set counts beside a real one of its kind, and where there is no real one.
+    made: float = 0.1
+    made_alone: float = 0.3
+    # 0..1. What a variant counts beside the set itself.
     variant: float = 0.25
     # 0..1. Shapes nearer to each other than this are one.
     alike: float = 0.12
 
 
 def worth(lesson: Lesson, recipe: Recipe) -> float:
-    return (recipe.made if lesson.set.startswith("made-") else 1.0) * (recipe.variant if lesson.variant else 1.0)
+    made = recipe.made_alone if KINDS.get(lesson.set) == "notes" else recipe.made
+    return (made if lesson.set.startswith("made-") else 1.0) * (recipe.variant if lesson.variant else 1.0)
 
 
 def fit(lessons: Sequence[Lesson], recipe: Recipe = Recipe(), version: str = "fit") -> rank.Ranker:  # noqa: B008
@@ -208,12 +211,12 @@ def lessons_of(
 def write(ranker: rank.Ranker, sure: tuple[Floats, float], told: str, target: Path = TARGET) -> None:
     weights = {
         "version": ranker.version,
-        "shapes": [[round(number, 3) for number in vars(shape).values()] for shape in ranker.shapes],
+        "shapes": [[round(number, 3) for number in shape] for shape in ranker.shapes],
         "shared": _named(ranker.shared),
         "experts": [
             {
                 "name": expert.name,
-                "shapes": [[round(number, 3) for number in vars(shape).values()] for shape in expert.shapes],
+                "shapes": [[round(number, 3) for number in shape] for shape in expert.shapes],
                 "weights": _named(expert.weights),
             }
             for expert in ranker.experts

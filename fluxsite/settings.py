@@ -140,6 +140,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # for tests, commands and workers, which have nobody to share a commit with.
 BOOTH = env.choice("FLUX_BOOTH", "inline" if DOOR == "shell" else "thread", ("thread", "inline"))
 
+# Meaning -------------------------------------------------------------------------------------------
+# In the place of EMBEDDING_MODEL_NAME of config.yaml: containers share one file and may differ in this.
+_encoders = flux_config.FIELDS["EMBEDDING_MODEL_NAME"].metadata["allowed"]
+ENCODER = env.choice("FLUX_ENCODER", FLUX.EMBEDDING_MODEL_NAME, _encoders)
+
 # Accounts ------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]

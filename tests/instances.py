@@ -45,6 +45,8 @@ class Instance:
             **{key: value for key, value in os.environ.items() if not key.startswith(("FLUX_", "DJANGO_"))},
             "FLUX_HOME": str(home),
             "FLUX_NAME": name,
+            # Those with weights cost a second of every start and have tests of their own.
+            "FLUX_ENCODER": "hashed",
             **environment,
         }
         for key in ("DATABASE_URL", "REDIS_URL"):

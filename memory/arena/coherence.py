@@ -68,10 +68,10 @@ def _look(arena: Arena, limit: int) -> tuple[list[Told], list[Told]]:
 def replay(arena: Arena, found: Sequence[Told], new: Sequence[Told]) -> None:
     """Apply what is new and move on. Whatever goes wrong with the arrays leaves the arena unsound."""
     try:
-        changes = gather(new)
-        wanted = sorted({*changes.grains, *arena.unknown(changes)})
-        rows = tables.grains_by_number(arena.space, arena.encoder, wanted) if wanted else []
-        if wanted or changes.cut or len(changes.conduits):
+        if any(told.packed for told in new):
+            changes = gather(new)
+            wanted = sorted({*changes.grains, *arena.unknown(changes)})
+            rows = tables.grains_by_number(arena.space, arena.encoder, wanted) if wanted else []
             arena.apply([Record(*row) for row in rows], changes)
     except Error:
         raise  # the database's trouble, not the arena's
@@ -79,8 +79,9 @@ def replay(arena: Arena, found: Sequence[Told], new: Sequence[Told]) -> None:
         log.warning("the arena of space %d does not fit the log and is built anew: %s", arena.space, place(error))
         arena.sound = False
         return
-    arena.position = ahead.settled(found, arena.position)
-    arena.ahead = {told.position for told in found if not told.settled}
+    if found:
+        arena.position = ahead.settled(found, arena.position)
+        arena.ahead = {told.position for told in found if not told.settled}
     arena.followed_at = time.monotonic()
 
 

@@ -190,9 +190,7 @@ def of_this_process() -> Chosen:
         if _process is None:
             from django.conf import settings
 
-            from fluxcore import config
-
-            _process = Chosen(config.current().EMBEDDING_MODEL_NAME, settings.HOME.models)
+            _process = Chosen(settings.ENCODER, settings.HOME.models)
         return _process
 
 

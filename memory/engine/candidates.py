@@ -100,14 +100,16 @@ def _standing(index: Index, query: Query, vector: Floats | None, allowed: Mask |
         rows = rows[allowed[rows]]
     rows = rows[-_MOST_STANDING:]  # of very many, the newest
     if len(rows) > most:
-        scores = bm25.scores(index, query.keys, rows) / 10
         if vector is not None and index.dense is not None:
-            scores = scores + index.dense.scores(vector, rows)
+            rows = rows[rows < index.dense.size]
+            scores = index.dense.scores(vector, rows)
+        else:
+            scores = bm25.scores(index, query.keys, rows)
         rows = rows[np.lexsort((index.columns["id"][rows], -scores))[:most]]
     return rows.astype(np.int32)
 
 
-_MOST_STANDING = 1_024
+_MOST_STANDING = 512
 
 
 def neighbours(index: Index, rows: NDArray[np.integer], reach: int = REACH) -> list[Rows]:

@@ -165,7 +165,7 @@ class Dense:
     def build_ivf(self, count: int | None = None) -> None:
         """Sort the rows of now into lists around centroids: seconds of work, for the background."""
         rows = np.flatnonzero(self.has[: self.size])
-        self.listed = lists.build(self._unit, rows, self.size, count)
+        self.listed = lists.build(self._unit, rows, self.size, count) if len(rows) else None
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, whole capacity included, so that a mapped file leaves room to append."""

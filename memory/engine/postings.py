@@ -82,6 +82,16 @@ class Postings:
             found += np.array([len(self._delta.get(key, ((), ()))[0]) for key in keys.tolist()], np.int64)
         return found
 
+    def most(self, keys: Keys) -> Counts:
+        """The highest count of each term; 0 for unknown ones."""
+        found = np.zeros(len(keys), np.uint8)
+        for place, key in enumerate(np.asarray(keys, np.uint64).tolist()):
+            begin, end = self._span(key)
+            late = self._delta.get(key)
+            base = int(self.counts[begin:end].max()) if begin < end else 0
+            found[place] = max(base, max(late[1])) if late is not None else base
+        return found
+
     def counts_of(self, keys: Keys, rows: NDArray[np.integer]) -> Counts:
         """How often each term stands in each of these rows: [len(rows), len(keys)]."""
         found = np.zeros((len(rows), len(keys)), np.uint8)

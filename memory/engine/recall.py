@@ -316,6 +316,8 @@ def _answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: li
 def _folded(index: Index, rows: Rows) -> tuple[Places, list[list[int]]]:
     """Places of the first row of each text, and the rows that say the same."""
     digest = index.columns["digest"][rows]
+    if len(np.unique(digest)) == len(digest):
+        return np.arange(len(rows)), [[] for _ in rows]
     kept: list[int] = []
     folded: list[list[int]] = []
     first: dict[int, int] = {}

@@ -9,7 +9,8 @@ space resembles a fitted one:
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from math import exp
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,7 @@ FREE, FADE = 0.4, 0.2
 SAMPLE = 2_048
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """Each number is divided by what counts as one whole difference, so that they can be compared."""
 
     length: float  # ln of the mean number of characters, by 1.5
@@ -34,12 +34,12 @@ class Shape:
     size: float  # ln of the number of grains, by 6: a hundred and a hundred thousand are still one kind
 
     def distance(self, other: Shape) -> float:
-        return max(abs(mine - theirs) for mine, theirs in zip(astuple(self), astuple(other), strict=True))
+        return max(abs(mine - theirs) for mine, theirs in zip(self, other, strict=True))
 
 
 def near(distance: float) -> float:
     """1 among what was fitted, towards 0 outside."""
-    return float(np.exp(-0.5 * (max(distance - FREE, 0.0) / FADE) ** 2))
+    return exp(-0.5 * (max(distance - FREE, 0.0) / FADE) ** 2)
 
 
 def shape(index: Index, roles: NDArray[np.uint64]) -> Shape:

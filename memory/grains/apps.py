@@ -10,7 +10,7 @@ class GrainsConfig(AppConfig):
 
     def ready(self) -> None:
         from fluxcore.sweep import every_minute
-        from memory.grains import chores, traces
+        from memory.grains import chores, retention
 
         every_minute(chores.ask_for_what_is_left)
-        every_minute(traces.forget_old)
+        every_minute(retention.forget_old)

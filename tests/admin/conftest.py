@@ -35,6 +35,7 @@ from fluxcore.errors import Forbidden
 from fluxcore.models import Event, Job, JobLine
 from fluxsite.home import Home
 from memory.grains.models import Conduit, Entry, Grain, Trace, Vector
+from memory.grains.receipt import packed
 from memory.grains.store import store
 from tests.dashboard.conftest import Person
 
@@ -189,7 +190,7 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
         ),
         "grains.trace": Trace.objects.create(
             space=grain.space, actor=actor, at=moment, query=f"What lies under the mat of the {space}?", rung="warm",
-            confidence=0.8, hop_count=1, body=json.dumps(body),
+            confidence=0.8, hop_count=1, body=packed(body),
         ),
     }  # fmt: skip
 

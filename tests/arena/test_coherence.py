@@ -20,7 +20,7 @@ from memory.engine.index import GONE, NO_ROW
 from tests.arena.canon import canon
 from tests.arena.scribe import ENCODER, packed_conduits
 
-pytestmark = [pytest.mark.storage, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
@@ -68,6 +68,17 @@ def test_a_look_costs_one_statement_and_two_when_grains_changed(scribe):
     with CaptureQueriesContext(connection) as busy:
         catch_up(arena)
     assert (len(quiet), len(busy), arena.index.size) == (1, 2, 5)
+
+
+@pytest.mark.sqlite_only
+def test_a_look_reads_the_end_of_the_log_and_not_the_whole_of_it(scribe):
+    scribe.store("one")
+    with CaptureQueriesContext(connection) as seen:
+        ahead.follow(scribe.space, Position(0, 1), 10)
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {seen[0]['sql']}")
+        plan = " ".join(str(row[-1]) for row in cursor.fetchall())
+    assert "space=? AND xid=? AND id>?" in plan and "TEMP" not in plan
 
 
 def test_replaying_what_was_read_already_does_no_harm(scribe):

@@ -73,7 +73,7 @@ def test_status_sees_the_doors(running):
     assert status["running"] is True
     assert all(door["answers"] for door in status["doors"].values())
     assert status["database"]["kind"] == "sqlite"
-    assert (status["encoder"]["name"], status["encoder"]["problem"]) == ("minilm-l6-int8", None)
+    assert (status["encoder"]["name"], status["encoder"]["problem"]) == ("hashed-256", None)
     assert "running" in running.command("flux_status").stdout
 
 

@@ -175,6 +175,7 @@ def test_an_empty_space_and_a_query_without_direction_find_nothing() -> None:
     ):
         assert [len(array) for array in found] == [0, 0]
     assert empty.statistics(np.ones(64, np.float32)) == (0, 0, 0)
+    empty.build_ivf()
     empty.put(0, dense.data[0], float(dense.scale[0]))
     assert empty.search(dense.vector(0))[0].tolist() == [0]
 

@@ -11,7 +11,7 @@ from accounts import agents, tokens
 from accounts.principals import shell
 from fluxcore import booth, clock, config
 from fluxcore.errors import NotFound
-from memory.grains import explain, traces
+from memory.grains import explain, retention
 from memory.grains.models import Grain, Relation, Trace
 from tests.grains.conftest import Memory
 
@@ -99,9 +99,9 @@ def test_old_receipts_go_and_of_very_many_only_the_newest_stay(
     }  # fmt: skip
     for query, age in ages.items():
         Trace.objects.filter(query=query).update(at=clock.now() - age)
-    assert booth.write(traces.forget_old) == 1
+    assert booth.write(retention.forget_old) == 1
     few = config.Config(TRACE_RETENTION_COUNT=2)
     monkeypatch.setattr(config, "current", lambda: few)
-    assert booth.write(traces.forget_old) == 2
+    assert booth.write(retention.forget_old) == 2
     left = set(Trace.objects.values_list("query", flat=True))
     assert left == {"question 3", "question 4", "question 5"}  # the last hour stays whatever the number

@@ -10,18 +10,21 @@ from django.utils.safestring import SafeString
 
 from accounts import showing
 
-_WIDTH = 72
+_BAR, _NUMBER, _LABEL = 72, 44, 170  # widths
 
 
-def bar(value: float, *, most: float = 1.0, says: str = "") -> SafeString:
-    """A number with a bar of its size. What speaks against has the other colour."""
+def bar(value: float, *, most: float = 1.0, label: str = "", says: str = "") -> SafeString:
+    """A number with a bar of its size, and what it is the size of. What speaks against has the other colour."""
     share = min(abs(value) / most, 1.0) if most > 0 else 0.0
-    # Drawn, not styled: a page may carry no style of its own.
+    # Drawn as a whole, because a page may carry no style of its own and the three must not part.
     return format_html(
-        '<span class="bar" title="{}"><svg width="{}" height="8" role="img" aria-hidden="true">'
-        '<rect width="{}" height="8" rx="4" fill="var(--plain-soft)"/>'
-        '<rect width="{}" height="8" rx="4" fill="var({})"/></svg> {}</span>',
-        says, _WIDTH, _WIDTH, round(share * _WIDTH, 1), "--brand" if value >= 0 else "--bad", f"{value:.2f}",
+        '<svg width="{}" height="16" role="img" aria-label="{}"><title>{}</title>'
+        '<rect y="5" width="{}" height="8" rx="4" fill="var(--plain-soft)"/>'
+        '<rect y="5" width="{}" height="8" rx="4" fill="var({})"/>'
+        '<text x="{}" y="13" font-size="13" fill="currentColor">{}</text>'
+        '<text x="{}" y="13" font-size="13" fill="currentColor">{}</text></svg>',
+        _BAR + _NUMBER + (_LABEL if label else 0), f"{value:.2f} {label}".strip(), says or f"{value:.4f}", _BAR,
+        round(share * _BAR, 1), "--brand" if value >= 0 else "--bad", _BAR + 6, f"{value:.2f}", _BAR + _NUMBER + 6, label,
     )  # fmt: skip
 
 

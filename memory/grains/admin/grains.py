@@ -110,9 +110,9 @@ class GrainPage(FluxModelAdmin):
                     says="Nothing leads here yet but its words.", more=all_links),
             Section("Links out", ("to", *columns), [_tie(tie) for tie in found.ties.outward],
                     says="It leads nowhere yet.", more=all_links),
-            Section("Found by", ("feature", "kind", "weight", "rarity"), [_door(door) for door in found.doors],
+            Section("Found by", ("what", "kind", "weight now"), _doors(found.doors),
                     says="It has no words to be found by."),
-            Section("Lineage", ("this", "relation", "that", "steps away"), _lineage(found),
+            Section("Lineage", ("grain", "relation", "other grain", "steps"), _lineage(found),
                     says="It rests on nothing, and nothing has taken its place."),
             Section("Recalls", ("when", "question", "by", "place"), [_use(use) for use in found.uses],
                     says="No recall that is still on record returned it."),
@@ -192,11 +192,17 @@ def _tie(tie: Tie) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _door(door: dossier.Door) -> tuple[Any, ...]:
-    return (
-        showing.code(door.feature), door.kind, bars.bar(door.weight) if door.weight is not None else showing.NONE,
-        f"{door.idf:.2f}" if door.idf is not None else showing.NONE,
-    )  # fmt: skip
+def _doors(doors: list[dossier.Door]) -> list[tuple[Any, ...]]:
+    """Entries and what was learned about terms line by line, the plain words of the text together."""
+    rows: list[tuple[Any, ...]] = [
+        (door.feature, door.kind, bars.bar(door.weight)) for door in doors if door.weight is not None
+    ]
+    plain = [door for door in doors if door.weight is None]
+    if plain:
+        # With an index in memory the rarest come first, and say how rare they are.
+        said = [door.feature if door.idf is None else f"{door.feature} {door.idf:.1f}" for door in plain]
+        rows.append((showing.chips(said), "words", showing.NONE))
+    return rows
 
 
 def _lineage(found: dossier.Dossier) -> list[tuple[Any, ...]]:
@@ -207,7 +213,7 @@ def _lineage(found: dossier.Dossier) -> list[tuple[Any, ...]]:
         )
         for link in (*found.ties.back, *found.ties.ahead)
     ]  # fmt: skip
-    same = [("this", "says the same as", bars.grain(end.number, str(end.uuid), end.status), 1) for end in found.ties.same_text]
+    same = [("this one", "says the same as", bars.grain(end.number, str(end.uuid), end.status), 1) for end in found.ties.same_text]
     return [*chain, *same]
 
 

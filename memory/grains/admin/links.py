@@ -53,6 +53,7 @@ class ConduitPage(FluxModelAdmin):
     about = "Directed, weighted links: from a name, number or date to a grain, or from grain to grain. They fade unused."
     space_path = "space_id"
     list_display = ["begins", "relation_name", "leads_to", "weight_now", "last_used", "use_count", "space"]
+    list_display_links = ["relation_name"]  # the first column leads elsewhere
     list_filter = [
         filters.choice("relation", "relation", {
             one.name.lower(): (one.label.lower(), lambda one=one: Q(relation=one)) for one in Relation

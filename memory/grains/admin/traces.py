@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.contrib import admin
@@ -17,7 +16,7 @@ from accounts.showing import Mood
 from memory.grains import explain
 from memory.grains.admin import bars
 from memory.grains.models import Grain, Relation, Trace
-from memory.grains.traces import Receipt
+from memory.grains.receipt import Receipt, unpacked
 
 _MOODS: dict[str, Mood] = {"warm": "good"}
 
@@ -25,7 +24,7 @@ _MOODS: dict[str, Mood] = {"warm": "good"}
 def receipt(row: Trace) -> Receipt:
     return Receipt(
         row.uuid, row.space_id, row.actor, row.label, row.at, row.query, row.rung, row.confidence, row.hop_count,
-        json.loads(row.body),
+        unpacked(row.body),
     )  # fmt: skip
 
 
@@ -69,8 +68,8 @@ class TracePage(FluxModelAdmin):
         most = max((abs(part["part"]) for one in why for part in one["parts"]), default=1.0)
         found = [
             (
-                one["place"], _of(known, one["grain_id"]), bars.bar(one["score"]), one["says"],
-                _parts(one["parts"], most),
+                one["place"], format_html('{}<div class="help">{}</div>', _of(known, one["grain_id"]), one["says"]),
+                bars.bar(one["score"]), _parts(one["parts"], most),
             )
             for one in why
         ]  # fmt: skip
@@ -83,14 +82,14 @@ class TracePage(FluxModelAdmin):
             (
                 one["place"], step["hop"],
                 _of(known, step["from_grain"]) if step.get("from_grain") else showing.code(step.get("from_entry", "")),
-                Relation(step["relation"]).label.lower(), _of(known, step["to_grain"]), bars.bar(step["weight"]),
+                Relation(step["relation"]).label.lower(), _of(known, step.get("to_grain")), bars.bar(step["weight"]),
                 bars.bar(step["signal"]),
             )
             for one in why
             for step in one["path"]
         ]  # fmt: skip
         return [
-            Section("What came back", ("place", "grain", "score", "why", "parts of the score"), found,
+            Section("What came back", ("place", "grain", "score", "its parts"), found,
                     says="Nothing."),
             Section("Words", ("place", "word", "part"), words, says="No word of the question stands in an answer."),
             Section("Links", ("place", "hop", "from", "relation", "to", "weight", "signal"), steps,
@@ -130,8 +129,8 @@ class TracePage(FluxModelAdmin):
         return showing.chips(receipt(row).body.get("features", []))
 
 
-def _of(known: dict[str, SafeString], grain: str) -> Any:
-    return known.get(grain) or format_html('<span class="none">{}</span>', "a grain that is gone")
+def _of(known: dict[str, SafeString], grain: str | None) -> Any:
+    return known.get(grain or "") or format_html('<span class="none">{}</span>', "a grain that is gone")
 
 
 def _most(words: list[dict[str, Any]]) -> float:
@@ -139,6 +138,7 @@ def _most(words: list[dict[str, Any]]) -> float:
 
 
 def _parts(parts: list[dict[str, Any]], most: float) -> SafeString:
-    return format_html_join(
-        "", "<div>{} {}</div>", ((bars.bar(part["part"], most=most), part["called"]) for part in parts)
-    )
+    """One bar a line; what is too small to be seen is left out."""
+    seen = [part for part in parts if abs(part["part"]) >= 0.005]
+    lines = ((bars.bar(part["part"], most=most, label=part["called"]),) for part in seen)
+    return format_html_join("", "<div>{}</div>", lines) or showing.NONE

@@ -23,6 +23,7 @@ class VectorPage(FluxModelAdmin):
     about = "Grains as an encoder sees them. Vectors of two encoders are never compared."
     space_path = "space_id"
     list_display = ["of_grain", "encoder", "dimension", "space"]
+    list_display_links = ["encoder"]  # the first column leads elsewhere
     list_filter = [
         filters.typed("encoder", "encoder", lambda text: Q(encoder=text)),
         filters.spaces("space_id"),

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import CommandParser
-from rich.padding import Padding
 from rich.text import Text
 
 from accounts import origins
 from accounts.principals import find_space, shell
 from accounts.showing import shortened
-from fluxcore import booth
 from fluxcore.errors import Invalid
 from memory.embedding import choice
 from memory.grains import recall
@@ -50,7 +48,6 @@ class Command(FluxCommand):
         who = shell(find_space(options["space"]))
         choice.chosen()  # a server loads its encoder on the side; here nobody is kept waiting but the one who asks
         answer = recall.recall(who, **given)
-        booth.write(lambda: None)  # the receipt is written behind the answer, and this process ends with it
         if self.as_json:
             self.answer(answer)
         else:
@@ -74,11 +71,12 @@ class Command(FluxCommand):
         )
 
     def _explain(self, why: dict[str, Any]) -> None:
-        self.console.print(Padding(Text(why["says"], "italic"), (0, 0, 0, 3)))
+        self.console.print(Text(f"   {why['says']}", "italic"))
         most = max((abs(part["part"]) for part in why["parts"]), default=1.0) or 1.0
         for part in why["parts"]:
-            line = Text.assemble(_bar(part["part"] / most), f" {part['part']:+.2f}  {part['called']}")
-            self.console.print(Padding(line, (0, 0, 0, 3)))
+            self.console.print(
+                Text.assemble("   ", _bar(part["part"] / most), f" {part['part']:+.2f}  {part['called']}")
+            )
 
 
 def _bar(share: float) -> Text:
