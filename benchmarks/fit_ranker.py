@@ -12,7 +12,7 @@ import argparse
 import pprint
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,8 @@ KINDS = {
     "musique": "passages", "musique-train100": "passages", "made-passages": "passages", "made-notes": "notes",
     "made-languages": "notes",
 }  # fmt: skip
+# Generated long chats taught habits that real ones do not have: left out of a fit, a real set lost by them.
+UNTAUGHT = frozenset({"made-assistant"})
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,20 @@ def worth(lesson: Lesson, recipe: Recipe) -> float:
 
 def fit(lessons: Sequence[Lesson], recipe: Recipe = Recipe(), version: str = "fit") -> rank.Ranker:  # noqa: B008
     """Listwise softmax over each pool: the answers share the probability, everything else is pushed down."""
-    kinds = sorted({KINDS.get(lesson.set, lesson.set) for lesson in lessons if not lesson.variant})
+    lessons = [lesson for lesson in lessons if lesson.set not in UNTAUGHT]
+    real = [lesson for lesson in lessons if not lesson.set.startswith("made-")]
+    made = [lesson for lesson in lessons if lesson.set.startswith("made-")]
     width = len(features.NAMES)
     nothing = np.zeros(width, np.float32)
-    own = {
-        kind: _apart([one.shape for one in lessons if not one.variant and KINDS.get(one.set, one.set) == kind], recipe.alike)
-        for kind in kinds
-    }
+    of_kind = {kind: _of(real, kind) or _of(made, kind) for kind in sorted({_kind(one) for one in lessons})}
+    experts = [
+        rank.Expert(kind, _apart([one.shape for one in own], recipe.alike), nothing, 1.0 if own[0] in real else rank.MADE)
+        for kind, own in of_kind.items()
+    ]
+    kinds = list(of_kind)
     blank = rank.Ranker(
-        version, _apart([one.shape for one in lessons], recipe.alike), nothing,
-        tuple(rank.Expert(kind, own[kind], nothing) for kind in kinds),
+        version, _apart([one.shape for one in real], recipe.alike), _apart([one.shape for one in made], recipe.alike),
+        nothing, tuple(experts),
     )  # fmt: skip
     data = _Stack(lessons, blank, recipe)
     pull = np.concatenate((np.full(width, recipe.shrink), np.full(width * len(kinds), recipe.shrink * recipe.shrink_kind)))
@@ -77,10 +83,18 @@ def fit(lessons: Sequence[Lesson], recipe: Recipe = Recipe(), version: str = "fi
         return value + 0.5 * float(pull @ (at * at)), slope.ravel() + pull * at
 
     found = minimum(loss, np.zeros(len(pull))).reshape(1 + len(kinds), width).astype(np.float32)
-    experts = tuple(
-        rank.Expert(expert.name, expert.shapes, found[at]) for at, expert in enumerate(blank.experts, start=1)
-    )
-    return rank.Ranker(version, blank.shapes, found[0], experts)
+    return replace(
+        blank, shared=found[0],
+        experts=tuple(replace(expert, weights=found[at]) for at, expert in enumerate(experts, start=1)),
+    )  # fmt: skip
+
+
+def _kind(lesson: Lesson) -> str:
+    return KINDS.get(lesson.set, lesson.set)
+
+
+def _of(lessons: Sequence[Lesson], kind: str) -> list[Lesson]:
+    return [lesson for lesson in lessons if not lesson.variant and _kind(lesson) == kind]
 
 
 class _Stack:
@@ -211,12 +225,14 @@ def lessons_of(
 def write(ranker: rank.Ranker, sure: tuple[Floats, float], told: str, target: Path = TARGET) -> None:
     weights = {
         "version": ranker.version,
-        "shapes": [[round(number, 3) for number in shape] for shape in ranker.shapes],
+        "shapes": _plain(ranker.shapes),
+        "made": _plain(ranker.made),
         "shared": _named(ranker.shared),
         "experts": [
             {
                 "name": expert.name,
-                "shapes": [[round(number, 3) for number in shape] for shape in expert.shapes],
+                "trust": expert.trust,
+                "shapes": _plain(expert.shapes),
                 "weights": _named(expert.weights),
             }
             for expert in ranker.experts
@@ -230,6 +246,10 @@ def write(ranker: rank.Ranker, sure: tuple[Floats, float], told: str, target: Pa
         f"CONFIDENCE: dict[str, Any] = {pprint.pformat(said, width=116, compact=True, sort_dicts=False)}\n"
     )
     target.write_text(body, "utf-8")
+
+
+def _plain(shapes: Iterable[Shape]) -> list[list[float]]:
+    return [[round(number, 3) for number in shape] for shape in shapes]
 
 
 def _named(weights: NDArray[np.float32]) -> dict[str, float]:

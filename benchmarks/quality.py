@@ -98,7 +98,7 @@ def calibration(rows: Iterable[Row]) -> tuple[float, list[tuple[float, float, in
 def ablation(found: list[spaces.Space], whole: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
     """nDCG@10 lost, in points, when a signal takes no part; the weights of the others stay as they are."""
     table: dict[str, dict[str, float]] = {}
-    unfitted = rank.Ranker("none", (), np.zeros_like(rank.FITTED.shared), ())
+    unfitted = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED.shared), ())
     for name, without in ABLATIONS.items():
         settings = recall.Settings(without=frozenset(without))
         table[name] = _lost(whole, means(engine_rows(found, settings), "set"))

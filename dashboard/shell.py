@@ -80,6 +80,8 @@ def _pages(request: HttpRequest, space: Space | None) -> list[Link]:
     found = [_link(request, "Overview", reverse("home"))]
     if space is not None:
         found += [
+            _link(request, "Recall", reverse("recall")),
+            _link(request, "Graph", reverse("graph")),
             Link("Grains", to_list("grains_grain", space=space.name)),
             Link("Agents", to_list("accounts_agent", space=space.name)),
             Link("Audit", to_list("accounts_auditentry", chain=space.uuid.hex)),

@@ -7,7 +7,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from dashboard import account, enrolment, entering, views
+from dashboard import account, enrolment, entering, graph, recall, views
 
 handler500 = views.failed
 urlpatterns = [
@@ -23,6 +23,12 @@ urlpatterns = [
     path("account/authenticator", account.authenticator, name="authenticator"),
     path("account/backup-codes", account.backup_codes, name="backup-codes"),
     path("account/end-session", account.end_session, name="end-session"),
+    path("recall", recall.ask, name="recall"),
+    path("recall/<uuid:trace>", recall.receipt, name="receipt"),
+    path("graph", graph.graph, name="graph"),
+    path("graph/data", graph.data, name="graph-data"),
+    path("graph/find", graph.find, name="graph-find"),
+    path("graph/grain/<uuid:grain>", graph.grain, name="graph-grain"),
     path("favicon.ico", RedirectView.as_view(url=static("dashboard/mark.svg"))),
     path("admin/", admin.site.urls),
 ]

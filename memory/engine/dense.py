@@ -136,8 +136,7 @@ class Dense:
             rows = np.flatnonzero(open_rows)
         elif self.listed is not None and 2 * count > size:
             # Lists are probed by nearness alone: where a filter leaves little, they could miss all of it.
-            rows = self.listed.near(query, size)
-            rows = self._nearest(query, rows[open_rows[rows]], max(k, RESCORED))
+            rows = self._probe(self.listed, query, open_rows, max(k, RESCORED) * size // count)
         else:
             rows = self._scan(query, open_rows, None if count == size else open_rows, max(k, RESCORED))
         scores = self._scores(whole, length, rows)
@@ -165,7 +164,7 @@ class Dense:
     def build_ivf(self, count: int | None = None) -> None:
         """Sort the rows of now into lists around centroids: seconds of work, for the background."""
         rows = np.flatnonzero(self.has[: self.size])
-        self.listed = lists.build(self._unit, rows, self.size, count) if len(rows) else None
+        self.listed = lists.build(self._unit, self.bits, rows, self.size, count) if len(rows) else None
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, whole capacity included, so that a mapped file leaves room to append."""
@@ -219,9 +218,12 @@ class Dense:
             distance[~mask] = self.dimension + 1
         return _within(distance, self.dimension, wanted)
 
-    def _nearest(self, query: Floats, rows: Rows, wanted: int) -> Rows:
-        distance = _hamming(self.bits.take(rows, axis=1), self._query_bits(query))
-        return rows[_within(distance, self.dimension, wanted)]
+    def _probe(self, listed: lists.Lists, query: Floats, open_rows: NDArray[np.bool_], wanted: int) -> Rows:
+        rows, bits = listed.near(query, self.bits[:, : len(open_rows)])
+        # Closed rows are dropped from the few that are near, which is why more of them are wanted.
+        rows = np.unique(rows[_within(_hamming(bits, self._query_bits(query)), self.dimension, wanted)])
+        rows = rows[: np.searchsorted(rows, len(open_rows))]
+        return rows[open_rows[rows]]
 
 
 def _hamming(bits: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:

@@ -4,7 +4,7 @@
 
 z are the standardised features, g is how near the space is to any fitted shape, k_e to those of one kind. Far
 from all of them the answer is S alone. The correction is bounded: whatever the weights, it moves no
-candidate by more than BOUND deviations.
+candidate by more than BOUND deviations. What only generated texts taught counts half (MADE).
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ from memory.engine.candidates import Floats
 from memory.engine.shape import Shape, near
 
 BOUND = 8.0
+MADE = 0.5  # how far what generated texts taught is believed
 LEAST_DEVIATION = 0.02  # of S: candidates that are all alike are not pulled apart
 GROUPS = tuple(dict.fromkeys(features.FEATURES.values()))
 _GROUP = np.array([GROUPS.index(group) for group in features.FEATURES.values()])
 _MEMBERS = np.eye(len(GROUPS), dtype=np.float32)[:, _GROUP]  # [groups, features]
+
+
+def nearest(shape: Shape, fitted: tuple[Shape, ...]) -> float:
+    return near(min((shape.distance(other) for other in fitted), default=np.inf))
 
 
 @dataclass(frozen=True)
@@ -32,21 +37,23 @@ class Expert:
     name: str
     shapes: tuple[Shape, ...]
     weights: Floats
+    trust: float = 1.0  # less where only generated texts taught it
 
     def near(self, shape: Shape) -> float:
-        return near(min((shape.distance(other) for other in self.shapes), default=np.inf))
+        return self.trust * nearest(shape, self.shapes)
 
 
 @dataclass(frozen=True)
 class Ranker:
     version: str
-    shapes: tuple[Shape, ...]  # of everything it was fitted on
+    shapes: tuple[Shape, ...]  # of the real collections it was fitted on, and of their variants
+    made: tuple[Shape, ...]  # of the generated ones: near these the correction counts half
     shared: Floats
     experts: tuple[Expert, ...]
 
     def gates(self, shape: Shape) -> tuple[float, list[float]]:
         """How near the space is to anything fitted, and to each kind."""
-        gate = near(min((shape.distance(other) for other in self.shapes), default=np.inf))
+        gate = max(nearest(shape, self.shapes), MADE * nearest(shape, self.made))
         return gate, [expert.near(shape) for expert in self.experts]
 
     def weights(self, shape: Shape) -> tuple[Floats, dict[str, object]]:
@@ -75,9 +82,10 @@ def load(data: dict[str, Any]) -> Ranker:
     return Ranker(
         data["version"],
         tuple(Shape(*shape) for shape in data["shapes"]),
+        tuple(Shape(*shape) for shape in data["made"]),
         as_array(data["shared"]),
         tuple(
-            Expert(one["name"], tuple(Shape(*shape) for shape in one["shapes"]), as_array(one["weights"]))
+            Expert(one["name"], tuple(Shape(*shape) for shape in one["shapes"]), as_array(one["weights"]), one["trust"])
             for one in data["experts"]
         ),
     )

@@ -14,7 +14,7 @@ from memory.engine import bm25, words
 from memory.grains import history, select, ties
 from memory.grains.history import Use
 from memory.grains.models import Entry, Relation
-from memory.grains.ties import Ties
+from memory.grains.ties import Link, Ties
 
 TERMS = 50  # of a long text, the rarest
 
@@ -65,7 +65,7 @@ class Dossier:
             },
         }
 
-    def _direct(self, links: list[ties.Link], end: str) -> list[str]:
+    def _direct(self, links: list[Link], end: str) -> list[str]:
         return [
             str(getattr(link, end).uuid) for link in links if link.depth == 1 and link.relation == Relation.SUPERSEDES
         ]
@@ -76,8 +76,7 @@ def dossier(principal: Principal, grain: UUID) -> Dossier:
     """One grain of the principal's space with all that belongs to it, in four statements whatever hangs on it."""
     row = select.row(principal, grain)
     number, own = row[0], select.shape(row)
-    space = principal.space
-    assert space is not None  # the row was found in it
+    space = principal.space or 0  # never 0: the row was found in it
     hangs = ties.of(space, number, own["digest"], int(clock.now().timestamp()))
     return Dossier(number, own, hangs, _doors(space, own, hangs), history.last(principal, space, number))
 

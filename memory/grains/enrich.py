@@ -147,8 +147,6 @@ def _near(space: int, encoder: Encoder, page: Page, rows: range) -> list[list[tu
         if dense is None or arena.encoder != encoder.name or dense.dimension != encoder.dimension:
             return [[] for _ in rows]
         allowed = np.asarray(index.column("status"), np.uint8) <= _LINKED
-        here = arena.row_of(page.numbers)
-        allowed[here[here >= 0]] = False  # those of the page are compared with each other
         ids, digests = index.column("id"), index.column("digest")
         found = []
         for row in rows:

@@ -53,8 +53,7 @@ def forget(grains: Sequence[int]) -> None:
 
 
 def _tokens(space: int, keys: Iterable[int]) -> str:
-    head = f"{space:x}x"
-    return " ".join([f"{head}{key:016x}" for key in keys])
+    return " ".join([_token(space, key) for key in keys])
 
 
 def _token(space: int, key: int) -> str:

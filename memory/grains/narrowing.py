@@ -1,8 +1,7 @@
-"""Which grains a list shows. Whatever is asked for, a page finds its rows through an index and looks at a bounded number."""
+"""Which grains a list shows. Whatever is asked, a page finds rows through an index and looks at a bounded number."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -42,8 +41,8 @@ _BY_WORDS = {
     "ORDER BY rowid DESC LIMIT %s",
 }
 _HAS_TAG = {
-    "sqlite": ("EXISTS (SELECT 1 FROM json_each(g.tags) WHERE value = %s)", lambda tag: tag),
-    "postgresql": ("g.tags @> %s::jsonb", lambda tag: json.dumps([tag])),
+    "sqlite": "EXISTS (SELECT 1 FROM json_each(g.tags) WHERE value = %s)",
+    "postgresql": "g.tags @> jsonb_build_array(%s::text)",
 }
 
 
@@ -82,8 +81,7 @@ class Narrowing:
             if getattr(self, name) is not None
         ]
         if self.tag is not None:
-            condition, stored = _HAS_TAG[connection.vendor]
-            found.append((condition, stored(self.tag)))
+            found.append((_HAS_TAG[connection.vendor], self.tag))
         if self.since is not None:
             found.append(("COALESCE(g.said_at, g.recorded_at) >= %s", adapt_moment(self.since)))
         if self.until is not None:

@@ -28,7 +28,10 @@ _LINEAGE = (Relation.SUPPORTS, Relation.SUPERSEDES, Relation.CAUSED_BY)
 _QUOTED = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
 
 _CONDUITS, _ENTRIES, _GRAINS = Conduit._meta.db_table, Entry._meta.db_table, Grain._meta.db_table
-_COLUMNS = "id, from_entry_id, from_grain_id, to_grain_id, relation, weight, affinity, decay_class, made_at, used_at, use_count"
+_COLUMNS = (
+    "id, from_entry_id, from_grain_id, to_grain_id, relation, weight, affinity, decay_class, made_at, used_at, "
+    "use_count"
+)
 _KINDS = ", ".join(str(int(one)) for one in _LINEAGE)
 _LINK = "0.0, 0.0, 0, 0, 0, 0"  # the numbers a link of the chain is not asked for
 _BACK = "c.space_id = %s AND c.from_entry_id IS NULL AND c.relation IN ({kinds}) AND c.from_grain_id = {at}"
@@ -51,8 +54,8 @@ _TIES = (
     f"ORDER BY weight DESC, id LIMIT {_WEIGHED}) AS a "
     f"UNION ALL SELECT * FROM (SELECT 1 AS part, {_COLUMNS} FROM {_CONDUITS} WHERE space_id = %s "
     f"AND from_entry_id IS NULL AND from_grain_id = %s ORDER BY weight DESC, id LIMIT {_WEIGHED}) AS b "
-    f"UNION ALL SELECT * FROM (SELECT 2 AS part, id, depth, source, target, relation, {_LINK} FROM back LIMIT {LINEAGE}) AS c "
-    f"UNION ALL SELECT * FROM (SELECT 3 AS part, id, depth, source, target, relation, {_LINK} FROM ahead LIMIT {LINEAGE}) AS d"
+    f"UNION ALL SELECT * FROM (SELECT 2, id, depth, source, target, relation, {_LINK} FROM back LIMIT {LINEAGE}) AS c "
+    f"UNION ALL SELECT * FROM (SELECT 3, id, depth, source, target, relation, {_LINK} FROM ahead LIMIT {LINEAGE}) AS d"
 )
 _ENDS = (
     f"SELECT 0 AS part, id, kind AS one, feature AS two, '' AS three FROM {_ENTRIES} "  # noqa: S608
@@ -144,7 +147,8 @@ def of(space: int, grain: int, digest: str, now: int) -> Ties:
     return Ties(
         [_tie(row, weight, features, ends, inward=True) for row, weight in inward],
         [_tie(row, weight, features, ends, inward=False) for row, weight in outward],
-        *(list(_links(rows, ends)) for rows in parts[2:]),
+        list(_links(parts[2], ends)),
+        list(_links(parts[3], ends)),
         same,
     )
 

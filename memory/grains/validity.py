@@ -16,7 +16,7 @@ from memory.grains.models import Grain
 
 @verb("grains.close", needs="grains.manage")
 def close(act: Act, *, grain: str, at: str | None = None) -> Change:
-    """Say until when a grain was true: now, or the moment given. Closing it again at the same moment changes nothing."""
+    """Say until when a grain was true: now, or the moment given. The same moment again changes nothing."""
     row = find(act.principal, grain)
     moment = clock.now() if at is None else items.moment(at, name="at")
     if row.valid_from is not None and moment <= row.valid_from:

@@ -141,7 +141,8 @@ FILL: dict[str, Callable[[int], Any]] = {
         for one in grains(many)
     ),
     "grains.trace": lambda many: Trace.objects.bulk_create(
-        Trace(space_id=pk, actor="agent:x", at=clock.now(), query="x", rung="warm", confidence=0.5, hop_count=0, body="{}")
+        Trace(space_id=pk, actor="agent:x", at=clock.now(), query="x", rung="warm", confidence=0.5, hop_count=0,
+              body="{}")
         for pk in in_space(many)
     ),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from fluxcore import booth, events
 from fluxcore.events import Position
 from fluxcore.models import Event
-from memory.arena import ahead, coherence
+from memory.arena import ahead, coherence, tables
 from memory.arena.build import build
 from memory.arena.changes import CONDUIT, Changes
 from memory.arena.coherence import catch_up, gather
@@ -90,6 +90,22 @@ def test_replaying_what_was_read_already_does_no_harm(scribe):
     arena.position = before
     assert catch_up(arena)
     assert canon(arena) == whole
+
+
+def test_what_is_stored_while_the_rows_are_read_is_not_missed(scribe, monkeypatch):
+    scribe.store("before")
+    plain = tables.entries
+
+    def in_between(space):
+        scribe.store("in between", entries=["paris"])
+        return plain(space)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "entries", in_between)
+        arena = build(scribe.space, ENCODER)
+    assert arena.index.size == 1
+    assert catch_up(arena)
+    assert canon(arena) == canon(build(scribe.space, ENCODER))
 
 
 def test_events_without_changes_and_of_other_spaces_are_passed_over(scribe):

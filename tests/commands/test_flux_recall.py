@@ -23,7 +23,8 @@ def test_for_scripts_it_is_the_answer_of_the_verb(run, memory):
     answer = run("flux_recall", "When was the boiler serviced?", "--json").json()
     assert answer["grains"][0]["content"] == "The boiler was serviced in March"
     assert set(answer) == {
-        "grains", "trace_id", "confidence", "hop_count", "features", "fallback_triggered", "expansion_candidates", "rung"
+        "grains", "trace_id", "confidence", "hop_count", "features", "fallback_triggered", "expansion_candidates",
+        "rung",
     }  # fmt: skip
     assert str(Trace.objects.get().uuid) == answer["trace_id"], "the receipt is there when the command ends"
     assert Trace.objects.get().actor.startswith("shell:")

@@ -34,7 +34,8 @@ def test_it_remembers_a_text_with_all_that_is_said_about_it(run, main):
     said = run(
         "flux_store", "The boiler was serviced", "--session", "house", "--speaker", "Ada", "--time",
         "2026-03-02T09:00:00+01:00", "--tag", "heating", "--tag", "home", "--valid-from", "2026-03-01T00:00:00Z",
-        "--valid-to", "2027-03-01T00:00:00Z", "--provenance", "external_source", "--reason", "from the invoice", "--json",
+        "--valid-to", "2027-03-01T00:00:00Z", "--provenance", "external_source", "--reason", "from the invoice",
+        "--json",
     )  # fmt: skip
     grain = Grain.objects.get()
     assert said.json() == {"grain_id": str(grain.uuid), "status": "stored", "provenance": "external_source"}

@@ -139,12 +139,24 @@ def test_the_search_finds_exactly_what_scoring_every_row_finds(large, monkeypatc
     early = 0
     for _ in range(12):
         keys = np.unique((chance.zipf(1.3, 7) % 2000 + 1).astype(np.uint64))
-        rows, found = bm25.search(large, keys, k=k)
+        rows, found = bm25.search(large, keys, k=k, sure=k)
         expected, values = brute(large, keys, None, k)
         assert rows.tolist() == expected
         assert found.tolist() == values
         early += len(rows) == k
     assert early
+
+
+def test_of_many_rows_the_first_are_sure_and_the_others_rightly_scored(large, monkeypatch):
+    monkeypatch.setattr(bm25, "FIRST_READ", 200)
+    chance = np.random.default_rng(4)
+    for _ in range(12):
+        keys = np.unique((chance.zipf(1.3, 7) % 2000 + 1).astype(np.uint64))
+        rows, found = bm25.search(large, keys, k=400)
+        assert rows[: bm25.SURE].tolist() == brute(large, keys, None, 400)[0][: bm25.SURE]
+        assert found.tolist() == bm25.scores(large, keys, rows).tolist()
+        assert found.tolist() == sorted(found.tolist(), reverse=True)
+        assert len(set(rows.tolist())) == len(rows)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.02])

@@ -216,9 +216,9 @@ def test_statistics_find_the_few_vectors_of_a_large_space() -> None:
 def test_lists_find_nearly_all_that_a_full_scan_would() -> None:
     vectors = clustered(20_000, 128, 22, clusters=400)
     dense, queries = dense_of(vectors, capacity=20_010), near(vectors, 23)
-    dense.build_ivf(256)
+    dense.build_ivf(700)
     assert dense.listed is not None
-    probed = [len(dense.listed.near(query, dense.size)) for query in queries]
+    probed = [len(dense.listed.near(query, dense.bits[:, : dense.size])[0]) for query in queries]
     assert max(probed) < 8_000
     assert recall(dense, vectors, queries) >= 0.97
 
@@ -232,6 +232,9 @@ def test_lists_see_what_came_or_changed_after_they_were_built() -> None:
     dense.put(17, data[1], float(scale[1]))
     assert dense.search(-vectors[0])[0][0] == 6_000
     assert dense.search(-vectors[1])[0][0] == 17
+    assert dense.search(-vectors[1], allowed=np.arange(5_900) != 17)[0][0] != 17
+    dense.put(5_990, data[1], float(scale[1]))
+    assert dense.search(-vectors[1], allowed=np.ones(5_900, np.bool_))[0][0] == 17
     dense.drop(6_000)
     assert 6_000 not in dense.search(-vectors[0])[0]
 

@@ -57,6 +57,7 @@ def test_frequencies_and_counts_are_those_of_a_plain_count(base):
     postings = built(rows, base)
     keys = np.array([*{key for terms in rows for key in terms}, 5], np.uint64)
     assert postings.document_frequency(keys).tolist() == [sum(key in terms for terms in rows) for key in keys.tolist()]
+    assert postings.most(keys).tolist() == [max(terms[key] for terms in rows) for key in keys.tolist()]
     wanted = np.random.default_rng(1).permutation(300)[:90]
     expected = [[rows[row][key] for key in keys.tolist()] for row in wanted.tolist()]
     assert postings.counts_of(keys, wanted).tolist() == expected

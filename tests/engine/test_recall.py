@@ -10,7 +10,7 @@ from memory.engine.conduits import SUPERSEDES
 from memory.engine.recall import Settings
 from tests.engine.memories import ask, remembered
 
-UNFITTED = rank.Ranker("none", (), np.zeros_like(rank.FITTED.shared), ())
+UNFITTED = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED.shared), ())
 HOUSE = (
     "The spare key hangs behind the blue door.",
     "Dinner with Priya is on Thursday.",
@@ -172,7 +172,7 @@ def test_a_standing_rule_is_looked_at_whatever_is_asked() -> None:
 
 def test_far_from_every_fitted_shape_the_answer_is_the_base() -> None:
     held = remembered(*HOUSE)
-    everywhere_far = rank.Ranker("far", (), rank.FITTED.shared + 5, ())
+    everywhere_far = rank.Ranker("far", (), (), rank.FITTED.shared + 5, ())
     query = "Where are the papers for the tax?"
     assert ask(held, query, ranker=everywhere_far).rows.tolist() == ask(held, query, ranker=UNFITTED).rows.tolist()
     assert ask(held, query, ranker=everywhere_far).weights["gate"] == 0

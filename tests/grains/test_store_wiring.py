@@ -85,7 +85,10 @@ def test_words_are_looked_up_term_by_term_the_newest_first(api, principal):
 
 def test_words_of_another_space_are_not_found(api, principal, make_token, as_agent):
     as_agent(make_token("bert", space="south")).post("/store", {"content": "a rhinoceros"})
-    assert matched(principal.space, "rhinoceros") == []
+    api.post("/store", {"content": "an elephant"})
+    elsewhere = Grain.objects.get(text="a rhinoceros").space_id
+    assert matched(principal.space, "rhinoceros") == matched(elsewhere, "elephant") == []
+    assert matched(principal.space, "elephant") and matched(elsewhere, "rhinoceros")
 
 
 def test_words_can_be_noted_again_and_let_go(api, principal):

@@ -21,9 +21,9 @@ def store_many(api, count: int, start: int = 0) -> list[str]:
 
 
 PARTICULARS = {
-    "id", "content", "provenance", "decay_class", "confidence", "origin", "authority", "status", "valid_from", "valid_to",
-    "time", "session", "speaker", "tags", "pinned", "recorded_at", "ordinal", "writer", "label", "corroborations", "digest",
-    "enriched",
+    "id", "content", "provenance", "decay_class", "confidence", "origin", "authority", "status", "valid_from",
+    "valid_to", "time", "session", "speaker", "tags", "pinned", "recorded_at", "ordinal", "writer", "label",
+    "corroborations", "digest", "enriched",
 }  # fmt: skip
 BELONGINGS = {"conduits", "found_by", "recalls", "votes", "cluster", "lineage"}
 
@@ -194,7 +194,8 @@ def test_two_thousand_parameters_are_a_bad_request(api):
 
 TALK = [
     {"content": "When is the release?", "session": "standup", "speaker": "Ada", "time": "2026-03-02T09:00:00Z"},
-    {"content": "Next Friday", "session": "standup", "speaker": "Bo", "time": "2026-03-02T09:00:20Z", "tags": ["release"]},
+    {"content": "Next Friday", "session": "standup", "speaker": "Bo", "time": "2026-03-02T09:00:20Z",
+     "tags": ["release"]},
     {"content": "Ada asked about the release", "speaker": "Bo", "tags": ["release", "gossip"],
      "provenance": "external_source"},
     {"content": "Lunch?", "session": "standup at noon", "speaker": "Ada Lovelace", "time": "2026-03-02T12:00:00Z"},
@@ -338,7 +339,8 @@ def test_a_filter_reaches_into_no_other_space(make_token, as_agent):
         *(("origin", value) for value in ("", "me", "USER_STATED", "user_stated ")),
         *(("pinned", value) for value in ("", "1", "True", "yes", "null")),
         *((field, value) for field in ("since", "until")
-          for value in ("", "yesterday", "2026-03-02", "2026-03-02T09:00:00", "1899-12-31T00:00:00Z", "2026-02-30T00:00:00Z")),
+          for value in ("", "yesterday", "2026-03-02", "2026-03-02T09:00:00", "1899-12-31T00:00:00Z",
+                        "2026-02-30T00:00:00Z")),
     ],
     ids=ascii,
 )  # fmt: skip

@@ -24,7 +24,8 @@ def bar(value: float, *, most: float = 1.0, label: str = "", says: str = "") -> 
         '<text x="{}" y="13" font-size="13" fill="currentColor">{}</text>'
         '<text x="{}" y="13" font-size="13" fill="currentColor">{}</text></svg>',
         _BAR + _NUMBER + (_LABEL if label else 0), f"{value:.2f} {label}".strip(), says or f"{value:.4f}", _BAR,
-        round(share * _BAR, 1), "--brand" if value >= 0 else "--bad", _BAR + 6, f"{value:.2f}", _BAR + _NUMBER + 6, label,
+        round(share * _BAR, 1), "--brand" if value >= 0 else "--bad", _BAR + 6, f"{value:.2f}", _BAR + _NUMBER + 6,
+        label,
     )  # fmt: skip
 
 

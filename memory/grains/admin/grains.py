@@ -21,6 +21,7 @@ from accounts.showing import Mood
 from fluxcore import clock
 from memory.grains import dossier
 from memory.grains.admin import bars
+from memory.grains.history import Use
 from memory.grains.models import DecayClass, Grain
 from memory.grains.pin import pin
 from memory.grains.ties import Tie
@@ -164,7 +165,9 @@ class GrainPage(FluxModelAdmin):
         if row.valid_from is None and row.valid_to is None:
             return "always"
         return format_html(
-            "from {} until {}", showing.moment(row.valid_from, none="ever"), showing.moment(row.valid_to, none="further notice")
+            "from {} until {}",
+            showing.moment(row.valid_from, none="ever"),
+            showing.moment(row.valid_to, none="further notice"),
         )
 
     @admin.display(description="recorded", ordering="id")
@@ -213,11 +216,14 @@ def _lineage(found: dossier.Dossier) -> list[tuple[Any, ...]]:
         )
         for link in (*found.ties.back, *found.ties.ahead)
     ]  # fmt: skip
-    same = [("this one", "says the same as", bars.grain(end.number, str(end.uuid), end.status), 1) for end in found.ties.same_text]
+    same = [
+        ("this one", "says the same as", bars.grain(end.number, str(end.uuid), end.status), 1)
+        for end in found.ties.same_text
+    ]
     return [*chain, *same]
 
 
-def _use(use: dossier.Use) -> tuple[Any, ...]:
+def _use(use: Use) -> tuple[Any, ...]:
     question: Any = format_html('<span class="none">{}</span>', "somebody else's question")
     if use.number is not None:
         question = bars.to("trace", use.number, showing.shortened(use.query or "", 80))

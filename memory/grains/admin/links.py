@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,18 +32,21 @@ def _of_grain(text: str) -> Q:
     return Q(space=space) & (Q(to_grain=number) | Q(from_entry=None, from_grain=number))
 
 
-def weights(rows: list[Any]) -> None:
-    """Put on conduits what is left of them now."""
-    if rows:
-        left = decay.effective(
-            np.array([row.weight for row in rows], np.float32),
-            used=np.array([row.used_at for row in rows], np.int64),
-            made=np.array([row.made_at for row in rows], np.int64),
-            decay_class=np.array([row.decay_class for row in rows], np.int64),
-            now=int(clock.now().timestamp()), fading=fading.current(),
-        )  # fmt: skip
-        for row, weight in zip(rows, left.tolist(), strict=True):
-            row.left = weight
+def weights(rows: Sequence[Conduit]) -> list[float]:
+    """What is left of conduits now."""
+    left = decay.effective(
+        np.array([row.weight for row in rows], np.float32),
+        used=np.array([row.used_at for row in rows], np.int64),
+        made=np.array([row.made_at for row in rows], np.int64),
+        decay_class=np.array([row.decay_class for row in rows], np.int64),
+        now=int(clock.now().timestamp()),
+        fading=fading.current(),
+    )
+    return [float(one) for one in left]
+
+
+def _is(relation: Relation) -> Callable[[], Q]:
+    return lambda: Q(relation=relation)
 
 
 @admin.register(Conduit)
@@ -50,13 +54,15 @@ class ConduitPage(FluxModelAdmin):
     reads = "grains.read"
     called = ("link", "links")
     group = "Memory"
-    about = "Directed, weighted links: from a name, number or date to a grain, or from grain to grain. They fade unused."
+    about = (
+        "Directed, weighted links: from a name, number or date to a grain, or from grain to grain. They fade unused."
+    )
     space_path = "space_id"
     list_display = ["begins", "relation_name", "leads_to", "weight_now", "last_used", "use_count", "space"]
     list_display_links = ["relation_name"]  # the first column leads elsewhere
     list_filter = [
         filters.choice("relation", "relation", {
-            one.name.lower(): (one.label.lower(), lambda one=one: Q(relation=one)) for one in Relation
+            one.name.lower(): (one.label.lower(), _is(one)) for one in Relation
         }),
         filters.choice("from", "from", {
             "entry": ("an entry", lambda: Q(from_grain=None)), "grain": ("a grain", lambda: Q(from_entry=None)),
@@ -66,22 +72,29 @@ class ConduitPage(FluxModelAdmin):
     ]  # fmt: skip
     ordering = ["-id"]
     fields = [
-        "begins", "relation_name", "leads_to", "weight_now", "weight_stored", "affinity", "fades", "use_count", "last_used",
-        "made", "space",
+        "begins", "relation_name", "leads_to", "weight_now", "weight_stored", "affinity", "fades", "use_count",
+        "last_used", "made", "space",
     ]  # fmt: skip
     empty_says = "Nothing is linked yet. Links are made while grains are stored."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return (
-            super().get_queryset(request).select_related("space").annotate(
-                kind=F("from_entry__kind"), feature=F("from_entry__feature"),
-                from_text=Left("from_grain__text", _BEGINNING), from_status=F("from_grain__status"),
-                to_text=Left("to_grain__text", _BEGINNING), to_status=F("to_grain__status"),
+        rows: QuerySet[Any] = (
+            super()
+            .get_queryset(request)
+            .annotate(
+                kind=F("from_entry__kind"),
+                feature=F("from_entry__feature"),
+                from_text=Left("from_grain__text", _BEGINNING),
+                from_status=F("from_grain__status"),
+                to_text=Left("to_grain__text", _BEGINNING),
+                to_status=F("to_grain__status"),
             )
-        )  # fmt: skip
+        )
+        return rows.select_related("space")
 
     def dress(self, request: HttpRequest, rows: list[Any]) -> None:
-        weights(rows)
+        for row, weight in zip(rows, weights(rows), strict=True):
+            row.left = weight
 
     def titled(self, row: Any) -> str:
         start = row.feature if row.from_entry_id else showing.shortened(row.from_text, 40)
@@ -127,7 +140,9 @@ class EntryPage(FluxModelAdmin):
     reads = "grains.read"
     called = ("entry", "entries")
     group = "Memory"
-    about = "Where a question enters: names, numbers and dates that texts mention, and terms something was learned about."
+    about = (
+        "Where a question enters: names, numbers and dates that texts mention, and terms something was learned about."
+    )
     space_path = "space_id"
     list_display = ["feature", "kind", "space"]
     list_filter = [filters.values("kind", "kind", Entry.Kind.values), filters.spaces("space_id")]
@@ -141,14 +156,17 @@ class EntryPage(FluxModelAdmin):
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
         found = Conduit.objects.filter(space=row.space_id, from_entry=row, from_grain=None).order_by("-to_grain")
-        links = list(found.annotate(to_text=Left("to_grain__text", _BEGINNING), to_status=F("to_grain__status"))[:SHOWN])
-        weights(links)
+        links = list(
+            found.annotate(to_text=Left("to_grain__text", _BEGINNING), to_status=F("to_grain__status"))[:SHOWN]
+        )
+        left = weights(links)
         shown = [
             (
-                bars.grain(link.to_grain_id, link.to_text, link.to_status), bars.to("conduit", link.pk, bars.bar(link.left)),
+                bars.grain(link.to_grain_id, link.to_text, link.to_status),
+                bars.to("conduit", link.pk, bars.bar(weight)),
                 f"{link.affinity:.2f}", showing.moment(_at(link.used_at)), link.use_count,
             )
-            for link in links
+            for link, weight in zip(links, left, strict=True)
         ]  # fmt: skip
         columns = ("grain", "weight now", "affinity", "last used", "uses")
         return [Section("Leads to, newest first", columns, shown, says="It leads nowhere any more.")]

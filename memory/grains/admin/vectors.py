@@ -33,8 +33,10 @@ class VectorPage(FluxModelAdmin):
     empty_says = "No vector has been made yet. The worker makes them a moment after a grain is stored."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows = super().get_queryset(request).select_related("space").defer("data")
-        return rows.annotate(text=Left("grain__text", 200), status=F("grain__status"))
+        rows: QuerySet[Any] = (
+            super().get_queryset(request).annotate(text=Left("grain__text", 200), status=F("grain__status"))
+        )
+        return rows.select_related("space").defer("data")
 
     def titled(self, row: Any) -> str:
         return f"{row.encoder}: {showing.shortened(row.text, 60)}"

@@ -33,7 +33,9 @@ class Command(FluxCommand):
         parser.add_argument("--since", help="only what was said from then on")
         parser.add_argument("--until", help="only what was said before then")
         parser.add_argument("--origin-floor", choices=origins.AUTHORITY, help="nothing of less authority")
-        parser.add_argument("--status", action="append", choices=Grain.Status.values, help="only these; may be repeated")
+        parser.add_argument(
+            "--status", action="append", choices=Grain.Status.values, help="only these; may be repeated"
+        )
         parser.add_argument("--explain", action="store_true", help="say why each grain came")
 
     def run(self, options: dict[str, Any]) -> None:
@@ -41,8 +43,9 @@ class Command(FluxCommand):
             raise Invalid("Ask something: flux_recall QUESTION.", field="question")
         given = {
             "query": options["question"], "k": options["k"], "min_score": options["min_score"],
-            "as_of": options["as_of"], "tags": options["tag"], "sessions": options["session"], "since": options["since"],
-            "until": options["until"], "origin_floor": options["origin_floor"], "statuses": options["status"],
+            "as_of": options["as_of"], "tags": options["tag"], "sessions": options["session"],
+            "since": options["since"], "until": options["until"], "origin_floor": options["origin_floor"],
+            "statuses": options["status"],
             "explain": options["explain"],
         }  # fmt: skip
         who = shell(find_space(options["space"]))
@@ -60,14 +63,18 @@ class Command(FluxCommand):
         for place, grain in enumerate(answer["grains"], start=1):
             said = ", ".join(part for part in (grain["speaker"], (grain["time"] or "")[:10], grain["origin"]) if part)
             self.console.print(
-                Text.assemble(f"{place:>2} ", _bar(grain["score"]), f" {grain['score']:.2f}  ", shortened(grain["content"], 200),
-                              ("  " + said, "dim"))
+                Text.assemble(
+                    f"{place:>2} ", _bar(grain["score"]), f" {grain['score']:.2f}  ", shortened(grain["content"], 200),
+                    (f"  {said}", "dim"),
+                )
             )  # fmt: skip
             if grain["id"] in why:
                 self._explain(why[grain["id"]])
         sure = answer["confidence"]
         self.console.print(
-            Text.assemble("confidence ", (f"{sure:.0%}", _colour(sure)), f", {answer['rung']}, trace {answer['trace_id']}")
+            Text.assemble(
+                "confidence ", (f"{sure:.0%}", _colour(sure)), f", {answer['rung']}, trace {answer['trace_id']}"
+            )
         )
 
     def _explain(self, why: dict[str, Any]) -> None:

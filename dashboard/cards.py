@@ -1,0 +1,162 @@
+"""An answer of recall as cards: each grain with its reasons as sentences, bars and a way through the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from dashboard.marking import Piece, excerpt, marked
+from fluxcore import clock
+from memory.grains.models import Relation
+from memory.grains.picture import Named
+
+MOST_TEXT = 700  # characters of a grain before the rest is folded away
+_SURE = ((0.8, "Very likely"), (0.5, "More likely than not"), (0.2, "Perhaps"), (0.0, "Probably not"))
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A part of a score, drawn from a zero line that all bars of an answer share. Positions are of 100."""
+
+    called: str
+    says: str
+    zero: str
+    start: str
+    width: str
+    against: bool
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A place on the way to a grain, and the link that led there."""
+
+    says: str
+    address: str = ""
+    kind: str = ""  # of an entry
+    relation: str = ""
+    weight: str = ""
+    thickness: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    place: int
+    id: str
+    address: str
+    shown: list[Piece]
+    rest: list[Piece]  # the whole text, if more than is shown
+    score: str
+    says: str
+    source: str
+    bars: list[Bar]
+    words: list[str]
+    way: list[Stop]
+    grain: dict[str, Any] = field(default_factory=dict)  # its particulars; a kept receipt has none
+    times: list[tuple[str, datetime]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The chance that a right grain is among the first five, as a number, a width and words."""
+
+    percent: int
+    word: str
+
+    @classmethod
+    def of(cls, chance: float) -> Confidence:
+        return cls(round(100 * chance), next(word for least, word in _SURE if chance >= least))
+
+
+def outside(why: Iterable[dict[str, Any]]) -> list[str]:
+    """Every grain that an explanation names."""
+    found: list[str] = []
+    for one in why:
+        found.append(one["grain_id"])
+        found += [step[end] for step in one["path"] for end in ("from_grain", "to_grain") if step.get(end)]
+    return list(dict.fromkeys(found))
+
+
+def cards(
+    why: list[dict[str, Any]], names: dict[str, Named], texts: dict[str, str], grains: dict[str, dict[str, Any]]
+) -> list[Card]:
+    scale = _scale([part["part"] for one in why for part in one["parts"]])
+    return [_card(one, names, texts.get(one["grain_id"]), grains.get(one["grain_id"], {}), scale) for one in why]
+
+
+def page(model: str, number: int) -> str:
+    """Where the administration shows a row of the memory."""
+    return reverse(f"admin:grains_{model}_change", args=[number])
+
+
+def _card(
+    one: dict[str, Any], names: dict[str, Named], text: str | None, grain: dict[str, Any], scale: tuple[float, float]
+) -> Card:
+    terms = [word["term"] for word in one["words"]]
+    pieces = marked(text, terms) if text is not None else [("This grain is gone, or held back since.", False)]
+    shown, is_cut = excerpt(pieces, MOST_TEXT)
+    return Card(
+        place=one["place"],
+        id=one["grain_id"],
+        address=_address(names, one["grain_id"]),
+        shown=shown,
+        rest=pieces if is_cut else [],
+        score=f"{one['score']:.2f}",
+        says=one["says"],
+        source=one["source"],
+        bars=[_bar(part["called"], part["part"], *scale) for part in one["parts"]],
+        words=terms,
+        way=_way(one["path"], names),
+        grain=grain,
+        times=[
+            (called, clock.parse(grain[name]))
+            for name, called in (("time", "said"), ("valid_from", "valid from"), ("valid_to", "valid until"))
+            if grain.get(name)
+        ],
+    )
+
+
+def _scale(parts: list[float]) -> tuple[float, float]:
+    """Where zero lies, and how wide a part of 1 is."""
+    low, high = min([0.0, *parts]), max([0.0, *parts])
+    width = 100 / ((high - low) or 1.0)
+    return -low * width, width
+
+
+def _bar(called: str, part: float, zero: float, width: float) -> Bar:
+    long = max(abs(part) * width, 0.6)
+    return Bar(
+        called, f"{part:+.2f}", f"{zero:.2f}", f"{zero if part >= 0 else zero - long:.2f}", f"{long:.2f}", part < 0
+    )  # fmt: skip
+
+
+def _way(path: list[dict[str, Any]], names: dict[str, Named]) -> list[Stop]:
+    """The entry or grain the signal began at, then each grain it reached."""
+    if not path:
+        return []
+    start = path[0]
+    if start.get("from_entry"):
+        kind, _, feature = str(start["from_entry"]).partition(":")
+        found = [Stop(feature or "a name of the question", kind=kind if feature else "entry")]
+    else:
+        found = [_stop(start.get("from_grain"), names)]
+    for step in path:
+        found.append(
+            _stop(
+                step.get("to_grain"), names, relation=Relation(step["relation"]).label.lower(),
+                weight=f"{step['weight']:.2f}", thickness=f"{1 + 4 * min(max(step['weight'], 0.0), 1.0):.1f}",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _stop(grain: str | None, names: dict[str, Named], **link: str) -> Stop:
+    known = names.get(grain or "")
+    return Stop(known.snippet if known else "a grain that is gone", _address(names, grain), **link)
+
+
+def _address(names: dict[str, Named], grain: str | None) -> str:
+    return page("grain", names[grain].number) if grain in names else ""

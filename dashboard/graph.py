@@ -1,0 +1,129 @@
+"""The graph page: the space's grains and what links them, drawn by the browser from packed arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.cache import get_conditional_response
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.here import here
+from accounts.principals import Principal
+from dashboard import shell
+from dashboard.account import signed_in
+from fluxcore.errors import FluxError, NotFound
+from memory.grains import dossier, picture, recall
+from memory.grains.dossier import Dossier
+from memory.grains.ties import Tie
+
+MOST_TEXT = 1_200  # characters of a grain in the panel; its own page has the rest
+MOST_TIES = 12
+MOST_FOUND = 50
+
+
+@signed_in
+@require_safe
+def graph(request: HttpRequest) -> HttpResponse:
+    space = shell.current_space(request)
+    if space is None:
+        return redirect("home")
+    me = here(request).principal(space.pk)
+    drawn = picture.picture(me)
+    names = picture.named(me, [grain for grain, _ in drawn.strongest])
+    found = {
+        "space": space,
+        "picture": drawn,
+        "strongest": [
+            {"id": grain, "links": links, "snippet": names[grain].snippet, "address": _page("grain", names[grain].number)}
+            for grain, links in drawn.strongest
+            if grain in names
+        ],
+        "relations": picture.RELATIONS,
+    }
+    return render(request, "dashboard/graph.html", found)
+
+
+@signed_in
+@require_safe
+def data(request: HttpRequest) -> HttpResponse:
+    """The picture. Whoever has it already is told so: pages come back to ask."""
+    drawn = picture.picture(_me(request))
+    etag = f'"{drawn.tag}"'
+    unchanged = get_conditional_response(request, etag=etag)
+    answer = unchanged or HttpResponse(drawn.packed, content_type="application/octet-stream")
+    answer["ETag"] = etag
+    return answer
+
+
+@signed_in
+@require_safe
+def grain(request: HttpRequest, grain: UUID) -> JsonResponse:
+    """What the panel says about one node."""
+    try:
+        found = dossier.dossier(_me(request), grain)
+    except NotFound:
+        raise Http404 from None
+    return JsonResponse(_panel(found))
+
+
+@signed_in
+@require_POST
+def find(request: HttpRequest) -> JsonResponse:
+    """Ids of what a recall would bring. Sent as a form: a question in an address would stay in the browser's history."""
+    try:
+        found = recall.recall(_me(request), query=str(request.POST.get("query", "")), k=MOST_FOUND)
+    except FluxError as refusal:
+        return JsonResponse(refusal.body(), status=refusal.status)
+    return JsonResponse({"grains": [one["id"] for one in found["grains"]]})
+
+
+def _me(request: HttpRequest) -> Principal:
+    space = shell.current_space(request)
+    if space is None:
+        raise Http404
+    return here(request).principal(space.pk)
+
+
+def _panel(found: Dossier) -> dict[str, Any]:
+    own = found.particulars
+    text = own["content"]
+    ties = sorted((*found.ties.inward, *found.ties.outward), key=lambda tie: (-tie.weight, tie.number))
+    return {
+        "id": own["id"],
+        "text": text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…",
+        "facts": [
+            [name, value]
+            for name, value in (
+                ("Origin", own["origin"].replace("_", " ")),
+                ("Status", own["status"].replace("_", " ")),
+                ("Speaker", own["speaker"]),
+                ("Session", own["session"]),
+                ("Tags", ", ".join(own["tags"])),
+                ("Links", f"{len(found.ties.inward)} in, {len(found.ties.outward)} out"),
+            )
+            if value
+        ],
+        "time": own["time"] or own["recorded_at"],
+        "ties": [_tie(tie) for tie in ties[:MOST_TIES]],
+        "address": _page("grain", found.number),
+    }
+
+
+def _tie(tie: Tie) -> dict[str, Any]:
+    if tie.entry is not None:
+        return {"relation": "mentions", "weight": round(tie.weight, 2), "says": tie.entry[1], "grain": None}
+    other = tie.grain
+    return {
+        "relation": tie.relation.label.lower(),
+        "weight": round(tie.weight, 2),
+        "says": (other.snippet if other else None) or "a grain that is held back",
+        "grain": str(other.uuid) if other else None,
+    }
+
+
+def _page(model: str, number: int) -> str:
+    return reverse(f"admin:grains_{model}_change", args=[number])

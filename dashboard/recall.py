@@ -1,0 +1,162 @@
+"""The recall page: ask as any agent of the space would, and see what came and why.
+
+A question is sent as a form and never stands in an address: it may be private, and addresses stay in the
+browser's history and in the logs of whatever lies between. Asked questions are the person's own receipts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts import origins
+from accounts.here import here
+from accounts.principals import Principal
+from dashboard import cards, shell
+from dashboard.account import signed_in
+from dashboard.marking import excerpt
+from fluxcore import clock, config
+from fluxcore.errors import FluxError, Invalid, NotFound
+from memory.grains import ask as asking
+from memory.grains import asked, explain, picture, recall, select
+from memory.grains.models import Grain
+
+_TIME = {"type": "datetime-local", "step": 1}
+
+
+def _moment(label: str, help_text: str) -> forms.DateTimeField:
+    return forms.DateTimeField(
+        label=f"{label} (UTC)", help_text=help_text, required=False, widget=forms.DateTimeInput(_TIME)
+    )  # fmt: skip
+
+
+class AskForm(forms.Form):
+    """A question and its bounds. The verb has the last word on every field."""
+
+    query = forms.CharField(
+        label="Your question",
+        error_messages={"required": "Write a question first."},
+        widget=forms.Textarea({"rows": 2, "autofocus": True, "placeholder": "What do you want to know?"}),
+    )
+    k = forms.IntegerField(label="How many answers", required=False, widget=forms.NumberInput({"min": 1, "max": asking.MAX_K}))
+    tags = forms.CharField(label="Tags", help_text="All of these, with commas between.", required=False)
+    sessions = forms.CharField(label="Sessions", help_text="Any of these, with commas between.", required=False)
+    since = _moment("Said since", "")
+    until = _moment("Said before", "")
+    as_of = _moment("As of", "Answer from what was valid then.")
+    origin_floor = forms.ChoiceField(
+        label="Origin at least", required=False,
+        choices=[("", "any"), *((name, name.replace("_", " ")) for name in origins.AUTHORITY)],
+    )  # fmt: skip
+    statuses = forms.MultipleChoiceField(
+        label="Only grains that are", required=False, widget=forms.CheckboxSelectMultiple,
+        choices=[(status.value, status.label.lower()) for status in Grain.Status],
+    )  # fmt: skip
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, label_suffix="")
+        self.fields["k"].help_text = f"1 to {asking.MAX_K}; {config.current().TOP_K} if empty."
+
+    def given(self) -> dict[str, Any]:
+        """As an agent would send it: only what was filled in."""
+        found = {name: value for name, value in self.cleaned_data.items() if value not in (None, "", [])}
+        for name in ("tags", "sessions"):
+            if name in found:
+                found[name] = [part.strip() for part in found[name].split(",") if part.strip()]
+        for name in ("since", "until", "as_of"):
+            if name in found:
+                found[name] = clock.rfc3339(found[name])
+        return found
+
+    @property
+    def bounded(self) -> bool:
+        """Whether more than the question was filled in, or is wrong: the fold is then open."""
+        return self.is_bound and any(self.data.get(name) or name in self.errors for name in self.fields if name != "query")
+
+
+@signed_in
+@sensitive_post_parameters("query")
+@require_http_methods(["GET", "HEAD", "POST"])
+def ask(request: HttpRequest) -> HttpResponse:
+    space = shell.current_space(request)
+    if space is None:
+        return redirect("home")  # it says whom to ask for a role, or how to make a space
+    me = here(request).principal(space.pk)
+    form = AskForm(request.POST if request.method == "POST" else None)
+    found: dict[str, Any] = {"space": space, "form": form}
+    status = 200
+    if form.is_bound:
+        try:
+            found["answer"] = _answer(me, form) if form.is_valid() else None
+        except Invalid as refusal:
+            name = refusal.details.get("field")
+            form.add_error(name if name in form.fields else None, refusal.message)
+        except FluxError as refusal:
+            found["refusal"], status = refusal.message, refusal.status
+        status = 422 if form.errors else status
+    found["asked"] = asked.lately(me)
+    found["empty"] = not (found.get("answer") or {}).get("cards") and not select.page(me, limit=1)["count"]
+    return render(request, "dashboard/recall.html", found, status=status)
+
+
+@signed_in
+@require_safe
+def receipt(request: HttpRequest, trace: UUID) -> HttpResponse:
+    """What was asked before: the same cards from the receipt alone, with the texts as they are readable now."""
+    space = shell.current_space(request)
+    if space is None:
+        raise Http404
+    who = here(request)
+    me = who.principal(space.pk)
+    try:
+        kept = explain.trace(me, trace)
+    except NotFound:
+        raise Http404 from None
+    names = picture.named(me, cards.outside(kept["grains"]))
+    found = {
+        "space": space,
+        "kept": kept,
+        "at": clock.parse(kept["at"]),
+        "mine": kept["asked_by"] == me.actor,
+        "confidence": cards.Confidence.of(kept["confidence"]),
+        "cards": cards.cards(kept["grains"], names, kept["texts"], {}),
+        "rung": explain.RUNGS[kept["rung"]] if kept["rung"] != "warm" else "",
+        "bounds": [(name.replace("_", " "), _said(value)) for name, value in kept["bounds"].items()],
+    }
+    return render(request, "dashboard/receipt.html", found)
+
+
+def _answer(me: Principal, form: AskForm) -> dict[str, Any]:
+    answer = recall.recall(me, **form.given(), explain=True)
+    why = answer["explanation"]["grains"]
+    near = answer["expansion_candidates"]
+    names = picture.named(me, [*cards.outside(why), *(one["id"] for one in near)])
+    grains = {one["id"]: one for one in answer["grains"]}
+    texts = {name: one["content"] for name, one in grains.items()}
+    return {
+        "trace": answer["trace_id"],
+        "says": answer["explanation"]["says"],
+        "confidence": cards.Confidence.of(answer["confidence"]),
+        "rung": explain.RUNGS[answer["rung"]] if answer["rung"] != "warm" else "",
+        "rung_name": answer["rung"],
+        "widened": answer["fallback_triggered"],
+        "features": answer["features"],
+        "cards": cards.cards(why, names, texts, grains),
+        "near": [
+            {
+                "text": excerpt([(one["content"], False)], 240)[0],
+                "address": cards.page("grain", names[one["id"]].number) if one["id"] in names else "",
+            }
+            for one in near
+        ],
+    }
+
+
+def _said(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
