@@ -68,7 +68,7 @@ def _judged(query: dict[str, str], evidence: list[int], weighed: recall.Weighed 
         none = np.empty(0, np.float64)
         return Judged(
             query["id"], query["category"], len(evidence), none.astype(np.bool_), np.empty((len(features.NAMES), 0), np.float32),
-            np.empty((0, len(features.NAMES)), np.float32), none, none, confidence.Facts(1.0, 0.0, 0, size),
+            np.empty((0, len(features.NAMES)), np.float32), none, none, confidence.Facts(1.0, 0.0, 0),
         )  # fmt: skip
     base = (weighed.base.whole - weighed.loss)[weighed.pool].astype(np.float64)
     return Judged(

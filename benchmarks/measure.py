@@ -36,11 +36,15 @@ def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]} if rows else {}
 
 
-def calibration(said: NDArray[np.float64], true: NDArray[np.float64], bins: int = 10) -> tuple[float, list[tuple[float, float, int]]]:
+def calibration(
+    said: NDArray[np.float64], true: NDArray[np.float64], bins: int = 10
+) -> tuple[float, list[tuple[float, float, int]]]:
     """Expected error over bins of equal count, and each bin: mean said, share true, how many."""
     order = np.argsort(said, kind="stable")
     table = [
-        (float(said[part].mean()), float(true[part].mean()), len(part)) for part in np.array_split(order, bins) if len(part)
+        (float(said[part].mean()), float(true[part].mean()), len(part))
+        for part in np.array_split(order, bins)
+        if len(part)
     ]
     total = sum(count for *_, count in table)
     return sum(abs(one - other) * count for one, other, count in table) / max(total, 1), table

@@ -27,17 +27,14 @@ from rich.table import Table
 
 from benchmarks import fit_ranker, measure, service, spaces
 from benchmarks.made.__main__ import sets as made_sets
-from memory.engine import question, rank, recall
+from memory.engine import features, question, rank, recall
 
 ROOT = Path(__file__).resolve().parent.parent
 K = 20
 SEED = 1
 COLUMNS = ("recall@5", "recall@10", "all@10", "ndcg@10", "mrr")
-# What can be taken away, and what it is called.
-ABLATIONS = {
-    "words": {"words"}, "meaning": {"meaning"}, "links": {"links"}, "neighbours": {"neighbours"}, "session": {"session"},
-    "speaker": {"speaker"}, "time": {"time"}, "standing": {"standing"}, "form": {"form"},
-}  # fmt: skip
+# What can be taken away: the signals of `features.py`, and the fitted correction as a whole.
+SIGNALS = (*dict.fromkeys(features.FEATURES.values()), "correction")
 
 Row = dict[str, Any]
 
@@ -71,7 +68,13 @@ def service_rows(found: list[dict[str, Any]]) -> list[Row]:
 
 
 def _row(name: str, query: dict[str, Any], items: list[str], sure: float, took: float) -> Row:
-    row: Row = {"set": name, "category": query["category"], "confidence": sure, "seconds": took, "answerable": bool(query["evidence"])}
+    row: Row = {
+        "set": name,
+        "category": query["category"],
+        "confidence": sure,
+        "seconds": took,
+        "answerable": bool(query["evidence"]),
+    }
     scored = measure.scored(items, query["evidence"]) if query["evidence"] else {}
     return row | scored | {"right": scored.get("hit@5", 0.0)}
 
@@ -95,14 +98,18 @@ def calibration(rows: Iterable[Row]) -> tuple[float, list[tuple[float, float, in
     )
 
 
-def ablation(found: list[spaces.Space], whole: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+def ablation(
+    found: list[spaces.Space], whole: dict[str, dict[str, float]], signals: Iterable[str]
+) -> dict[str, dict[str, float]]:
     """nDCG@10 lost, in points, when a signal takes no part; the weights of the others stay as they are."""
     table: dict[str, dict[str, float]] = {}
     unfitted = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED.shared), ())
-    for name, without in ABLATIONS.items():
-        settings = recall.Settings(without=frozenset(without))
-        table[name] = _lost(whole, means(engine_rows(found, settings), "set"))
-    table["correction"] = _lost(whole, means(engine_rows(found, ranker=unfitted), "set"))
+    for name in signals:
+        if name == "correction":
+            rows = engine_rows(found, ranker=unfitted)
+        else:
+            rows = engine_rows(found, recall.Settings(without=frozenset({name})))
+        table[name] = _lost(whole, means(rows, "set"))
     return table
 
 
@@ -134,7 +141,10 @@ def show(console: Console, title: str, rows: dict[str, dict[str, float]]) -> Non
     for column in columns:
         table.add_column(column, justify="right")
     for name, row in rows.items():
-        cells = [f"{row[column]:.0f}" if column == "queries" else f"{_percent(column, row[column]):.1f}" for column in columns]
+        cells = [
+            f"{row[column]:.0f}" if column == "queries" else f"{_percent(column, row[column]):.1f}"
+            for column in columns
+        ]
         table.add_row(name, *cells)
     console.print(table)
 
@@ -152,11 +162,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--encoder", default="wordllama", choices=("minilm", "wordllama", "hashed", "none"))
     parser.add_argument("--cache", type=Path, help="where vectors are kept between runs")
     parser.add_argument("--collections", type=int, default=1_000, help="so many of each set")
+    parser.add_argument("--signals", default=",".join(SIGNALS), help="which to take away one by one")
     parser.add_argument("--report", type=Path, default=ROOT / "reports")
     given = parser.parse_args(arguments)
     console = Console()
     began, load = time.time(), os.getloadavg()
-    found = [spaces.read(path) for path in sorted(given.folder.glob("*.json"))] if given.folder else made_sets(SEED, small=given.small)
+    found = (
+        [spaces.read(path) for path in sorted(given.folder.glob("*.json"))]
+        if given.folder
+        else made_sets(SEED, small=given.small)
+    )
     for one in found:
         one["collections"] = one["collections"][: given.collections]
     report: dict[str, Any] = {
@@ -174,7 +189,9 @@ def main(arguments: list[str] | None = None) -> int:
         if given.engine:
             models = (given.cache or Path(tempfile.gettempdir()) / "flux-bench") / "models"
             vectors = spaces.Vectors(spaces.encoder(given.encoder, models), given.cache)
-            built = [spaces.space(one["name"], collection, vectors) for one in found for collection in one["collections"]]
+            built = [
+                spaces.space(one["name"], collection, vectors) for one in found for collection in one["collections"]
+            ]
             rows = engine_rows(built)
         else:
             service.prepare(given.encoder)
@@ -189,7 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"bin {at}": {"said": said, "true": true, "queries": count} for at, (said, true, count) in enumerate(bins, start=1)
         })  # fmt: skip
         if given.engine:
-            report["ablation"] = ablation(built, whole)
+            report["ablation"] = ablation(built, whole, filter(None, given.signals.split(",")))
             show(console, "nDCG@10 points lost without", report["ablation"])
             report["milliseconds"] = 1_000 * float(np.median([row["seconds"] for row in rows]))
             console.print(f"[dim]{report['milliseconds']:.2f} ms CPU per question, median, encoding not counted[/]")

@@ -44,7 +44,12 @@ def ranked(name: str, collections: list[dict[str, Any]], k: int) -> Iterator[tup
             answer = ask(query=query["query"], k=k)
             yield (
                 query,
-                [item for grain in answer["grains"] for found in (grain["id"], *grain["same"]) for item in items_of[found]],
+                [
+                    item
+                    for grain in answer["grains"]
+                    for found in (grain["id"], *grain["same"])
+                    for item in items_of[found]
+                ],
                 answer["confidence"],
             )
 

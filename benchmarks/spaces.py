@@ -133,7 +133,9 @@ def _index(records: list[Record], conduits: NDArray[np.void]) -> Index:
     dense = None
     if records and records[0].data is not None:
         data = np.stack([record.vector() for record in records])
-        dense = Dense.build(data, np.array([record.scale for record in records], np.float32), np.ones(len(data), np.bool_))
+        dense = Dense.build(
+            data, np.array([record.scale for record in records], np.float32), np.ones(len(data), np.bool_)
+        )
     graph = Graph.build(conduits, conduits["from_grain"] - 1, conduits["to_grain"] - 1, rows=len(read))
     speakers = {int(row.values["speaker"]): row.speaker for row in read if row.speaker}
     return Index(columns, Postings.build(row.terms for row in read), dense, graph, len(read), speakers)
@@ -190,5 +192,3 @@ def _nearest(vectors: NDArray[np.float32]) -> Iterable[tuple[int, int, float]]:
             for other in np.argsort(-row, kind="stable")[:NEIGHBOURS].tolist():
                 if row[other] >= LEAST_COSINE:
                     yield begin + at, other, float(row[other])
-
-

@@ -44,7 +44,8 @@ def merged(collection: Collection) -> Collection:
             last["parts"] += 1
         into[item["id"]] = last["id"]
     queries = [
-        {**query, "evidence": list(dict.fromkeys(into[one] for one in query["evidence"]))} for query in collection["queries"]
+        {**query, "evidence": list(dict.fromkeys(into[one] for one in query["evidence"]))}
+        for query in collection["queries"]
     ]
     return {**_with(collection, items, "merged"), "queries": queries}
 
@@ -54,7 +55,11 @@ def mixed(one: Collection, other: Collection) -> Collection:
     items = [{**item, "id": f"{side['id']}|{item['id']}", "session": f"{side['id']}|{item['session']}" if item["session"] else ""}
              for side in (one, other) for item in side["items"]]  # fmt: skip
     queries = [
-        {**query, "id": f"{side['id']}|{query['id']}", "evidence": [f"{side['id']}|{known}" for known in query["evidence"]]}
+        {
+            **query,
+            "id": f"{side['id']}|{query['id']}",
+            "evidence": [f"{side['id']}|{known}" for known in query["evidence"]],
+        }
         for side in (one, other)
         for query in side["queries"]
     ]

@@ -15,6 +15,15 @@ from memory.grains.models import Relation
 from memory.grains.picture import Named
 
 MOST_TEXT = 700  # characters of a grain before the rest is folded away
+# Who stands behind a grain, highest first, as people say it.
+ORIGINS = {
+    "user_confirmed": "confirmed by a person",
+    "user_stated": "stated by a person",
+    "ai_stated": "stated by an agent",
+    "ai_inferred": "inferred by an agent",
+    "external_source": "from outside",
+    "unknown": "of unknown origin",
+}
 _SURE = ((0.8, "Very likely"), (0.5, "More likely than not"), (0.2, "Perhaps"), (0.0, "Probably not"))
 
 
@@ -57,6 +66,15 @@ class Card:
     way: list[Stop]
     grain: dict[str, Any] = field(default_factory=dict)  # its particulars; a kept receipt has none
     times: list[tuple[str, datetime]] = field(default_factory=list)
+
+    @property
+    def origin(self) -> str:
+        return ORIGINS[self.grain["origin"]]
+
+    @property
+    def authority(self) -> str:
+        """Said only where it is not the origin's own."""
+        return "" if self.grain["authority"] == self.grain["origin"] else ORIGINS[self.grain["authority"]]
 
 
 @dataclass(frozen=True)
@@ -134,26 +152,25 @@ def _bar(called: str, part: float, zero: float, width: float) -> Bar:
 
 
 def _way(path: list[dict[str, Any]], names: dict[str, Named]) -> list[Stop]:
-    """The entry or grain the signal began at, then each grain it reached."""
+    """Where the signal began, then each grain or entry it reached. A step to an entry is named by the one after it."""
     if not path:
         return []
-    start = path[0]
-    if start.get("from_entry"):
-        kind, _, feature = str(start["from_entry"]).partition(":")
-        found = [Stop(feature or "a name of the question", kind=kind if feature else "entry")]
-    else:
-        found = [_stop(start.get("from_grain"), names)]
-    for step in path:
+    ends = [(step.get("to_grain"), after.get("from_entry")) for step, after in zip(path, [*path[1:], {}], strict=True)]
+    found = [_stop(path[0].get("from_grain"), path[0].get("from_entry"), names)]
+    for step, (grain, entry) in zip(path, ends, strict=True):
         found.append(
             _stop(
-                step.get("to_grain"), names, relation=Relation(step["relation"]).label.lower(),
+                grain, None if grain else entry, names, relation=Relation(step["relation"]).label.lower(),
                 weight=f"{step['weight']:.2f}", thickness=f"{1 + 4 * min(max(step['weight'], 0.0), 1.0):.1f}",
             )
         )  # fmt: skip
     return found
 
 
-def _stop(grain: str | None, names: dict[str, Named], **link: str) -> Stop:
+def _stop(grain: str | None, entry: str | None, names: dict[str, Named], **link: str) -> Stop:
+    if entry is not None:
+        kind, _, feature = entry.partition(":")
+        return Stop(feature, kind=kind, **link) if feature else Stop("something both mention", kind="entry", **link)
     known = names.get(grain or "")
     return Stop(known.snippet if known else "a grain that is gone", _address(names, grain), **link)
 

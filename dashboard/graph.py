@@ -7,13 +7,12 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.here import here
 from accounts.principals import Principal
-from dashboard import shell
+from dashboard import cards, shell
 from dashboard.account import signed_in
 from fluxcore.errors import FluxError, NotFound
 from memory.grains import dossier, picture, recall
@@ -22,7 +21,7 @@ from memory.grains.ties import Tie
 
 MOST_TEXT = 1_200  # characters of a grain in the panel; its own page has the rest
 MOST_TIES = 12
-MOST_FOUND = 50
+MOST_FOUND = 20
 
 
 @signed_in
@@ -38,7 +37,7 @@ def graph(request: HttpRequest) -> HttpResponse:
         "space": space,
         "picture": drawn,
         "strongest": [
-            {"id": grain, "links": links, "snippet": names[grain].snippet, "address": _page("grain", names[grain].number)}
+            {"id": grain, "links": links, "snippet": names[grain].snippet, "address": cards.page("grain", names[grain].number)}
             for grain, links in drawn.strongest
             if grain in names
         ],
@@ -98,8 +97,8 @@ def _panel(found: Dossier) -> dict[str, Any]:
         "facts": [
             [name, value]
             for name, value in (
-                ("Origin", own["origin"].replace("_", " ")),
-                ("Status", own["status"].replace("_", " ")),
+                ("Origin", cards.ORIGINS[own["origin"]].capitalize()),
+                ("Status", own["status"].replace("_", " ").capitalize()),
                 ("Speaker", own["speaker"]),
                 ("Session", own["session"]),
                 ("Tags", ", ".join(own["tags"])),
@@ -109,7 +108,7 @@ def _panel(found: Dossier) -> dict[str, Any]:
         ],
         "time": own["time"] or own["recorded_at"],
         "ties": [_tie(tie) for tie in ties[:MOST_TIES]],
-        "address": _page("grain", found.number),
+        "address": cards.page("grain", found.number),
     }
 
 
@@ -123,7 +122,3 @@ def _tie(tie: Tie) -> dict[str, Any]:
         "says": (other.snippet if other else None) or "a grain that is held back",
         "grain": str(other.uuid) if other else None,
     }
-
-
-def _page(model: str, number: int) -> str:
-    return reverse(f"admin:grains_{model}_change", args=[number])

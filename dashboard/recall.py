@@ -15,7 +15,6 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import origins
 from accounts.here import here
 from accounts.principals import Principal
 from dashboard import cards, shell
@@ -24,7 +23,7 @@ from dashboard.marking import excerpt
 from fluxcore import clock, config
 from fluxcore.errors import FluxError, Invalid, NotFound
 from memory.grains import ask as asking
-from memory.grains import asked, explain, picture, recall, select
+from memory.grains import asked, explain, picture, recall
 from memory.grains.models import Grain
 
 _TIME = {"type": "datetime-local", "step": 1}
@@ -47,12 +46,12 @@ class AskForm(forms.Form):
     k = forms.IntegerField(label="How many answers", required=False, widget=forms.NumberInput({"min": 1, "max": asking.MAX_K}))
     tags = forms.CharField(label="Tags", help_text="All of these, with commas between.", required=False)
     sessions = forms.CharField(label="Sessions", help_text="Any of these, with commas between.", required=False)
-    since = _moment("Said since", "")
-    until = _moment("Said before", "")
-    as_of = _moment("As of", "Answer from what was valid then.")
+    since = _moment("Said since", "From this moment on.")
+    until = _moment("Said before", "Up to this moment.")
+    as_of = _moment("As of", "What was valid then.")
     origin_floor = forms.ChoiceField(
         label="Origin at least", required=False,
-        choices=[("", "any"), *((name, name.replace("_", " ")) for name in origins.AUTHORITY)],
+        choices=[("", "any"), *cards.ORIGINS.items()],
     )  # fmt: skip
     statuses = forms.MultipleChoiceField(
         label="Only grains that are", required=False, widget=forms.CheckboxSelectMultiple,
@@ -101,7 +100,7 @@ def ask(request: HttpRequest) -> HttpResponse:
             found["refusal"], status = refusal.message, refusal.status
         status = 422 if form.errors else status
     found["asked"] = asked.lately(me)
-    found["empty"] = not (found.get("answer") or {}).get("cards") and not select.page(me, limit=1)["count"]
+    found["empty"] = not (found.get("answer") or {}).get("cards") and not Grain.objects.filter(space=space).exists()
     return render(request, "dashboard/recall.html", found, status=status)
 
 

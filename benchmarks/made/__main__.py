@@ -20,14 +20,17 @@ def sets(seed: int = 1, *, small: bool = False) -> list[dict[str, Any]]:
     """Five sets of different shape; small: one or two collections of each, for a smoke run."""
     made = {
         "made-chats": [
-            conversation(n, seed=seed, sessions=6 if small else 14 + 2 * (n % 5), events=12 if small else 30 + 5 * (n % 4))
+            conversation(
+                n, seed=seed, sessions=6 if small else 14 + 2 * (n % 5), events=12 if small else 30 + 5 * (n % 4)
+            )
             for n in range(2 if small else 8)
         ],
         "made-passages": [passages(n, seed=seed, groups=8 if small else 16 + 12 * n) for n in range(1 if small else 4)],
         "made-assistant": [assistant(n, seed=seed, exchanges=20 if small else 90) for n in range(1 if small else 6)],
         "made-notes": [notes(n, seed=seed, count=60 if small else 160 + 80 * n) for n in range(1 if small else 5)],
         "made-languages": [
-            tongue(n, *MIXED[n], seed=seed, count=80 if small else 160) for n in ((2, 3) if small else range(len(MIXED)))
+            tongue(n, *MIXED[n], seed=seed, count=80 if small else 160)
+            for n in ((2, 3) if small else range(len(MIXED)))
         ],
     }
     return [{"name": name, "collections": [one.plain() for one in found]} for name, found in made.items()]

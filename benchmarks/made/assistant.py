@@ -8,12 +8,78 @@ from benchmarks.made.labelled import BEGIN, Collection, Dice, day
 
 # A project: what it is called, its parts, what people say about such parts.
 PROJECTS = {
-    "a budgeting web app": ("transaction form", "login page", "chart of expenses", "database schema", "export to CSV", "unit tests", "deployment script", "password reset", "currency conversion", "session timeout"),
-    "a detective novel": ("opening chapter", "red herring", "villain's motive", "dialogue in the cellar", "timeline of the crime", "narrator's voice", "ending", "map of the village", "subplot with the twins", "title"),
-    "a marathon in autumn": ("long run", "interval session", "shoes", "nutrition plan", "knee pain", "sleep diary", "taper weeks", "pacing", "hill training", "hydration belt"),
-    "the move of our bakery": ("lease", "oven", "permit from the fire brigade", "new logo", "staff schedule", "supplier of flour", "opening party", "delivery bicycle", "loan from the bank", "outdoor seating"),
-    "my thesis on urban bats": ("literature review", "field recordings", "statistics chapter", "figures", "supervisor's comments", "bibliography", "abstract", "defence", "questionnaire", "species list"),
-    "a family trip by train": ("sleeper tickets", "budget", "hostel", "packing list", "visa", "museum passes", "luggage storage", "travel insurance", "phrasebook", "day trips"),
+    "a budgeting web app": (
+        "transaction form",
+        "login page",
+        "chart of expenses",
+        "database schema",
+        "export to CSV",
+        "unit tests",
+        "deployment script",
+        "password reset",
+        "currency conversion",
+        "session timeout",
+    ),
+    "a detective novel": (
+        "opening chapter",
+        "red herring",
+        "villain's motive",
+        "dialogue in the cellar",
+        "timeline of the crime",
+        "narrator's voice",
+        "ending",
+        "map of the village",
+        "subplot with the twins",
+        "title",
+    ),
+    "a marathon in autumn": (
+        "long run",
+        "interval session",
+        "shoes",
+        "nutrition plan",
+        "knee pain",
+        "sleep diary",
+        "taper weeks",
+        "pacing",
+        "hill training",
+        "hydration belt",
+    ),
+    "the move of our bakery": (
+        "lease",
+        "oven",
+        "permit from the fire brigade",
+        "new logo",
+        "staff schedule",
+        "supplier of flour",
+        "opening party",
+        "delivery bicycle",
+        "loan from the bank",
+        "outdoor seating",
+    ),
+    "my thesis on urban bats": (
+        "literature review",
+        "field recordings",
+        "statistics chapter",
+        "figures",
+        "supervisor's comments",
+        "bibliography",
+        "abstract",
+        "defence",
+        "questionnaire",
+        "species list",
+    ),
+    "a family trip by train": (
+        "sleeper tickets",
+        "budget",
+        "hostel",
+        "packing list",
+        "visa",
+        "museum passes",
+        "luggage storage",
+        "travel insurance",
+        "phrasebook",
+        "day trips",
+    ),
 }
 _CHAT = (
     "I have been turning this over in my head for a few days and would like a second opinion.",
@@ -46,7 +112,10 @@ _ADVICE = (
     "In short: the {part} deserves attention now, the {other} can wait.",
 )  # fmt: skip
 _NEWS = (  # a fact of the user's own, and the question that looks for it in other words
-    ("I settled on {n} {unit} for the {part}, anything more would be silly.", "How many {unit} did I plan for the {part}?"),
+    (
+        "I settled on {n} {unit} for the {part}, anything more would be silly.",
+        "How many {unit} did I plan for the {part}?",
+    ),
     ("The {part} has to be finished by {date}, no way around it.", "What is my deadline for the {part}?"),
     ("{person} is going to look after the {part} from now on.", "Who is in charge of the {part}?"),
     ("Bad news about the {part}: {trouble}.", "What problem came up with the {part}?"),
@@ -54,11 +123,28 @@ _NEWS = (  # a fact of the user's own, and the question that looks for it in oth
 )
 _UNITS = ("hours", "pages", "euros", "items", "kilometres", "drafts")
 _PEOPLE = ("Hanneke", "my cousin Piotr", "Professor Amadi", "Luz from next door", "the intern", "my mother-in-law")
-_TROUBLE = ("it got soaked when the pipe burst", "the only person who understood it left", "it costs twice as much as they said", "nobody had backed it up", "it clashes with the public holiday", "the numbers do not add up")
-_CHOICES = ("the cheaper variant", "the one in green", "whatever my sister recommended", "the option without a subscription", "the second-hand one", "the version with fewer steps")
+_TROUBLE = (
+    "it got soaked when the pipe burst",
+    "the only person who understood it left",
+    "it costs twice as much as they said",
+    "nobody had backed it up",
+    "it clashes with the public holiday",
+    "the numbers do not add up",
+)
+_CHOICES = (
+    "the cheaper variant",
+    "the one in green",
+    "whatever my sister recommended",
+    "the option without a subscription",
+    "the second-hand one",
+    "the version with fewer steps",
+)
 _RULES = (  # a standing wish, and a question that never mentions it
     ("Please always name the exact version when I ask about tools.", "Which tools are we using for {project}?"),
-    ("From now on, whenever we talk about money, give the amounts in Swiss francs as well.", "What will {project} cost me altogether?"),
+    (
+        "From now on, whenever we talk about money, give the amounts in Swiss francs as well.",
+        "What will {project} cost me altogether?",
+    ),
     ("Always put a short summary in bold before the details of any plan.", "Can you lay out the plan for {project}?"),
     ("Never use abbreviations when you explain something to me.", "Explain how the {part} works."),
     ("Whenever I ask for dates, answer with the weekday too.", "When is the {part} due?"),
@@ -91,7 +177,12 @@ def assistant(number: int, *, seed: int = 1, exchanges: int = 90) -> Collection:
         moment += timedelta(minutes=dice.randint(2, 30))
         part, other = dice.sample(parts, 2)
         sentences = dice.some(_CHAT, dice.randint(2, 7))
-        sentences.insert(0, f"It is about the {part} for {project}." if dice.chance(0.5) else f"Back to {project}, the {part} this time.")
+        sentences.insert(
+            0,
+            f"It is about the {part} for {project}."
+            if dice.chance(0.5)
+            else f"Back to {project}, the {part} this time.",
+        )
         fact = dice.randrange(len(_NEWS)) if dice.chance(0.4) else None
         if fact is not None:
             words = {

@@ -208,31 +208,60 @@ KINDS = (
 )  # fmt: skip
 
 OPENERS = (
-    "Hey {you}! Good to hear from you.", "Hi {you}, long time no see! What's new with you?", "{you}! I was just thinking of you.",
-    "Morning {you}, how are things?", "Hello stranger! How have you been?", "Hey, how's your week going, {you}?",
+    "Hey {you}! Good to hear from you.",
+    "Hi {you}, long time no see! What's new with you?",
+    "{you}! I was just thinking of you.",
+    "Morning {you}, how are things?",
+    "Hello stranger! How have you been?",
+    "Hey, how's your week going, {you}?",
 )
 REPLIES = (
-    "That's amazing, {you}! I'm so happy for you.", "Oh no, poor you. Are you okay now?", "Haha, that sounds exactly like you.",
-    "Wow, I would never dare to do that.", "You're an inspiration, really.", "That must have been a lot to take in.",
-    "I love that. Send me pictures!", "Take it easy, {you}, one thing at a time.", "Good for you! It takes courage.",
-    "I know what you mean, it's been a strange year.", "Ha, my cousin did the same and regretted it.", "Thanks, that means a lot to me.",
-    "Totally agree. We should do that together some day.", "Same here, to be honest.", "Oh, I needed to hear that today.",
+    "That's amazing, {you}! I'm so happy for you.",
+    "Oh no, poor you. Are you okay now?",
+    "Haha, that sounds exactly like you.",
+    "Wow, I would never dare to do that.",
+    "You're an inspiration, really.",
+    "That must have been a lot to take in.",
+    "I love that. Send me pictures!",
+    "Take it easy, {you}, one thing at a time.",
+    "Good for you! It takes courage.",
+    "I know what you mean, it's been a strange year.",
+    "Ha, my cousin did the same and regretted it.",
+    "Thanks, that means a lot to me.",
+    "Totally agree. We should do that together some day.",
+    "Same here, to be honest.",
+    "Oh, I needed to hear that today.",
 )
 CHATTER = (
-    "It's been raining since the morning and the gutters are singing.", "Work is busy, nothing special, the usual meetings.",
-    "I should sleep more, I keep saying that.", "We had pancakes for dinner, that kind of day.", "Traffic was terrible again.",
-    "My phone battery dies at noon now, I need a new one.", "The neighbours are drilling again, so excuse the noise.",
-    "I read that sleep matters more than sport. Not sure I believe it.", "Time flies, it's almost the end of the month.",
-    "I'm trying to drink more water and less coffee.", "The kids next door built a snowman with sunglasses.",
-    "Did you see the moon last night? Huge.", "I can't believe how expensive everything has become.",
+    "It's been raining since the morning and the gutters are singing.",
+    "Work is busy, nothing special, the usual meetings.",
+    "I should sleep more, I keep saying that.",
+    "We had pancakes for dinner, that kind of day.",
+    "Traffic was terrible again.",
+    "My phone battery dies at noon now, I need a new one.",
+    "The neighbours are drilling again, so excuse the noise.",
+    "I read that sleep matters more than sport. Not sure I believe it.",
+    "Time flies, it's almost the end of the month.",
+    "I'm trying to drink more water and less coffee.",
+    "The kids next door built a snowman with sunglasses.",
+    "Did you see the moon last night? Huge.",
+    "I can't believe how expensive everything has become.",
 )
 # Sentences that carry a word of some event but say nothing about it.
 DECOYS = (
-    "Someone at work talks about {word} all day long, I can't hear it any more.", "There was a thing on the radio about {word}.",
-    "Do you know anyone who knows about {word}?", "My sister once said {word} is overrated, I don't know.",
-    "I dreamt of {word} last night, so weird.", "Funny that you mention {word}, I saw an ad for it.",
+    "Someone at work talks about {word} all day long, I can't hear it any more.",
+    "There was a thing on the radio about {word}.",
+    "Do you know anyone who knows about {word}?",
+    "My sister once said {word} is overrated, I don't know.",
+    "I dreamt of {word} last night, so weird.",
+    "Funny that you mention {word}, I saw an ad for it.",
 )
-CLOSERS = ("I have to run, talk soon!", "Okay, dinner is ready. Bye {you}!", "Let's speak again next week.", "Good night, {you}.")
+CLOSERS = (
+    "I have to run, talk soon!",
+    "Okay, dinner is ready. Bye {you}!",
+    "Let's speak again next week.",
+    "Good night, {you}.",
+)
 NAMES = (
     "Nora", "Tobias", "Ines", "Marlon", "Priya", "Callum", "Yusuf", "Greta", "Delia", "Anton", "Suki", "Rafael", "Wanda", "Emre",
     "Lucia", "Oskar", "Thandi", "Joel", "Mirela", "Piet",

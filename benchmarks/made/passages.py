@@ -4,11 +4,58 @@ from __future__ import annotations
 
 from benchmarks.made.labelled import Collection, Dice
 
-_BEGINNINGS = ("Al", "Ber", "Cor", "Dan", "El", "Far", "Gal", "Hol", "Is", "Jor", "Kal", "Lor", "Mar", "Nor", "Os", "Per", "Quil", "Ros", "Sel", "Tor", "Ul", "Ver", "Wen", "Yar", "Zan")
+_BEGINNINGS = (
+    "Al",
+    "Ber",
+    "Cor",
+    "Dan",
+    "El",
+    "Far",
+    "Gal",
+    "Hol",
+    "Is",
+    "Jor",
+    "Kal",
+    "Lor",
+    "Mar",
+    "Nor",
+    "Os",
+    "Per",
+    "Quil",
+    "Ros",
+    "Sel",
+    "Tor",
+    "Ul",
+    "Ver",
+    "Wen",
+    "Yar",
+    "Zan",
+)
 _MIDDLES = ("a", "e", "i", "o", "an", "er", "il", "on", "ar", "en")
 _PLACE_ENDS = ("burg", "ford", "mere", "stad", "vale", "haven", "mouth", "wick", "dorf", "grad")
 _NAME_ENDS = ("son", "ski", "ez", "mann", "eau", "ini", "ova", "berg", "well", "sen")
-_FIRST = ("Adela", "Boris", "Clara", "Dmitri", "Elena", "Felix", "Gustav", "Hanna", "Igor", "Josefa", "Karl", "Lea", "Milan", "Nadia", "Otto", "Petra", "Rudolf", "Sofia", "Tomas", "Vera")
+_FIRST = (
+    "Adela",
+    "Boris",
+    "Clara",
+    "Dmitri",
+    "Elena",
+    "Felix",
+    "Gustav",
+    "Hanna",
+    "Igor",
+    "Josefa",
+    "Karl",
+    "Lea",
+    "Milan",
+    "Nadia",
+    "Otto",
+    "Petra",
+    "Rudolf",
+    "Sofia",
+    "Tomas",
+    "Vera",
+)
 _WORK = ("novel", "opera", "film", "symphony", "painting", "play", "documentary")
 _ADJECTIVES = ("Silent", "Crimson", "Last", "Hidden", "Northern", "Broken", "Golden", "Distant", "Paper", "Winter")
 _NOUNS = ("Harbour", "Orchard", "Letter", "Mirror", "Bridge", "Lantern", "River", "Garden", "Voyage", "Clock")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from bisect import bisect_left, insort
@@ -39,7 +40,7 @@ class Arena:
         self.followed_at = time.monotonic()
         self.sound = True  # False: something did not fit, whoever holds it builds anew
         self.behind = False  # True: a thread is catching up
-        self.merge_asked = False
+        self.asked_at = -math.inf  # when files of it were asked for, in monotonic seconds
         self._settle()
 
     def _settle(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,10 @@ log = logging.getLogger(__name__)
 WARM, BEHIND, COLD = "warm", "behind", "cold"
 # Larger spaces without files are read in the background: meanwhile recall goes without an arena.
 AT_ONCE = 20_000
+# From here on an arena is kept on disk too: reading so many texts again would hold up the first recall of a process.
+ON_DISK = 2_000
+ASK_AGAIN_SECONDS = 600.0
+LOOK_AGAIN_SECONDS = 60.0
 # Fewer bytes than any grain takes: a space with more grains than the budget has room for need not be tried.
 LEAST_BYTES = 300
 GONE_SHARE = 0.05
@@ -37,9 +42,10 @@ class Shelf:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self._arenas: OrderedDict[int, Arena] = OrderedDict()
-        self._lock = threading.Lock()  # guards the above and the two below, never held while anything is read
+        self._lock = threading.Lock()  # guards the above and those below, never held while anything is read
         self._opening: dict[int, threading.Lock] = {}
         self._builders: dict[int, threading.Thread] = {}
+        self._too_large: dict[int, float] = {}  # when a space was found to be, in monotonic seconds
 
     @contextmanager
     def arena(self, space: int) -> Iterator[tuple[Arena | None, str]]:
@@ -103,7 +109,7 @@ class Shelf:
         builder = self._builders.get(space)
         if builder is not None and builder.is_alive():
             return None
-        if tables.more_than(space, config.current().ARENA_MEMORY_MB * _MEGABYTE // LEAST_BYTES):
+        if self._cannot_fit(space):
             return None
         found = files.open_newest(space, encoder)
         if found is None and tables.more_than(space, AT_ONCE):
@@ -115,14 +121,23 @@ class Shelf:
             return None
         if found is None:
             found = build(space, encoder)
+            self._ask_for_files(found)
         self._keep(found)
         return found
+
+    def _cannot_fit(self, space: int) -> bool:
+        if time.monotonic() - self._too_large.get(space, -LOOK_AGAIN_SECONDS) < LOOK_AGAIN_SECONDS:
+            return True
+        too_large = tables.more_than(space, config.current().ARENA_MEMORY_MB * _MEGABYTE // LEAST_BYTES)
+        if too_large:
+            self._too_large[space] = time.monotonic()
+        return too_large
 
     def _build_aside(self, space: int, encoder: str) -> None:
         try:
             found = build(space, encoder)
             self._keep(found)
-            merge.ask(space)
+            self._ask_for_files(found)
         except Exception as error:
             log.warning("the arena of space %d could not be built: %s", space, place(error))
         finally:
@@ -145,16 +160,22 @@ class Shelf:
             with arena.following:
                 if arena.overgrown and arena.sound:
                     arena.fold()
+                    self._ask_for_files(arena)
             return arena
-        if files.newest(arena.space) > arena.generation:
+        newest = files.newest(arena.space)
+        if newest > arena.generation:
             newer = files.open_newest(arena.space, arena.encoder)
             if newer is not None:
                 self._keep(newer)
                 return newer
-        if not arena.merge_asked:
-            arena.merge_asked = True
-            merge.ask_soon(arena.space)
+            arena.generation = newest  # not to be tried at every recall
+        self._ask_for_files(arena)
         return arena
+
+    def _ask_for_files(self, arena: Arena) -> None:
+        if arena.index.size > ON_DISK and time.monotonic() - arena.asked_at > ASK_AGAIN_SECONDS:
+            arena.asked_at = time.monotonic()
+            merge.ask_soon(arena.space)
 
     def write(self, space: int) -> int:
         """Put a new base on disk; its generation. Seconds of work on a large space, for the worker."""

@@ -80,7 +80,14 @@ class Finds:
 
 
 def search(
-    index: Index, query: Query, vector: Floats | None, allowed: Mask | None, *, depth: int, standing: int, caps: list[str]
+    index: Index,
+    query: Query,
+    vector: Floats | None,
+    allowed: Mask | None,
+    *,
+    depth: int,
+    standing: int,
+    caps: list[str],
 ) -> Finds:
     """The best `depth` rows by words and by meaning, and the standing rules and preferences nearest to the question."""
     by_words = bm25.search(index, query.keys, allowed=allowed, k=depth, caps=caps)
@@ -168,7 +175,9 @@ def _once(groups: list[tuple[NDArray[np.integer], int]]) -> tuple[Rows, NDArray[
     return rows[begin], np.bitwise_or.reduceat(marks, begin) if len(begin) else marks
 
 
-def heads(index: Index, finds: Finds, named: NDArray[np.uint64], balance: float, speaker: float, most: int) -> tuple[Rows, Floats]:
+def heads(
+    index: Index, finds: Finds, named: NDArray[np.uint64], balance: float, speaker: float, most: int
+) -> tuple[Rows, Floats]:
     """The best finds by what the searches alone tell, and how good each is: where links lead on from."""
     by_words, by_meaning = finds.words[0][:_HEAD], finds.meaning[0][:_HEAD].astype(np.int32)
     rows = np.unique(np.concatenate((by_words, by_meaning)))

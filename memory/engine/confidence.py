@@ -17,7 +17,7 @@ from memory.engine.candidates import Floats, Scene
 FIRST = 5
 SIGNS = (
     "ahead", "ahead_of_sixth", "above_pool", "covered", "covered_by_five", "words", "meaning", "meaning_stands_out",
-    "unknown", "agreed", "gate", "terms", "size",
+    "unknown", "agreed", "terms",
 )  # fmt: skip
 _COVERAGE, _WORDS, _MEANING, _WORDS_RANK, _MEANING_RANK = (
     features.NAMES.index(name) for name in ("coverage", "words", "meaning", "words_rank", "meaning_rank")
@@ -31,7 +31,6 @@ class Facts:
     unknown: float  # share of the question's weight that stands in no grain at all
     stands_out: float  # deviations by which the nearest vector is above the mean of the space
     terms: int
-    size: int
 
 
 def facts(scene: Scene, size: int) -> Facts:
@@ -39,10 +38,10 @@ def facts(scene: Scene, size: int) -> Facts:
     missing = rarest * int(np.count_nonzero(scene.idf == 0))
     total = missing + float(scene.idf.sum())
     stands_out = (scene.best_meaning - scene.mean) / scene.deviation if scene.deviation > 1e-6 else 0.0
-    return Facts(missing / total if total else 1.0, float(stands_out), len(scene.keys), size)
+    return Facts(missing / total if total else 1.0, float(stands_out), len(scene.keys))
 
 
-def signs(scores: Floats, found: Floats, gate: float, known: Facts) -> NDArray[np.float64]:
+def signs(scores: Floats, found: Floats, known: Facts) -> NDArray[np.float64]:
     """The signs of an answer: scores and raw features [features, pool], both best first."""
     first = found[:, :FIRST]
     heard = 1 - known.unknown
@@ -59,9 +58,7 @@ def signs(scores: Floats, found: Floats, gate: float, known: Facts) -> NDArray[n
             min(known.stands_out, 10.0) / 3,
             known.unknown,
             (first[_WORDS_RANK] + first[_MEANING_RANK]).max() / 2,
-            gate,
-            np.log1p(known.terms),
-            np.log1p(known.size) / 5,
+            np.log1p(known.terms * heard),
         ],
         np.float64,
     )
@@ -75,5 +72,5 @@ _FITTED = np.array([weights.CONFIDENCE["signs"].get(name, 0.0) for name in SIGNS
 _BIAS: float = weights.CONFIDENCE["bias"]
 
 
-def confidence(scores: Floats, found: Floats, gate: float, known: Facts) -> float:
-    return probability(signs(scores, found, gate, known), _FITTED, _BIAS)
+def confidence(scores: Floats, found: Floats, known: Facts) -> float:
+    return probability(signs(scores, found, known), _FITTED, _BIAS)

@@ -93,7 +93,8 @@ def named_speakers(index: Index, query: Query) -> NDArray[np.uint64]:
     """Keys of the speakers whose name the question holds. Roles are not names."""
     asked = set(query.keys.tolist())
     return np.array(
-        [key for key, named in index.speakers.items() if not asked.isdisjoint(named) and key not in _ROLE_SET], np.uint64
+        [key for key, named in index.speakers.items() if not asked.isdisjoint(named) and key not in _ROLE_SET],
+        np.uint64,
     )
 
 

@@ -4,7 +4,8 @@
 
 z are the standardised features, g is how near the space is to any fitted shape, k_e to those of one kind. Far
 from all of them the answer is S alone. The correction is bounded: whatever the weights, it moves no
-candidate by more than BOUND deviations. What only generated texts taught counts half (MADE).
+candidate by more than BOUND deviations. What only generated or one-sided
+collections taught counts half.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from memory.engine.candidates import Floats
 from memory.engine.shape import Shape, near
 
 BOUND = 8.0
-MADE = 0.5  # how far what generated texts taught is believed
+HALF = 0.5  # how far what generated and one-sided collections taught is believed
 LEAST_DEVIATION = 0.02  # of S: candidates that are all alike are not pulled apart
 GROUPS = tuple(dict.fromkeys(features.FEATURES.values()))
 _GROUP = np.array([GROUPS.index(group) for group in features.FEATURES.values()])
@@ -37,7 +38,7 @@ class Expert:
     name: str
     shapes: tuple[Shape, ...]
     weights: Floats
-    trust: float = 1.0  # less where only generated texts taught it
+    trust: float = 1.0  # less where only generated or one-sided collections taught it
 
     def near(self, shape: Shape) -> float:
         return self.trust * nearest(shape, self.shapes)
@@ -46,14 +47,14 @@ class Expert:
 @dataclass(frozen=True)
 class Ranker:
     version: str
-    shapes: tuple[Shape, ...]  # of the real collections it was fitted on, and of their variants
-    made: tuple[Shape, ...]  # of the generated ones: near these the correction counts half
+    shapes: tuple[Shape, ...]  # of the collections it was fitted on, and of their variants
+    half: tuple[Shape, ...]  # of generated and one-sided ones: near these the correction counts half
     shared: Floats
     experts: tuple[Expert, ...]
 
     def gates(self, shape: Shape) -> tuple[float, list[float]]:
         """How near the space is to anything fitted, and to each kind."""
-        gate = max(nearest(shape, self.shapes), MADE * nearest(shape, self.made))
+        gate = max(nearest(shape, self.shapes), HALF * nearest(shape, self.half))
         return gate, [expert.near(shape) for expert in self.experts]
 
     def weights(self, shape: Shape) -> tuple[Floats, dict[str, object]]:
@@ -82,7 +83,7 @@ def load(data: dict[str, Any]) -> Ranker:
     return Ranker(
         data["version"],
         tuple(Shape(*shape) for shape in data["shapes"]),
-        tuple(Shape(*shape) for shape in data["made"]),
+        tuple(Shape(*shape) for shape in data["half"]),
         as_array(data["shared"]),
         tuple(
             Expert(one["name"], tuple(Shape(*shape) for shape in one["shapes"]), as_array(one["weights"]), one["trust"])

@@ -286,7 +286,7 @@ def _answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: li
     order = order[kept]
     order, folded = _spread_out(index, rows, order, folded, k, settings)
     known = confidence.facts(scene, index.size)
-    sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], weighed.gate, known)
+    sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], known)
     shown = order[:k]
     scores = _squashed(weighed.scores[order], sure)[:k]
     places = pool[shown]

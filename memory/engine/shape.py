@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memory.engine.index import NO_ROW, Index
 
 # A difference up to FREE costs nothing; at FREE + FADE the correction counts .61, at FREE + 3 FADE .01.
-FREE, FADE = 0.4, 0.2
+FREE, FADE = 0.4, 0.15
 SAMPLE = 2_048
 
 

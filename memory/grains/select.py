@@ -28,11 +28,12 @@ _PAGE = (
     "WHERE g.space_id = %s AND g.status = %s AND g.id < %s ORDER BY g.id DESC LIMIT %s"
 )
 # The rows looked at, how many and down to which; of them the numbers of those that match; their rows. Always one
-# row at least, so that a page on which nothing matched still knows where it stopped.
+# row at least, so that a page on which nothing matched still knows where it stopped. CROSS JOIN: SQLite would
+# otherwise begin with every grain of the status.
 _NARROWED = (
     "WITH looked AS ({window}), edge AS (SELECT COUNT(*) AS seen, MIN(id) AS low FROM looked), "  # noqa: S608
-    f"found AS (SELECT looked.id FROM looked JOIN {_TABLE} g ON g.id = looked.id "
-    "WHERE g.space_id = %s AND g.status = %s{conditions} ORDER BY looked.id DESC LIMIT %s) "
+    f"found AS (SELECT looked.id FROM looked CROSS JOIN {_TABLE} g WHERE g.id = looked.id "
+    "AND g.space_id = %s AND g.status = %s{conditions} ORDER BY looked.id DESC LIMIT %s) "
     f"SELECT edge.seen, edge.low, {_COLUMNS} FROM edge LEFT JOIN found ON TRUE "
     f"LEFT JOIN {_TABLE} g ON g.id = found.id ORDER BY found.id DESC"
 )

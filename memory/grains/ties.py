@@ -43,7 +43,8 @@ def _walk(name: str, where: str, onward: str) -> str:
     return (
         f"{name}(id, source, target, relation, depth) AS (SELECT {step}, 1 FROM {_CONDUITS} c "  # noqa: S608
         f"WHERE {where.format(kinds=_KINDS, at='%s')} UNION SELECT {step}, {name}.depth + 1 FROM {name} "
-        f"JOIN {_CONDUITS} c ON {where.format(kinds=_KINDS, at=f'{name}.{onward}')} WHERE {name}.depth < {STEPS})"
+        # CROSS: from the link to the next ones. Left to itself SQLite begins with every conduit of the space.
+        f"CROSS JOIN {_CONDUITS} c WHERE {where.format(kinds=_KINDS, at=f'{name}.{onward}')} AND {name}.depth < {STEPS})"
     )
 
 
@@ -63,7 +64,7 @@ _ENDS = (
     f"UNION ALL SELECT 1, id, CAST(uuid AS varchar(36)), substr(text, 1, {4 * SNIPPET}), status FROM {_GRAINS} "
     "WHERE space_id = %s AND id IN ({grains}) "
     "UNION ALL SELECT * FROM (SELECT 2 AS part, id, CAST(uuid AS varchar(36)) AS one, '' AS two, status AS three "
-    f"FROM {_GRAINS} WHERE space_id = %s AND digest = %s AND id <> %s ORDER BY id LIMIT {SHOWN}) AS same"
+    f"FROM {_GRAINS} WHERE space_id = %s AND digest = %s AND id <> %s LIMIT {SHOWN}) AS same"
 )
 
 
@@ -187,7 +188,7 @@ def _ends(
                 ends[number] = end
             else:
                 same.append(end)
-    return features, ends, same
+    return features, ends, sorted(same, key=lambda end: end.number)
 
 
 def _tie(

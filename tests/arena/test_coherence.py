@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 
@@ -276,7 +277,12 @@ def test_readers_see_whole_changes_while_others_write(scribe, in_threads):
                 if size % 2 or links != size // 2 or arena.index.postings.size != size:
                     odd.append(size)
 
-    in_threads(4, lambda number: write() if number == 0 else read())
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns in the middle of everything
+    try:
+        in_threads(4, lambda number: write() if number == 0 else read())
+    finally:
+        sys.setswitchinterval(interval)
     assert not odd
     assert catch_up(arena) and arena.index.size == 80
 

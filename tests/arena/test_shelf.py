@@ -9,13 +9,14 @@ import time
 import numpy as np
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accounts import agents
 from accounts.models import Space
 from accounts.principals import shell
 from fluxcore import booth, config, events
 from memory.arena import arena as arenas
-from memory.arena import coherence, files
+from memory.arena import coherence
 from memory.arena import shelf as module
 from memory.arena.build import assemble, build
 from memory.arena.changes import CONDUIT
@@ -159,8 +160,10 @@ def test_a_space_that_cannot_fit_is_not_even_tried(scribe, shelf, monkeypatch):
     budget(monkeypatch, 1)
     for number in range(5):
         scribe.store(f"number {number}")
-    with shelf.arena(scribe.space) as (arena, rung):
-        assert (arena, rung) == (None, "cold")
+    for expected in (1, 0):
+        with CaptureQueriesContext(connection) as seen, shelf.arena(scribe.space) as (arena, rung):
+            assert (arena, rung) == (None, "cold")
+        assert len(seen) == expected, "and not counted at every recall"
     assert shelf.spaces() == []
 
 
@@ -253,8 +256,21 @@ def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
     assert per_grain <= 800
 
 
-def test_files_are_not_written_for_small_spaces(scribe, shelf):
-    scribe.store("one")
+def test_files_are_asked_for_where_reading_the_texts_again_would_take_long(scribe, shelf, monkeypatch):
+    asked = []
+    monkeypatch.setattr(module.merge, "ask_soon", asked.append)
+    monkeypatch.setattr(module, "ON_DISK", 2)
+    monkeypatch.setattr(arenas, "LATE_ROWS", 1)
+    for number in range(2):
+        scribe.store(f"number {number}")
     with shelf.arena(scribe.space):
-        pass
-    assert files.newest(scribe.space) == 0
+        assert asked == []
+    for number in range(2, 5):
+        scribe.store(f"number {number}")
+    for _ in range(2):
+        with shelf.arena(scribe.space) as (arena, _):
+            assert arena.late == 0
+    assert asked == [scribe.space], "once, when it folded what came since"
+    shelf.drop(scribe.space)
+    with shelf.arena(scribe.space):
+        assert asked == [scribe.space] * 2, "and when it was built"

@@ -209,6 +209,27 @@ def test_a_refused_once_key_does_not_spoil_its_write():
     assert Space.objects.filter(name="kept").exists()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_waiting_job_is_not_claimed_before_the_write_that_relies_on_it_is_committed():
+    """Else it would run without seeing what it was asked for, and nobody would ask again."""
+    enqueue(once_key="k")
+    inside, order = threading.Event(), []
+
+    def write():
+        assert jobs.enqueue("test", once_key="k") is None
+        inside.set()
+        time.sleep(0.5)
+        order.append("written")
+
+    def claim():
+        assert inside.wait(10)
+        assert jobs.claim() is not None
+        order.append("claimed")
+
+    together(2, lambda number: booth.write(write) if number == 0 else claim())
+    assert order == ["written", "claimed"]
+
+
 def test_work_asked_for_while_it_runs_runs_again(handle):
     """The running job has read its input already; what changed since must not be forgotten."""
     again = []

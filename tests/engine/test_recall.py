@@ -133,7 +133,10 @@ def test_a_chain_goes_on_from_a_title_that_a_find_mentions() -> None:
         *(f"Town {n}\nA place with a mill, number {n}." for n in range(40)),
     )
     query = "Where was the maker of The Silent Harbour born?"
-    with_links, without = ask(held, query, vector=False), ask(held, query, vector=False, settings=Settings(without=frozenset({"links"})))
+    with_links, without = (
+        ask(held, query, vector=False),
+        ask(held, query, vector=False, settings=Settings(without=frozenset({"links"}))),
+    )
     assert 1 in with_links.rows[:3]
     assert 1 not in without.rows[:3]
     assert with_links.sources[with_links.rows.tolist().index(1)] == "link"
@@ -193,6 +196,8 @@ def test_one_session_does_not_fill_the_answer_when_it_may_not() -> None:
 
 
 def test_questions_in_other_scripts_are_answered() -> None:
-    held = remembered("小林上个月搬到杭州去了。", "张医生的生日是三月九号。", "Die Werkstatt verlangt 90 Euro für die Reparatur.")
+    held = remembered(
+        "小林上个月搬到杭州去了。", "张医生的生日是三月九号。", "Die Werkstatt verlangt 90 Euro für die Reparatur."
+    )
     assert ask(held, "小林现在住在哪里？").rows[0] == 0
     assert ask(held, "Wie teuer ist die Reparatur?").rows[0] == 2

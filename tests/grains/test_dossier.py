@@ -279,6 +279,18 @@ def test_it_costs_four_statements_whatever_hangs_on_the_grain(agent, remember):
     assert len(captured) == 4, "\n".join(query["sql"] for query in captured)
 
 
+@pytest.mark.sqlite_only
+def test_no_statement_looks_through_a_whole_space(agent, remember):
+    grain = remember("x one")
+    with CaptureQueriesContext(connection) as captured:
+        of(agent, grain)
+    for sql in (query["sql"] for query in captured):
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+            plan = [row[3] for row in cursor.fetchall()]
+        assert [step for step in plan if step.endswith("(space_id=?)") or step.startswith("SCAN grains_")] == [], plan
+
+
 def test_a_time_in_the_future_does_not_upset_it(agent, remember):
     grain, other = remember("x one"), remember("x two")
     link(grain, other, weight=0.5, idle_days=-timedelta(days=400).days)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 
 import numpy as np
@@ -177,6 +178,18 @@ def test_the_minute_asks_again_once_the_encoder_is_back(memory, use):
     assert (waiting(), Job.objects.count()) == (set(), 2)
     sweep()
     assert Job.objects.count() == 2
+
+
+def test_the_minute_has_an_encoder_loaded_that_nobody_loaded_yet(memory, tmp_path):
+    memory("a cat")
+    Job.objects.all().delete()
+    choice.use(choice.Chosen("hashed", tmp_path))
+    sweep()
+    until = time.monotonic() + 20
+    while not choice.ready() and time.monotonic() < until:
+        time.sleep(0.01)
+    sweep()
+    assert waiting() == set()
 
 
 @pytest.mark.parametrize("bad", ["poison", "zero", "short"])

@@ -7,7 +7,7 @@ import base64
 import pytest
 from django.db import connection
 
-from memory.grains import narrowing
+from memory.grains import narrowing, select
 from memory.grains.models import Grain
 from tests.rest.routes import plain, refused
 
@@ -316,11 +316,20 @@ def test_a_page_without_a_match_says_where_to_go_on(api, odd_ones, monkeypatch):
 )
 @pytest.mark.sqlite_only
 def test_the_rows_to_look_at_are_found_through_an_index_in_its_order(space, query, index):
-    statement, values = narrowing.checked(query).window(space.pk, "active", 2**63 - 1)
+    narrow = narrowing.checked(query)
+    window, values = narrow.window(space.pk, "active", 2**63 - 1)
+    plan = " ".join(_plan(window, values))
+    assert index in plan and "TEMP B-TREE" not in plan, plan
+    conditions, more = narrow.conditions()
+    whole = select._NARROWED.format(window=window, conditions=conditions)
+    steps = [step for step in _plan(whole, [*values, space.pk, "active", *more, 51]) if step.startswith("SEARCH g ")]
+    assert steps and all("INTEGER PRIMARY KEY" in step for step in steps), steps
+
+
+def _plan(statement, values):
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN QUERY PLAN {statement}", values)
-        plan = " ".join(row[3] for row in cursor.fetchall())
-    assert index in plan and "TEMP B-TREE" not in plan, plan
+        return [row[3] for row in cursor.fetchall()]
 
 
 def test_a_filter_reaches_into_no_other_space(make_token, as_agent):

@@ -4,13 +4,14 @@
 
 (() => {
   const short = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const past = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
   const long = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 
   function tellTimes(root) {
     for (const time of root.querySelectorAll("time[datetime]")) {
       const moment = new Date(time.dateTime);
       if (Number.isNaN(moment.getTime())) continue;
-      time.textContent = short.format(moment);
+      time.textContent = (moment.getFullYear() === new Date().getFullYear() ? short : past).format(moment);
       time.title = long.format(moment);
     }
   }

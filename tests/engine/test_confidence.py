@@ -1,0 +1,67 @@
+"""Confidence: high when everything agrees, low when little of the question is known, always a probability."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memory.engine import confidence, features, question, recall, weights
+from memory.engine.confidence import Facts
+from tests.engine.memories import NOW, ask, remembered
+
+NOTES = tuple(
+    f"The {thing} is in the {place}."
+    for thing in ("ladder", "passport", "drill", "tent")
+    for place in ("cellar", "attic", "shed")
+)
+
+
+def found(**rows: list[float]) -> np.ndarray:
+    raw = np.zeros((len(features.NAMES), 6), np.float32)
+    for name, values in rows.items():
+        raw[features.NAMES.index(name)] = values
+    return raw
+
+
+def test_an_answer_that_covers_the_question_is_surer_than_one_that_does_not() -> None:
+    held = remembered(*NOTES, "Rowan plays the bassoon on Tuesdays.")
+    right = ask(held, "Which day does Rowan play the bassoon?")
+    wrong = ask(held, "Which ferry did the astronaut book in the cellar?")
+    assert right.confidence > wrong.confidence
+
+
+def test_words_nobody_has_ever_used_make_it_less_sure() -> None:
+    held = remembered(*NOTES, "Rowan plays the bassoon on Tuesdays.")
+    assert ask(held, "Rowan bassoon").confidence > ask(held, "Rowan bassoon zeppelin quasar obelisk").confidence
+
+
+def test_the_facts_of_a_question_weigh_unknown_terms_as_the_rarest() -> None:
+    held = remembered(*NOTES)
+
+    def unknown(query: str) -> float:
+        weighed = recall.weigh(held.index, question.read(query), None, allowed=None, now=NOW)
+        assert weighed is not None
+        return confidence.facts(weighed.scene, held.index.size).unknown
+
+    assert unknown("passport") == 0
+    assert unknown("passport quasar") > 0.5
+
+
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_signs_are_finite_for_the_smallest_pools(count: int) -> None:
+    scores = np.linspace(3, 1, count).astype(np.float32)
+    signs = confidence.signs(scores, found(words=[1] * 6)[:, :count], Facts(0.0, 0.0, 1))
+    assert len(signs) == len(confidence.SIGNS)
+    assert np.isfinite(signs).all()
+    assert 0 < confidence.confidence(scores, found()[:, :count], Facts(1.0, 0.0, 1)) < 1
+
+
+def test_the_further_the_first_stands_ahead_the_surer_it_is() -> None:
+    raw = found(coverage=[1, 0.2, 0.2, 0, 0, 0], words=[1, 0.2, 0.2, 0, 0, 0], meaning=[1, 0.5, 0.5, 0, 0, 0])
+    known = Facts(0.0, 4.0, 3)
+    close, far = np.array([5, 4.9, 4.8, 4, 3, 2.9], np.float32), np.array([5, 2, 1.5, 1, 0.5, 0], np.float32)
+    assert confidence.confidence(far, raw, known) > confidence.confidence(close, raw, known)
+
+
+def test_the_file_of_weights_names_only_signs_there_are() -> None:
+    assert set(weights.CONFIDENCE["signs"]) <= set(confidence.SIGNS)

@@ -1,0 +1,72 @@
+"""The order of candidates: a bounded correction that counts as much as the space resembles a fitted one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memory.engine import features, rank, weights
+from memory.engine.shape import FREE, Shape, near, shape
+from tests.engine.memories import remembered
+
+CHAT = Shape(3.3, 0.6, 1.0, 0.0, 1.0, 1.0, 1.0)
+ONES = np.ones(len(features.NAMES), np.float32)
+
+
+def ranker(*shapes: Shape, half: tuple[Shape, ...] = ()) -> rank.Ranker:
+    return rank.Ranker("test", shapes, half, ONES, (rank.Expert("chat", shapes, 2 * ONES),))
+
+
+def test_near_a_fitted_shape_the_weights_count_in_full() -> None:
+    whole, said = ranker(CHAT).weights(CHAT._replace(length=3.3 + FREE))
+    assert np.allclose(whole, 3)
+    assert said == {"version": "test", "gate": 1.0, "kind": "chat"}
+
+
+def test_far_from_it_they_count_nothing() -> None:
+    whole, said = ranker(CHAT).weights(CHAT._replace(speakers=0.0, sessions=0.0, turns=0.0, length=5.0))
+    assert np.abs(whole).max() < 0.05
+    assert said["kind"] == ""
+
+
+def test_in_between_they_fade_with_the_distance() -> None:
+    shares = [near(distance) for distance in (0.0, FREE, 0.6, 0.8, 1.2)]
+    assert shares[0] == shares[1] == 1.0
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] < 0.001
+
+
+def test_what_generated_texts_taught_counts_half() -> None:
+    gate, _ = ranker(half=(CHAT,)).gates(CHAT)
+    assert gate == 0.5
+
+
+def test_no_weights_move_a_candidate_further_than_the_bound() -> None:
+    found = np.random.default_rng(1).normal(size=(len(features.NAMES), 50)).astype(np.float32)
+    moved = rank.correction(found, 100 * ONES).sum(axis=0)
+    assert np.abs(moved).max() <= rank.BOUND * 1.001
+
+
+def test_a_correction_is_the_same_whatever_unit_a_feature_is_measured_in() -> None:
+    found = np.random.default_rng(2).normal(size=(len(features.NAMES), 50)).astype(np.float32)
+    other = found * np.linspace(1, 900, len(found), dtype=np.float32)[:, None] + 7
+    assert np.allclose(rank.correction(found, ONES), rank.correction(other, ONES), atol=1e-2)
+
+
+def test_a_space_is_measured_by_its_texts_speakers_and_sessions() -> None:
+    chat = remembered(*({"text": "word " * 20, "speaker": "Ann", "session": f"s{n // 10}"} for n in range(100)))
+    notes = remembered(*("word " * 20 for _ in range(100)))
+    roles = remembered(*({"text": "hello", "speaker": ("user", "assistant")[n % 2]} for n in range(10)))
+    assert shape(chat.index, features.ROLES).speakers == 1
+    assert shape(chat.index, features.ROLES).roles == 0
+    assert np.isclose(shape(chat.index, features.ROLES).turns, np.log(10) / 3)
+    assert shape(notes.index, features.ROLES).sessions == 0
+    assert shape(notes.index, features.ROLES).length == shape(chat.index, features.ROLES).length
+    assert shape(roles.index, features.ROLES).roles == 1
+    assert shape(remembered().index, features.ROLES) == Shape(0, 0, 0, 0, 0, 0, 0)
+
+
+def test_the_file_of_weights_names_only_features_there_are() -> None:
+    named = {*weights.WEIGHTS["shared"], *(name for one in weights.WEIGHTS["experts"] for name in one["weights"])}
+    assert named <= set(features.NAMES)
+    assert rank.FITTED.shapes
+    assert all(len(one) == len(CHAT) for one in weights.WEIGHTS["shapes"])
