@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks import judged, measure, spaces, variants
 from benchmarks.descent import minimum
-from benchmarks.judged import Floats, Judged, Lesson
+from benchmarks.judged import Floats, Lesson
 from benchmarks.made.__main__ import sets as made_sets
 from memory.engine import confidence, features, rank
 from memory.engine.shape import Shape
@@ -28,7 +28,8 @@ from memory.engine.shape import Shape
 TARGET = Path(__file__).resolve().parent.parent / "memory" / "engine" / "weights.py"
 # Which sets teach the same kind of space. A set that is not named here is a kind of its own.
 KINDS = {
-    "locomo": "chat", "made-chats": "chat", "longmem": "assistant", "beam-100k": "assistant", "made-assistant": "assistant",
+    "locomo": "chat", "made-chats": "chat", "longmem": "assistant", "beam-100k": "assistant",
+    "made-assistant": "assistant",
     "musique": "passages", "musique-train100": "passages", "made-passages": "passages", "made-notes": "notes",
     "made-languages": "notes",
 }  # fmt: skip

@@ -67,8 +67,8 @@ def _judged(query: dict[str, str], evidence: list[int], weighed: recall.Weighed 
     if weighed is None:
         none = np.empty(0, np.float64)
         return Judged(
-            query["id"], query["category"], len(evidence), none.astype(np.bool_), np.empty((len(features.NAMES), 0), np.float32),
-            np.empty((0, len(features.NAMES)), np.float32), none, none, confidence.Facts(1.0, 0.0, 0),
+            query["id"], query["category"], len(evidence), none.astype(np.bool_),
+            np.empty((len(features.NAMES), 0), np.float32), np.empty((0, len(features.NAMES)), np.float32), none, none, confidence.Facts(1.0, 0.0, 0),
         )  # fmt: skip
     base = (weighed.base.whole - weighed.loss)[weighed.pool].astype(np.float64)
     return Judged(

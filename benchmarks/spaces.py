@@ -45,7 +45,7 @@ def moment(written: str) -> datetime | None:
     except ValueError:
         for pattern in _FORMATS:
             try:
-                found = datetime.strptime(text, pattern)  # noqa: DTZ007 - sets do not tell the zone
+                found = datetime.strptime(text, pattern)
                 break
             except ValueError:
                 continue

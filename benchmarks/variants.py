@@ -52,8 +52,11 @@ def merged(collection: Collection) -> Collection:
 
 def mixed(one: Collection, other: Collection) -> Collection:
     """Two collections in one space."""
-    items = [{**item, "id": f"{side['id']}|{item['id']}", "session": f"{side['id']}|{item['session']}" if item["session"] else ""}
-             for side in (one, other) for item in side["items"]]  # fmt: skip
+    items = [
+        {**item, "id": f"{side['id']}|{item['id']}", "session": item["session"] and f"{side['id']}|{item['session']}"}
+        for side in (one, other)
+        for item in side["items"]
+    ]
     queries = [
         {
             **query,

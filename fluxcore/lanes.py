@@ -10,6 +10,7 @@ from django.db import connection
 TURN_SECONDS = 8
 _TURNS = 0x464C5554  # our own number among the database's advisory locks
 INSTANCE = "instance"
+FREE = ""  # for rows that nobody else touches and whose order says nothing: they wait for nobody
 
 
 def lock_key(name: str) -> int:
@@ -29,8 +30,9 @@ def take_turns(lanes: set[str]) -> None:
     the commit, in whatever order they came: two batches then wait for each other in a circle, or
     collide on an equal row. Lanes are taken in one order, so they cannot do so either.
     """
-    if connection.vendor == "postgresql":
+    taken = {lock_key(name) for name in lanes if name != FREE}
+    if connection.vendor == "postgresql" and taken:
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{TURN_SECONDS}s"])
-            for key in sorted({lock_key(name) for name in lanes}):
+            for key in sorted(taken):
                 cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_TURNS, key])

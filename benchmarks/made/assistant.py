@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of sentences read best one to a line
 """Long chats with an assistant: messages of a page, facts in passing, standing wishes, plans that change."""
 
 from __future__ import annotations

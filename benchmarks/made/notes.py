@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of sentences read best one to a line
 """What one person asks a memory to keep: short notes without speakers or sessions, in no particular order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of sentences read best one to a line
 """Titled passages about people, places and works, and questions that lead through two or three of them."""
 
 from __future__ import annotations

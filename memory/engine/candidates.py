@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +137,12 @@ def scene(
     more: Iterable[tuple[Rows, int]],
 ) -> Scene:  # fmt: skip
     """Everything found, with its neighbours, and words and meaning of all of them."""
-    groups = [(finds.words[0], BY_WORDS), (finds.meaning[0], BY_MEANING), (finds.standing, BY_STANDING), *more]
+    groups: list[tuple[NDArray[Any], int]] = [
+        (finds.words[0], BY_WORDS),
+        (finds.meaning[0], BY_MEANING),
+        (finds.standing, BY_STANDING),
+        *more,
+    ]
     found = np.concatenate([np.asarray(rows, np.int32) for rows, _ in groups])
     groups += [(rows, BY_SESSION) for rows in neighbours(index, found)]
     rows, source = _once(groups)

@@ -129,12 +129,14 @@ def view(
 
 def take(values: Floats, places: Places) -> Floats:
     """Values at places, 0 where there is no neighbour."""
-    return np.where(places >= 0, values[places], np.float32(0))
+    taken: Floats = np.where(places >= 0, values[places], np.float32(0))
+    return taken
 
 
 def _among(keys: NDArray[np.uint64], few: NDArray[np.uint64]) -> Floats:
     """1 where a key is one of a few: comparing with each is cheaper than sorting."""
-    return (keys[:, None] == few).any(axis=1).astype(np.float32)
+    found: Floats = (keys[:, None] == few).any(axis=1).astype(np.float32)
+    return found
 
 
 def roles(said_by: NDArray[np.uint64]) -> Floats:
@@ -214,7 +216,7 @@ def context(index: Index, seen: View, pool: Places) -> tuple[Floats, Floats]:
         together += np.where(beside[:, None] >= 0, scene.counts[beside], np.float32(0))
         length += take(lengths, beside)
         meaning = meaning + np.float32(0.5) * take(scene.meaning, beside)
-    return weigh(index, scene.rows[pool], together, scene.idf, 0.4, 0.9, length / 2), meaning
+    return weigh(index, scene.rows[pool], together, scene.idf, 0.4, 0.9, length * np.float32(0.5)), meaning
 
 
 def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
@@ -268,7 +270,8 @@ def standardised(found: Floats) -> Floats:
     deviation = np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
     usable = deviation > 1e-6
     scaled = np.divide(centred, deviation, out=np.zeros_like(centred), where=usable)
-    return np.clip(scaled, -CLIP, CLIP)
+    clipped: Floats = np.clip(scaled, -CLIP, CLIP)
+    return clipped
 
 
 def _ranks(values: NDArray[np.generic]) -> Floats:

@@ -71,7 +71,8 @@ def correction(found: Floats, whole: Floats) -> Floats:
     """What each signal adds: [groups, pool], bounded in sum."""
     parts: Floats = _MEMBERS @ (features.standardised(found) * whole[:, None])
     total = np.abs(parts.sum(axis=0))
-    return parts * np.minimum(1, BOUND / np.maximum(total, 1e-6))
+    bounded: Floats = parts * np.minimum(np.float32(1), np.float32(BOUND) / np.maximum(total, np.float32(1e-6)))
+    return bounded
 
 
 def as_array(named: dict[str, float]) -> Floats:

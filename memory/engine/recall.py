@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import candidates, confidence, features, rank
+from memory.engine import bm25, candidates, confidence, features, rank
 from memory.engine.candidates import BY_LINK, SOURCES, Floats, Mask, Places, Rows, Scene
 from memory.engine.conduits import CONTRADICTS, SUPERSEDES
 from memory.engine.index import ACTIVE, Index
@@ -178,7 +178,7 @@ def _nonsense(index: Index, finds: candidates.Finds, settings: Settings) -> bool
     _, mean, deviation = finds.statistics
     # Of very many rows the luckiest is further out.
     luck = np.sqrt(2 * np.log(max(index.size, 2))) / np.sqrt(2 * np.log(1_000))
-    return float(finds.meaning[1][0]) < mean + settings.noise * luck * deviation
+    return float(finds.meaning[1][0]) < mean + settings.noise * float(luck) * deviation
 
 
 class _Linked:
@@ -382,7 +382,7 @@ def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
 
 def _matched(index: Index, scene: Scene, places: Places) -> list[list[tuple[int, float]]]:
     """Per row: which term of the question it holds and what that brought."""
-    b, k1 = candidates.bm25.shape(index)
+    b, k1 = bm25.shape(index)
     terms = len(scene.keys)
     single = np.zeros((len(places), terms), np.float32)
     for term in range(terms):

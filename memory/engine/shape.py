@@ -4,7 +4,7 @@ A correction learned on chats of short turns does harm among pages of text. So i
 space resembles a fitted one:
 
     d    = the largest difference of any of the seven numbers, each in units of its own reach
-    near = exp(-1/2 (max(d - FREE, 0) / FADE)^2)
+    near = exp(-1/2 (max(d - FREE, 0) / FADE)^2), 0 below LEAST
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from memory.engine.index import NO_ROW, Index
 
-# A difference up to FREE costs nothing; at FREE + FADE the correction counts .61, at FREE + 3 FADE .01.
-FREE, FADE = 0.4, 0.15
+# A difference up to FREE costs nothing; at FREE + FADE the correction counts .61, beyond FREE + 2.1 FADE nothing.
+FREE, FADE, LEAST = 0.4, 0.15, 0.1
 SAMPLE = 2_048
 
 
@@ -38,8 +38,9 @@ class Shape(NamedTuple):
 
 
 def near(distance: float) -> float:
-    """1 among what was fitted, towards 0 outside."""
-    return exp(-0.5 * (max(distance - FREE, 0.0) / FADE) ** 2)
+    """1 among what was fitted, towards 0 outside; a trace of nearness is none."""
+    found = exp(-0.5 * (max(distance - FREE, 0.0) / FADE) ** 2)
+    return found if found >= LEAST else 0.0
 
 
 def shape(index: Index, roles: NDArray[np.uint64]) -> Shape:
@@ -55,7 +56,7 @@ def shape(index: Index, roles: NDArray[np.uint64]) -> Shape:
     inside = index.columns["session"][taken] != 0
     begins = inside & (index.columns["prev"][taken] == NO_ROW)
     _, characters = index.totals()
-    turns = np.count_nonzero(inside) / max(np.count_nonzero(begins), 1)
+    turns = int(np.count_nonzero(inside)) / max(int(np.count_nonzero(begins)), 1)
     return Shape(
         length=float(np.log(max(characters / index.size, 1.0))) / 1.5,
         spread=float(lengths.std()),

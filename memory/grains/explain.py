@@ -28,7 +28,7 @@ RUNGS = {
     "warm": "All signals took part.",
     "behind": "The index was behind the newest writes and is catching up; those may be missing here.",
     "cold": "There was no index in memory yet: full text and a few links answered.",
-    "no encoder": "No encoder was ready, so meaning took no part: words and links answered.",
+    "no encoder": "No encoder was ready, or nothing is encoded yet, so meaning took no part: words and links answered.",
 }
 _SHOWN = tuple(status for status in Grain.Status.values if status != Grain.Status.PENDING_DELETION)
 

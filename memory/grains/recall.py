@@ -65,9 +65,10 @@ def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Fou
     vector = choice.encode_query(ask.query)
     with shelf().arena(space) as (arena, rung):
         if arena is not None:
-            if vector is None and rung == "warm" and choice.state().name != kinds.NONE:
+            vector = _fitting(vector, arena.index)
+            if vector is None and rung == "warm" and arena.index.size and choice.state().name != kinds.NONE:
                 rung = "no encoder"
-            return on(arena.index, ask, asked, _fitting(vector, arena.index), moment, rung)
+            return on(arena.index, ask, asked, vector, moment, rung)
     index = cold.index(space, asked)
     return on(index, ask, asked, _fitting(vector, index), moment, "cold")
 

@@ -20,7 +20,7 @@ def leave(receipt: Receipt) -> None:
         receipt.id, receipt.space, receipt.actor, receipt.label, receipt.at, receipt.query, receipt.rung,
         receipt.confidence, receipt.hop_count, packed(receipt.body),
     )  # fmt: skip
-    booth.post(lambda: rows.insert(Trace, _COLUMNS, [row]), lane=lanes.of(receipt.space))
+    booth.post(lambda: rows.insert(Trace, _COLUMNS, [row]), lane=lanes.FREE)
 
 
 def find(principal: Principal, trace: uuid.UUID) -> Receipt:

@@ -59,7 +59,10 @@ def test_dates_as_sets_write_them_are_read(written: str) -> None:
 
 CHAT = {
     "id": "c",
-    "items": [{"id": str(n), "text": f"turn {n}", "time": "8 May 2023", "speaker": "Ann", "session": f"s{n // 4}"} for n in range(8)],
+    "items": [
+        {"id": str(n), "text": f"turn {n}", "time": "8 May 2023", "speaker": "Ann", "session": f"s{n // 4}"}
+        for n in range(8)
+    ],
     "queries": [{"id": "q", "query": "?", "evidence": ["1", "2", "5"], "category": "single"}],
 }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import base64
 
 import pytest
 
@@ -11,8 +11,24 @@ from tests.browser.test_pages import House, answered, fit
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("memory-pages")]  # one instance serves this file
 
-# Colours on the canvas that are not its background, read where sigma draws: its buffers are gone after a frame, so it
-# is asked for a picture of the page instead.
+# How many colours a picture has that are each seen often: a blank stage has one or two.
+COLOURS = """async (picture) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${picture}`;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const seen = new Map();
+  const { data } = context.getImageData(0, 0, image.width, image.height);
+  for (let at = 0; at < data.length; at += 4) {
+    const colour = (data[at] << 16) | (data[at + 1] << 8) | data[at + 2];
+    seen.set(colour, (seen.get(colour) || 0) + 1);
+  }
+  return [...seen.values()].filter((count) => count > 200).length;
+}"""
+# The driver's own remark about the one pixel that is read to see which node the pointer is on.
+PICKING = "GPU stall due to ReadPixels"
 FACTS = [
     *(f"Anna visited the garden in Porto on day {number}" for number in range(12)),
     *(f"Ben repaired the lighthouse of Oslo with crew {number}" for number in range(12)),
@@ -40,3 +56,136 @@ def house(tmp_path_factory):
     assert answer.status == 200, answer.body
     yield made
     made.instance.kill()
+
+
+def ask(page, question: str) -> None:
+    page.get_by_label("Your question").fill(question)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_load_state()
+
+
+def colours(page) -> int:
+    """After the frame that draws."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    picture = base64.b64encode(page.locator("#stage").screenshot()).decode()
+    return int(page.evaluate(COLOURS, picture))
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+def test_a_question_is_answered_with_bars_with_and_without_javascript(house, browser, complaints, script):
+    page = house.open(browser, java_script_enabled=script)
+    complaints.listen(page)
+    house.enter(page)
+    page.get_by_role("link", name="Recall", exact=True).click()
+    ask(page, "Where does Anna work as a nurse?")
+    first = page.locator(".grain").first
+    assert "Anna works as a nurse in Lisbon" in first.inner_text() and "Found through" in first.inner_text()
+    assert first.locator("mark").count() >= 2
+    widths = [bar.bounding_box()["width"] for bar in first.locator(".parts .fill").all()]
+    assert len(widths) >= 2 and max(widths) > 50 and widths[0] == max(widths)
+    assert "%" in page.inner_text("#confidence") and "nurse" not in page.url
+    assert "Where does Anna work as a nurse?" in page.inner_text(".asked")
+    if script:
+        fit(page, "Recall")
+    answered(complaints)
+
+
+def test_every_state_of_the_recall_page_can_be_read_on_any_screen(house, browser, complaints):
+    page = house.open(browser)
+    complaints.listen(page)
+    house.enter(page)
+    house.go(page, "/recall")
+    fit(page, "Recall")
+    page.locator(".bounds summary").click()
+    page.get_by_label("Tags").fill("nowhere")
+    ask(page, "Anna in Lisbon")
+    assert "Nothing answered" in page.inner_text("main")
+    fit(page, "Recall")
+    page.get_by_label("Tags").fill("")
+    ask(page, "Anna in Lisbon")
+    for summary in page.locator(".way summary").all():
+        summary.click()
+    fit(page, "Recall")
+    page.get_by_role("link", name="The receipt of this recall").click()
+    fit(page, "Receipt of a recall")
+    page.get_by_role("button", name="Ask again").click()
+    page.locator(".grain").first.wait_for()
+    answered(complaints)
+    page.locator(".bounds summary").click()
+    page.get_by_label("How many answers").evaluate("field => { field.removeAttribute('max'); field.value = 1000; }")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".errorlist").wait_for()
+    fit(page, "Recall")
+    answered(complaints, 422)
+
+
+def test_the_graph_is_drawn_and_a_click_opens_the_panel(house, browser, complaints):
+    page = house.open(browser)
+    complaints.listen(page)
+    house.enter(page)
+    page.get_by_role("link", name="Graph", exact=True).click()
+    page.locator("#graph[data-state=drawn]").wait_for()
+    assert colours(page) >= 4
+    fit(page, "Graph")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light")
+
+    # From the list, which the keyboard reaches: the node moves to the middle and tells about itself.
+    show = page.locator("[data-show]").first
+    show.focus()
+    page.keyboard.press("Enter")
+    page.locator("#panel .text").wait_for()
+    chosen = page.locator("#panel").get_attribute("data-node")
+    told = page.locator("#panel .text").inner_text()
+    assert chosen == show.get_attribute("data-show") and told in FACTS
+    fit(page, "Graph")
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+    # With the mouse: beside the nodes nothing is chosen, in the middle the same one is.
+    stage = page.locator("#stage").bounding_box()
+    page.mouse.click(stage["x"] + 5, stage["y"] + 5)
+    page.locator("#panel .hint").wait_for()
+    page.mouse.click(stage["x"] + stage["width"] / 2, stage["y"] + stage["height"] / 2)
+    page.locator("#panel .text").wait_for()
+    assert page.locator("#panel .text").inner_text() == told
+    page.locator("#panel").get_by_role("link", name="Everything about this grain").click()
+    page.wait_for_load_state()
+    assert told in page.inner_text("#content")
+    complaints[:] = [said for said in complaints if PICKING not in said]
+    answered(complaints)
+
+
+def test_the_graph_can_be_narrowed_and_searched(house, browser, complaints):
+    page = house.open(browser)
+    complaints.listen(page)
+    house.enter(page)
+    house.go(page, "/graph")
+    page.locator("#graph[data-state=drawn]").wait_for()
+    before = page.locator("#stage").screenshot()
+    for box in page.locator("#relations input").all():
+        box.uncheck()
+    assert page.locator("#stage").screenshot() != before  # no line is left
+    for box in page.locator("#relations input").all():
+        box.check()
+    page.get_by_label("Least weight of a link").fill("100")
+    assert page.locator("#least").inner_text() == "1.00"
+    page.get_by_label("Light up what a recall would bring").fill("nurse in Lisbon")
+    page.get_by_role("button", name="Find").click()
+    page.locator("#found", has_text="lit up").wait_for()
+    assert "nurse" not in page.url
+    complaints[:] = [said for said in complaints if PICKING not in said]
+    answered(complaints)
+
+
+def test_without_webgl_or_javascript_there_is_still_the_list(house, browser):
+    for options, says in (
+        ({}, "it has no WebGL"),
+        ({"java_script_enabled": False}, "needs JavaScript"),
+    ):
+        page = house.open(browser, **options)
+        page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
+        house.enter(page)
+        house.go(page, "/graph")
+        page.locator(".note", has_text=says).wait_for()
+        assert page.locator("#graph").is_hidden() and page.locator(".strongest li").count() >= 20
+        assert page.locator("[data-show]:visible").count() == 0

@@ -24,7 +24,7 @@ from tests.grains.conftest import Memory
 
 pytestmark = pytest.mark.storage
 
-MOST_STATEMENTS = 14  # of a whole request, the frame and the session included
+MOST_STATEMENTS = 12  # of a whole request, the frame and the session included
 
 
 @pytest.fixture
@@ -177,7 +177,6 @@ def test_it_costs_few_statements_whatever_there_is(memory, grace, much):
         picture._pictures.clear()
         with CaptureQueriesContext(connection) as statements:
             assert grace.get(path).status_code == 200
-        print(path, len(statements), *[one["sql"][:150] for one in statements], sep="\n")
         assert len(statements) <= MOST_STATEMENTS, (path, [one["sql"][:90] for one in statements])
 
 

@@ -76,6 +76,14 @@ def test_equal_vectors_tie_wherever_they_stand_and_the_lower_row_comes_first() -
     assert len(set(scores.tolist())) == 1
 
 
+def test_a_score_does_not_depend_on_the_order_of_its_sum() -> None:
+    vectors = clustered(1_500, 384, 30)
+    one, other = dense_of(vectors), dense_of(vectors[:, ::-1].copy())
+    rows = np.arange(1_500)
+    for query in near(vectors, 31, 5):
+        np.testing.assert_array_equal(one.scores(query, rows), other.scores(query[::-1].copy(), rows))
+
+
 def test_scores_of_rows_in_any_order_are_those_of_the_search() -> None:
     vectors = clustered(50, 64, 5)
     dense = dense_of(vectors)

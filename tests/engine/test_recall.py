@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from memory.arena.changes import CONDUIT
 from memory.engine import rank
 from memory.engine.conduits import SUPERSEDES
 from memory.engine.recall import Settings
@@ -156,8 +157,7 @@ def test_the_turn_after_a_matching_question_is_a_candidate() -> None:
 def test_a_superseded_grain_stands_behind_the_one_that_took_its_place() -> None:
     held = remembered("The salary is 5000 a month.", "The salary is 6000 a month.", *HOUSE)
     graph = held.index.graph
-    record = np.zeros(1, [("id", "<i8"), ("from_entry", "<i8"), ("entry_key", "<u8"), ("weight", "<f4"), ("affinity", "<f4"),
-                          ("made_at", "<i8"), ("used_at", "<i8"), ("relation", "u1"), ("decay_class", "u1")])  # fmt: skip
+    record = np.zeros(1, CONDUIT)
     record["id"], record["weight"], record["affinity"], record["relation"] = 9_999, 1.0, 1.0, SUPERSEDES
     graph.put(record, np.array([1]), np.array([0]))
     assert ask(held, "What is the salary of 5000?", vector=False).rows[:2].tolist() == [1, 0]
@@ -199,5 +199,5 @@ def test_questions_in_other_scripts_are_answered() -> None:
     held = remembered(
         "小林上个月搬到杭州去了。", "张医生的生日是三月九号。", "Die Werkstatt verlangt 90 Euro für die Reparatur."
     )
-    assert ask(held, "小林现在住在哪里？").rows[0] == 0
+    assert ask(held, "小林现在住在哪里").rows[0] == 0
     assert ask(held, "Wie teuer ist die Reparatur?").rows[0] == 2
