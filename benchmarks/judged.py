@@ -65,10 +65,10 @@ def lesson(space: Space, encoder: str, settings: recall.Settings = recall.DEFAUL
 
 def _judged(query: dict[str, str], evidence: list[int], weighed: recall.Weighed | None, size: int) -> Judged:
     if weighed is None:
-        none = np.empty(0, np.float64)
+        none, width = np.empty(0, np.float64), len(features.NAMES)
         return Judged(
-            query["id"], query["category"], len(evidence), none.astype(np.bool_),
-            np.empty((len(features.NAMES), 0), np.float32), np.empty((0, len(features.NAMES)), np.float32), none, none, confidence.Facts(1.0, 0.0, 0),
+            query["id"], query["category"], len(evidence), none.astype(np.bool_), np.empty((width, 0), np.float32),
+            np.empty((0, width), np.float32), none, none, confidence.Facts(1.0, 0.0, 0),
         )  # fmt: skip
     base = (weighed.base.whole - weighed.loss)[weighed.pool].astype(np.float64)
     return Judged(

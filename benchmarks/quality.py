@@ -202,9 +202,11 @@ def main(arguments: list[str] | None = None) -> int:
         show(console, "by category", report["categories"])
         error, bins = calibration(rows)
         report["calibration"] = {"expected error": error, "bins": bins}
-        show(console, f"confidence: expected error {error:.3f}", {
-            f"bin {at}": {"said": said, "true": true, "queries": count} for at, (said, true, count) in enumerate(bins, start=1)
-        })  # fmt: skip
+        table = {
+            f"bin {at}": {"said": 100 * said, "true": 100 * true, "queries": count}
+            for at, (said, true, count) in enumerate(bins, start=1)
+        }
+        show(console, f"confidence, percent: expected error {error:.3f}", table)
         if given.engine:
             report["ablation"] = ablation(built, whole, filter(None, given.signals.split(",")))
             show(console, "nDCG@10 points lost without", report["ablation"])

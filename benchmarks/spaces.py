@@ -23,7 +23,7 @@ from memory.arena.changes import CONDUIT
 from memory.arena.rows import Record
 from memory.embedding import choice, kinds
 from memory.embedding.encoder import Encoder
-from memory.engine import marks, mentions, words
+from memory.engine import mentions, words
 from memory.engine.conduits import NEXT, RELATED
 from memory.engine.dense import Dense, quantise
 from memory.engine.graph import Graph
@@ -128,8 +128,6 @@ def _index(records: list[Record], conduits: NDArray[np.void]) -> Index:
     columns = rows.new_columns(rows.room(len(read)))
     rows.fill(columns, 0, read)
     rows.link(columns, len(read))
-    titles = [marks.title(record.text) for record in records]
-    columns["title"][: len(read)] = [words.key(f"name:{title}") if title else 0 for title in titles]
     dense = None
     if records and records[0].data is not None:
         data = np.stack([record.vector() for record in records])

@@ -37,7 +37,12 @@ def graph(request: HttpRequest) -> HttpResponse:
         "space": space,
         "picture": drawn,
         "strongest": [
-            {"id": grain, "links": links, "snippet": names[grain].snippet, "address": cards.page("grain", names[grain].number)}
+            {
+                "id": grain,
+                "links": links,
+                "snippet": names[grain].snippet,
+                "address": cards.page("grain", names[grain].number),
+            }
             for grain, links in drawn.strongest
             if grain in names
         ],
@@ -72,7 +77,7 @@ def grain(request: HttpRequest, grain: UUID) -> JsonResponse:
 @signed_in
 @require_POST
 def find(request: HttpRequest) -> JsonResponse:
-    """Ids of what a recall would bring. Sent as a form: a question in an address would stay in the browser's history."""
+    """Ids of what a recall would bring. Sent as a form, because a question in an address stays in histories."""
     try:
         found = recall.recall(_me(request), query=str(request.POST.get("query", "")), k=MOST_FOUND)
     except FluxError as refusal:

@@ -31,7 +31,7 @@ def marked(text: str, terms: Collection[str]) -> list[Piece]:
 
 
 def excerpt(pieces: list[Piece], most: int) -> tuple[list[Piece], bool]:
-    """As much of a long text as a card shows, from a little before its first marked word; and whether some is left out."""
+    """As much of a long text as a card shows, from a little before its first mark; and whether some is left out."""
     if sum(len(part) for part, _ in pieces) <= most:
         return pieces, False
     first = 0
@@ -63,4 +63,5 @@ def _within(chunk: str, terms: frozenset[str]) -> list[Piece]:
         while term and at >= 0:
             covered[at : at + len(term)] = [True] * len(term)
             at = folded.find(term, at + 1)
-    return [("".join(letter for letter, _ in run), mark) for mark, run in groupby(zip(chunk, covered, strict=True), key=lambda one: one[1])]  # fmt: skip
+    runs = groupby(zip(chunk, covered, strict=True), key=lambda one: one[1])
+    return [("".join(letter for letter, _ in run), mark) for mark, run in runs]

@@ -43,7 +43,9 @@ class AskForm(forms.Form):
         error_messages={"required": "Write a question first."},
         widget=forms.Textarea({"rows": 2, "autofocus": True, "placeholder": "What do you want to know?"}),
     )
-    k = forms.IntegerField(label="How many answers", required=False, widget=forms.NumberInput({"min": 1, "max": asking.MAX_K}))
+    k = forms.IntegerField(
+        label="How many answers", required=False, widget=forms.NumberInput({"min": 1, "max": asking.MAX_K})
+    )
     tags = forms.CharField(label="Tags", help_text="All of these, with commas between.", required=False)
     sessions = forms.CharField(label="Sessions", help_text="Any of these, with commas between.", required=False)
     since = _moment("Said since", "From this moment on.")
@@ -76,7 +78,9 @@ class AskForm(forms.Form):
     @property
     def bounded(self) -> bool:
         """Whether more than the question was filled in, or is wrong: the fold is then open."""
-        return self.is_bound and any(self.data.get(name) or name in self.errors for name in self.fields if name != "query")
+        return self.is_bound and any(
+            self.data.get(name) or name in self.errors for name in self.fields if name != "query"
+        )
 
 
 @signed_in

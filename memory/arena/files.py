@@ -177,13 +177,19 @@ def _open(space: int, generation: int, encoder: str) -> Arena:
 
 
 def _complete(arena: Arena) -> bool:
-    """Whether it has a row for each grain. Twice: somebody may be storing right now."""
-    for _ in range(2):
+    """Whether it has a row for each grain. Somebody may be storing right now: looked at before and after the count."""
+    for _ in range(2):  # twice: something may be purged in between
         if not coherence.catch_up(arena):
             return arena.sound  # far behind: nothing to compare yet
-        if np.count_nonzero(arena.index.column("status") != GONE) == tables.count(arena.space):
+        before = _shown(arena)
+        count = tables.count(arena.space)
+        if coherence.catch_up(arena) and before <= count <= _shown(arena):
             return True
     return False
+
+
+def _shown(arena: Arena) -> int:
+    return int(np.count_nonzero(arena.index.column("status") != GONE))
 
 
 def _write(path: Path, array: NDArray[Any]) -> list[Any]:

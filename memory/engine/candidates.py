@@ -117,7 +117,7 @@ def _standing(index: Index, query: Query, vector: Floats | None, allowed: Mask |
     return rows.astype(np.int32)
 
 
-_MOST_STANDING = 512
+_MOST_STANDING = 256
 
 
 def neighbours(index: Index, rows: NDArray[np.integer], reach: int = REACH) -> list[Rows]:
@@ -206,16 +206,24 @@ def heads(
 _HEAD = 40
 
 
-def weigh(
+def by_term(
     index: Index, rows: Rows, counts: Floats, idf: Floats, b: float, k1: float, lengths: Floats | None = None
 ) -> Floats:
-    """BM25 from counts that are known already."""
+    """BM25 from counts that are known already, term by term: [rows, terms]."""
     terms, _ = index.totals()
     mean = max(terms / index.size, 1.0) if index.size else 1.0
     if lengths is None:
         lengths = index.columns["length"][rows].astype(np.float32)
     norm = np.float32(k1 * (1 - b)) + np.float32(k1 * b / mean) * lengths
-    weighed: Floats = ((counts / (counts + norm[:, None])) @ (idf * np.float32(k1 + 1))).astype(np.float32)
+    parts: Floats = counts / (counts + norm[:, None]) * (idf * np.float32(k1 + 1))
+    return parts
+
+
+def weigh(
+    index: Index, rows: Rows, counts: Floats, idf: Floats, b: float, k1: float, lengths: Floats | None = None
+) -> Floats:
+    """The same in sum."""
+    weighed: Floats = by_term(index, rows, counts, idf, b, k1, lengths).sum(axis=1)
     return weighed
 
 

@@ -1,7 +1,7 @@
 """Where the nodes of a graph are drawn: linked ones near each other, all of them apart, the same every time.
 
 Springs along the links, a push away from everything else, a pull to the middle. The push of far nodes is that of
-the cells they lie in, so that a round costs nodes × cells instead of nodes².
+the cells they lie in, so that a round costs nodes by cells and not nodes by nodes.
 """
 
 from __future__ import annotations
@@ -42,24 +42,20 @@ def places(count: int, links: NDArray[np.integer], strength: NDArray[np.floating
 def _start(count: int, one: NDArray[np.int64], two: NDArray[np.int64], pull: Points) -> Points:
     """A spiral, smoothed along the links: communities stand together before the first force acts."""
     turn = np.arange(count) * _GOLDEN
-    spiral = (np.sqrt((np.arange(count) + 0.5) / count)[:, None] * np.stack((np.cos(turn), np.sin(turn)), 1)).astype(
-        np.float32
-    )
-    if not len(one):
-        return spiral
+    away = np.sqrt((np.arange(count) + 0.5) / count)
+    spiral = away[:, None] * np.stack((np.cos(turn), np.sin(turn)), 1)
+    at = spiral.copy()
     weight = np.bincount(one, pull, count) + np.bincount(two, pull, count)
     linked = weight > 0
-    at = spiral.astype(np.float64)
-    for _ in range(_SMOOTHING):
-        mean = np.stack(
-            [np.bincount(one, pull * at[two, axis], count) + np.bincount(two, pull * at[one, axis], count) for axis in (0, 1)],
-            axis=1,
-        )  # fmt: skip
-        at[linked] = 0.5 * at[linked] + 0.5 * mean[linked] / weight[linked, None]
-        spread = at[linked].std(0)
-        at[linked] = (at[linked] - at[linked].mean(0)) / np.where(spread > 1e-9, spread, 1.0) * 0.4
+    for _ in range(_SMOOTHING if linked.any() else 0):
+        for axis in (0, 1):
+            place = at[:, axis]
+            mean = np.bincount(one, pull * place[two], count) + np.bincount(two, pull * place[one], count)
+            moved = 0.5 * place[linked] + 0.5 * mean[linked] / weight[linked]
+            at[linked, axis] = (moved - moved.mean()) / max(float(moved.std()), 1e-9) * 0.4
     # Twins would stay on one spot for ever: the spiral tells them apart.
-    return (at + 0.05 * spiral).astype(np.float32)
+    started: Points = (at + 0.05 * spiral).astype(np.float32)
+    return started
 
 
 def _apart(at: Points, mass: Points) -> Points:
@@ -86,9 +82,9 @@ def _apart(at: Points, mass: Points) -> Points:
 
 def _framed(at: Points) -> Points:
     """Into the square, with stragglers drawn in: one lonely node must not make all others small."""
-    at = at - np.median(at, axis=0)
-    radius = np.sqrt((at**2).sum(1))
+    centred = at - np.median(at, axis=0)
+    radius = np.sqrt((centred**2).sum(1))
     most = max(float(np.quantile(radius, 0.98)), 1e-6) * 1.15
-    at = at * np.minimum(1.0, most / np.maximum(radius, 1e-9))[:, None]
-    framed: Points = (at / max(float(np.abs(at).max()), 1e-6)).astype(np.float32)
+    drawn_in = centred * np.minimum(1.0, most / np.maximum(radius, 1e-9))[:, None]
+    framed: Points = (drawn_in / max(float(np.abs(drawn_in).max()), 1e-6)).astype(np.float32)
     return framed

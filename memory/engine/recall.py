@@ -13,7 +13,7 @@ from memory.engine.conduits import CONTRADICTS, SUPERSEDES
 from memory.engine.index import ACTIVE, Index
 from memory.engine.propagate import Propagation, Signals, spread
 from memory.engine.question import Query
-from memory.engine.shape import shape
+from memory.engine.shape import Known, known
 from memory.engine.spread import Spread, Step
 
 
@@ -34,7 +34,7 @@ class Settings:
     # 0..1. What a grain loses that an active one of higher authority contradicts.
     contradicted: float = 0.15
     # 10..1,000. Finds by words, and as many by meaning.
-    depth: int = 120
+    depth: int = 80
     # 10..300. Candidates that are weighed in full.
     pool: int = 160
     # 0..pool. Of these, the first by plain fusion: without a correction the answer's beginning is exactly that.
@@ -42,13 +42,13 @@ class Settings:
     # 0..100. Standing rules and preferences that are always looked at.
     standing: int = 12
     # 0..20. Finds from which links and titles lead on.
-    heads: int = 6
+    heads: int = 4
     # 0..1,000. Grains behind one name that are looked at.
-    doors: int = 64
+    doors: int = 32
     # 0..300. Grains said in the time the question names that are looked at.
     then: int = 48
     # 0..300. Grains that spreading leads to, strongest first.
-    reached: int = 64
+    reached: int = 32
     # 0..1. What neighbours, context, session, titles and links are worth each when the pool is chosen.
     beside: float = 0.3
     # 0..1. Share of k that one session may fill while others wait.
@@ -60,7 +60,7 @@ class Settings:
     # 0..10. Deviations above the mean of the space at which a vector alone counts as an answer.
     noise: float = 3.5
     # How far and how wide the signal of the best finds spreads.
-    propagation: Propagation = field(default_factory=lambda: Propagation(hops=2, frontier=32, edges=2_000))
+    propagation: Propagation = field(default_factory=lambda: Propagation(hops=1, frontier=8, edges=1_000))
     # Signals that are left out, by name: for measuring what each is worth.
     without: frozenset[str] = frozenset()
 
@@ -133,7 +133,8 @@ def weigh(
     if asked is None:
         finds.words = (finds.words[0][:0], finds.words[1][:0])
     named = features.named_speakers(index, query)
-    linked = _Linked(index, query, vector, finds, named, allowed, now, settings, caps)
+    space = known(index, features.ROLES)
+    linked = _Linked(index, space, query, vector, finds, named, allowed, now, settings, caps)
     if not len(linked.doors[0]) and not len(linked.then) and _nonsense(index, finds, settings):
         return None
     scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK)])
@@ -153,7 +154,7 @@ def weigh(
     )  # fmt: skip
     loss = _loss(index, scene.rows, allowed, settings)
     pool = _pool(index, seen, loss, settings)
-    whole, said = ranker.weights(shape(index, features.ROLES))
+    whole, said = ranker.weights(space.shape)
     found = features.measure(index, query, seen, pool)
     for at, group in enumerate(features.FEATURES.values()):
         if group in without:
@@ -185,8 +186,8 @@ class _Linked:
     """What names, titles and conduits lead to from the best finds."""
 
     def __init__(
-        self, index: Index, query: Query, vector: Floats | None, finds: candidates.Finds, named: NDArray[np.uint64],
-        allowed: Mask | None, now: int, settings: Settings, caps: list[str],
+        self, index: Index, space: Known, query: Query, vector: Floats | None, finds: candidates.Finds,
+        named: NDArray[np.uint64], allowed: Mask | None, now: int, settings: Settings, caps: list[str],
     ) -> None:  # fmt: skip
         self.spread: Spread | None = None
         none = np.empty(0, np.int32), np.empty(0, np.float32)
@@ -201,8 +202,9 @@ class _Linked:
         *self.doors, keys = candidates.doors(index, query, allowed, settings.doors)  # type: ignore[assignment]
         heads, strength = candidates.heads(index, finds, named, settings.balance, settings.speaker, settings.heads)
         if len(heads):
-            self.hop = candidates.titled(index, heads, strength, keys, allowed, settings.doors)
-            self.cites = candidates.citing(index, heads, strength, keys, allowed, settings.doors)
+            if space.titled:
+                self.hop = candidates.titled(index, heads, strength, keys, allowed, settings.doors)
+                self.cites = candidates.citing(index, heads, strength, keys, allowed, settings.doors)
             self._reach(index, heads, strength, allowed, now, settings, caps)
         self.rows = np.concatenate((self.then, self.doors[0], self.hop[0], self.cites[0], self.reached[0]))
 
@@ -285,8 +287,8 @@ def _answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: li
     kept, folded = _folded(index, rows[order])
     order = order[kept]
     order, folded = _spread_out(index, rows, order, folded, k, settings)
-    known = confidence.facts(scene, index.size)
-    sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], known)
+    facts = confidence.facts(scene, index.size)
+    sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts)
     shown = order[:k]
     scores = _squashed(weighed.scores[order], sure)[:k]
     places = pool[shown]
@@ -382,16 +384,11 @@ def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
 
 def _matched(index: Index, scene: Scene, places: Places) -> list[list[tuple[int, float]]]:
     """Per row: which term of the question it holds and what that brought."""
-    b, k1 = bm25.shape(index)
-    terms = len(scene.keys)
-    single = np.zeros((len(places), terms), np.float32)
-    for term in range(terms):
-        single[:, term] = candidates.weigh(
-            index, scene.rows[places], scene.counts[places, term : term + 1], scene.idf[term : term + 1], b, k1
-        )
-    return [
-        [(int(scene.places[term]), float(row[term])) for term in np.flatnonzero(row)] for row in single
-    ]  # fmt: skip
+    parts = candidates.by_term(index, scene.rows[places], scene.counts[places], scene.idf, *bm25.shape(index))
+    found: list[list[tuple[int, float]]] = [[] for _ in places]
+    for row, term in zip(*np.nonzero(parts), strict=True):
+        found[row].append((int(scene.places[term]), float(parts[row, term])))
+    return found
 
 
 def _expansion(weighed: Weighed, order: Places, k: int, settings: Settings) -> Rows:

@@ -9,6 +9,7 @@ space resembles a fitted one:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import exp
 from typing import NamedTuple
 
@@ -41,6 +42,23 @@ def near(distance: float) -> float:
     """1 among what was fitted, towards 0 outside; a trace of nearness is none."""
     found = exp(-0.5 * (max(distance - FREE, 0.0) / FADE) ** 2)
     return found if found >= LEAST else 0.0
+
+
+@dataclass(frozen=True)
+class Known:
+    """What recall wants to know about a space as a whole."""
+
+    shape: Shape
+    titled: bool  # some grains begin with a title
+
+
+def known(index: Index, roles: NDArray[np.uint64]) -> Known:
+    """Kept beside the index until it grows: a space is asked more often than it is told."""
+    held: tuple[int, Known] | None = vars(index).get("_known")
+    if held is None or held[0] != index.size:
+        held = index.size, Known(shape(index, roles), bool(index.column("title").any()))
+        vars(index)["_known"] = held
+    return held[1]
 
 
 def shape(index: Index, roles: NDArray[np.uint64]) -> Shape:

@@ -90,13 +90,14 @@ _drawing = threading.Lock()
 def picture(principal: Principal) -> Picture:
     """The space's picture as of the last event. Drawn once for everybody; one statement if nothing has happened."""
     space = principal.space or 0
-    now = int(clock.now().timestamp())
-    tag = f"{space}-{_position(space)}-{now // _HOUR}"
+    # By the full hour, so that every process draws the same under the same tag.
+    hour = int(clock.now().timestamp()) // _HOUR
+    tag = f"{space}-{_position(space)}-{hour}"
     # One at a time: a picture takes half a second of a core, and whoever waits gets the same one.
     with _drawing:
         known = _pictures.get(space)
         if known is None or known.tag != tag:
-            known = _drawn(space, tag, now)
+            known = _drawn(space, tag, hour * _HOUR)
         _pictures[space] = known
         _pictures.move_to_end(space)
         while len(_pictures) > _KEPT:
@@ -161,7 +162,7 @@ def _packed(
     header: dict[str, Any], at: NDArray[np.float32], pairs: NDArray[np.int64], ids: bytes, kinds: NDArray[np.uint8],
     size: NDArray[np.float64], relation: NDArray[np.uint8], weight: NDArray[np.float32],
 ) -> bytes:  # fmt: skip
-    """Length of the header, the header as JSON, then the arrays: those of wider numbers first, so that all are aligned."""
+    """The header's length, the header as JSON, then the arrays, those of wider numbers first: so all are aligned."""
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
     return b"".join(

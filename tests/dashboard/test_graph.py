@@ -184,7 +184,9 @@ def test_it_costs_few_statements_whatever_there_is(memory, grace, much):
 def test_linked_nodes_lie_nearer_than_others():
     rng = np.random.default_rng(7)
     group = rng.integers(0, 6, 300)
-    pairs = [(one, two) for one in range(300) for two in rng.choice(np.flatnonzero(group == group[one]), 3) if one != two]
+    pairs = [
+        (one, two) for one in range(300) for two in rng.choice(np.flatnonzero(group == group[one]), 3) if one != two
+    ]
     at = layout.places(300, np.array(pairs), np.ones(len(pairs)))
     distance = np.sqrt(((at[:, None] - at[None]) ** 2).sum(2))
     same = group[:, None] == group[None]
@@ -215,7 +217,9 @@ def test_the_page_lists_the_most_linked_for_whoever_cannot_use_the_canvas(memory
     for other in others:
         tie(other, hub, Relation.RELATED, 0.9)
     page = grace.get("/graph")
-    listed = re.findall(r'<a href="(/admin/grains/grain/\d+/change/)">([^<]+)</a><p class="help">(\d+) link', page.content.decode())
+    listed = re.findall(
+        r'<a href="(/admin/grains/grain/\d+/change/)">([^<]+)</a><p class="help">(\d+) link', page.content.decode()
+    )
     assert (listed[0][1], listed[0][2]) == ("The hub of it all", "4") and len(listed) == 5
     assert grace.get(listed[0][0]).status_code == 200
     assert "All 5 grains are drawn." in words(page)

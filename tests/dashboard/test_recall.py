@@ -27,7 +27,9 @@ def words(answer) -> str:
 
 def cards(answer) -> list[str]:
     """Each grain's card, as a reader sees it."""
-    found = re.findall(r'<li class="card grain".*?</li>\s*(?=<li class="card grain"|</ol>)', answer.content.decode(), re.DOTALL)
+    found = re.findall(
+        r'<li class="card grain".*?</li>\s*(?=<li class="card grain"|</ol>)', answer.content.decode(), re.DOTALL
+    )
     return [" ".join(html.unescape(re.sub(r"<[^>]+>", " ", one)).split()) for one in found]
 
 
@@ -48,7 +50,9 @@ def grace(memory):
 
 # The answer ----------------------------------------------------------------------------------------
 def test_a_question_is_answered_with_cards_that_say_why(memory, grace):
-    memory.store("Anna works as a nurse in Lisbon", session="one", speaker="Anna", tags=["work"], provenance="user_stated")
+    memory.store(
+        "Anna works as a nurse in Lisbon", session="one", speaker="Anna", tags=["work"], provenance="user_stated"
+    )
     memory.store("Ben cooks mushroom risotto on Sundays")
     memory.drain()
     page = post(grace, "/recall", query="Where does Anna work?")
@@ -67,7 +71,8 @@ def test_every_part_of_a_score_is_a_bar_from_a_common_zero(memory, grace):
     page = post(grace, "/recall", query="Where does Anna work?").content.decode()
     answer = memory.ask("Where does Anna work?", explain=True)["explanation"]["grains"]
     drawn = re.findall(
-        r'<li class="(for|against)">.*?class="fill" x="([-\d.]+)" width="([\d.]+)".*?class="zero" x="([\d.]+)".*?>([+-][\d.]+)</span>',
+        r'<li class="(for|against)">.*?class="fill" x="([-\d.]+)" width="([\d.]+)".*?class="zero" x="([\d.]+)"'
+        r".*?>([+-][\d.]+)</span>",
         page, re.DOTALL,
     )  # fmt: skip
     parts = [part["part"] for one in answer for part in one["parts"]]
@@ -75,7 +80,7 @@ def test_every_part_of_a_score_is_a_bar_from_a_common_zero(memory, grace):
     assert {says[0] for *_, says in drawn} == {"+", "-"}
     assert len({zero for *_, zero, _ in drawn}) == 1
     for side, start, width, zero, says in drawn:
-        assert -0.7 <= float(start) and float(start) + float(width) <= 100.7
+        assert float(start) >= -0.7 and float(start) + float(width) <= 100.7
         assert side == ("against" if says[0] == "-" else "for")
         touches = float(start) if side == "for" else float(start) + float(width)
         assert touches == pytest.approx(float(zero), abs=0.02)
@@ -130,9 +135,16 @@ def test_a_card_leads_to_the_grains_page_and_the_answer_to_its_receipt(memory, g
 
 def test_bounds_are_those_an_agent_has(memory, grace):
     memory.store("We talked about the harbour", session="one", tags=["sea"], time="2024-03-01T10:00:00Z")
-    memory.store("The harbour was closed", session="two", tags=["sea", "work"], time="2025-03-01T10:00:00Z", provenance="user_stated")
+    memory.store(
+        "The harbour was closed",
+        session="two",
+        tags=["sea", "work"],
+        time="2025-03-01T10:00:00Z",
+        provenance="user_stated",
+    )
     for bound in (
-        {"sessions": "two, three"}, {"tags": "sea, work"}, {"since": "2025-01-01T00:00"}, {"k": "1", "origin_floor": "user_stated"},
+        {"sessions": "two, three"}, {"tags": "sea, work"}, {"since": "2025-01-01T00:00"},
+        {"k": "1", "origin_floor": "user_stated"},
     ):  # fmt: skip
         (card,) = cards(post(grace, "/recall", query="harbour", **bound))
         assert "The harbour was closed" in card, bound
@@ -239,7 +251,9 @@ def test_visitors_sign_in_and_people_without_a_role_are_told_whom_to_ask(memory)
 def test_it_asks_only_the_space_the_person_looks_at(memory, grace):
     Memory("elsewhere").store("Anna's secret is the blue door")
     memory.store("Anna works as a nurse")
-    assert "secret" not in words(post(grace, "/recall", query="Anna's secret blue door")).replace("Anna's secret blue door", "")
+    assert "secret" not in words(post(grace, "/recall", query="Anna's secret blue door")).replace(
+        "Anna's secret blue door", ""
+    )
 
 
 def test_it_costs_few_statements_whatever_there_is(memory, grace):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from fluxcore import clock
+from memory.grains.models import Grain, Trace
+from memory.grains.receipt import packed
 from tests.conftest import Api
 
 
@@ -21,16 +25,30 @@ class Route:
 
     @property
     def path(self) -> str:
-        """Below the door, with {grain} for an id that exists."""
+        """Below the door, with {grain} and {trace} for ids that exist."""
         return re.sub(r"<\w+:(\w+)>", r"{\1}", self.route)
 
     def url(self, prefix: str, grain: str = "") -> str:
-        return prefix + self.path.format(grain=grain)
+        return prefix + self.path.format(grain=grain, trace=trace_of(grain) if "{trace}" in self.path else "")
 
     def call(self, api: Api, prefix: str = "/", grain: str = "", headers: dict[str, str] | None = None) -> Any:
         if self.method == "GET":
             return api.get(self.url(prefix, grain), headers=headers)
         return api.post(self.url(prefix, grain), self.body, headers=headers)
+
+
+def trace_of(grain: str) -> str:
+    """The receipt of a recall that the agent alice made in the grain's space; any id where there is no grain."""
+    found = Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
+    if found is None:
+        return str(uuid.uuid4())
+    body = packed({"features": [], "terms": [], "k": 5, "bounds": {}, "weights": {}, "caps": [], "fallback": False,
+                   "grains": []})  # fmt: skip
+    made = Trace.objects.create(
+        space_id=found.space_id, actor="agent:alice", at=clock.now(), query="q", rung="warm", confidence=0,
+        hop_count=0, body=body,
+    )  # fmt: skip
+    return str(made.uuid)
 
 
 # A call that is not open and needs no capability is for every agent.
@@ -40,6 +58,8 @@ ROUTES: dict[str, Route] = {
         Route("GET", "", open=True, ignores_token=True),
         Route("POST", "store", "grains.write", {"content": "stored by the table of routes"}),
         Route("POST", "store/batch", "grains.write", {"items": [{"content": "a batch of one"}]}),
+        Route("POST", "retrieve", "grains.read", {"query": "what the table of routes knows"}),
+        Route("GET", "traces/<str:trace>", "grains.read"),
         Route("GET", "grains", "grains.read"),
         Route("GET", "grains/<str:grain>", "grains.read"),
         Route("POST", "grains/<str:grain>/pin", "grains.manage", {"reason": "it matters"}),
@@ -63,6 +83,8 @@ def plain(answer: Any) -> tuple[int, dict[str, str], Any]:
     if headers["content-type"] != "application/json":
         return answer.status_code, headers, answer.content
     body = json.loads(answer.content) if answer.content else None
+    if isinstance(body, dict):
+        body.pop("trace_id", None)
     if isinstance(body, dict) and "request_id" in body:
         assert body.pop("request_id") == answer.headers["X-Request-Id"]
     return answer.status_code, headers, body

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.either_database  # rights are decided in Python; test_w
 
 # Which calls ask for which operation. A new call without a place here fails the tests.
 CALLS: dict[str, list[str]] = {
-    "grains.read": ["GET grains", "GET grains/<str:grain>"],
+    "grains.read": ["GET grains", "GET grains/<str:grain>", "POST retrieve", "GET traces/<str:trace>"],
     "grains.write": ["POST store", "POST store/batch"],
     "grains.manage": ["POST grains/<str:grain>/pin", "POST grains/<str:grain>/unpin", "POST grains/<str:grain>/close"],
     "metrics.read": ["GET metrics"],
