@@ -24,6 +24,7 @@ ORIGINS = {
     "external_source": "from outside",
     "unknown": "of unknown origin",
 }
+_SEEN = 0.005  # smaller parts would be shown as 0.00
 _SURE = ((0.8, "Very likely"), (0.5, "More likely than not"), (0.2, "Perhaps"), (0.0, "Probably not"))
 
 
@@ -125,7 +126,7 @@ def _card(
         score=f"{one['score']:.2f}",
         says=one["says"],
         source=one["source"],
-        bars=[_bar(part["called"], part["part"], *scale) for part in one["parts"]],
+        bars=[_bar(part["called"], part["part"], *scale) for part in one["parts"] if abs(part["part"]) >= _SEEN],
         words=terms,
         way=_way(one["path"], names),
         grain=grain,
@@ -141,7 +142,7 @@ def _scale(parts: list[float]) -> tuple[float, float]:
     """Where zero lies, and how wide a part of 1 is."""
     low, high = min([0.0, *parts]), max([0.0, *parts])
     width = 100 / ((high - low) or 1.0)
-    return -low * width, width
+    return abs(low) * width, width
 
 
 def _bar(called: str, part: float, zero: float, width: float) -> Bar:

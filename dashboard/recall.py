@@ -24,7 +24,7 @@ from fluxcore import clock, config
 from fluxcore.errors import FluxError, Invalid, NotFound
 from memory.grains import ask as asking
 from memory.grains import asked, explain, picture, recall
-from memory.grains.models import Grain
+from memory.grains.models import Grain, Trace
 
 _TIME = {"type": "datetime-local", "step": 1}
 
@@ -130,6 +130,7 @@ def receipt(request: HttpRequest, trace: UUID) -> HttpResponse:
         "confidence": cards.Confidence.of(kept["confidence"]),
         "cards": cards.cards(kept["grains"], names, kept["texts"], {}),
         "rung": explain.RUNGS[kept["rung"]] if kept["rung"] != "warm" else "",
+        "admin_page": _admin_page(trace) if who.may("grains.manage", space.pk) else "",
         "bounds": [(name.replace("_", " "), _said(value)) for name, value in kept["bounds"].items()],
     }
     return render(request, "dashboard/receipt.html", found)
@@ -159,6 +160,10 @@ def _answer(me: Principal, form: AskForm) -> dict[str, Any]:
             for one in near
         ],
     }
+
+
+def _admin_page(trace: UUID) -> str:
+    return cards.page("trace", Trace.objects.values_list("pk", flat=True).get(uuid=trace))
 
 
 def _said(value: Any) -> str:

@@ -191,20 +191,21 @@ def period(feature: str) -> tuple[int, int, float] | None:
 def session_mean(index: Index, scene: Scene, fused: Floats, best: int = 3) -> tuple[Floats, Floats]:
     """For each row the mean of its session's best three, and how much of the question the session's finds hold."""
     session = index.columns["session"][scene.rows]
-    found, inverse = np.unique(session, return_inverse=True)
-    order = np.lexsort((-fused, inverse))
-    rank = np.arange(len(order)) - np.searchsorted(inverse[order], inverse[order])
-    top = order[rank < best]
-    total = np.bincount(inverse[top], fused[top], minlength=len(found)) / best
-    held = np.zeros((len(found), scene.counts.shape[1]), np.bool_)
-    row, term = np.nonzero(scene.counts)
-    held[inverse[row], term] = True
+    if not session.any():
+        return np.zeros(len(session), np.float32), np.zeros(len(session), np.float32)
+    order = np.lexsort((-fused, session))
+    first = np.ones(len(order), np.bool_)
+    first[1:] = session[order[1:]] != session[order[:-1]]
+    begin = np.flatnonzero(first)
+    which = np.cumsum(first) - 1
+    counted = np.arange(len(order)) - begin[which] < best
+    total = np.add.reduceat(fused[order] * counted, begin) / np.float32(best)
+    held = np.logical_or.reduceat(scene.counts[order] > 0, begin, axis=0)
     cover = held @ scene.idf / max(float(scene.idf.sum()), 1e-6)
+    means, covers = np.empty(len(order), np.float32), np.empty(len(order), np.float32)
+    means[order], covers[order] = total[which], cover[which]
     inside = session != 0
-    return (
-        np.where(inside, total[inverse], 0).astype(np.float32),
-        np.where(inside, cover[inverse], 0).astype(np.float32),
-    )
+    return means * inside, covers * inside
 
 
 def context(index: Index, seen: View, pool: Places) -> tuple[Floats, Floats]:

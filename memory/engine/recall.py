@@ -13,7 +13,7 @@ from memory.engine.conduits import CONTRADICTS, SUPERSEDES
 from memory.engine.index import ACTIVE, Index
 from memory.engine.propagate import Propagation, Signals, spread
 from memory.engine.question import Query
-from memory.engine.shape import Known, known
+from memory.engine.shape import Known, Shape, known
 from memory.engine.spread import Spread, Step
 
 
@@ -154,7 +154,7 @@ def weigh(
     )  # fmt: skip
     loss = _loss(index, scene.rows, allowed, settings)
     pool = _pool(index, seen, loss, settings)
-    whole, said = ranker.weights(space.shape)
+    whole, said = _weights(index, ranker, space.shape)
     found = features.measure(index, query, seen, pool)
     for at, group in enumerate(features.FEATURES.values()):
         if group in without:
@@ -168,6 +168,16 @@ def weigh(
         scene, pool, seen.base, loss, found, corrected, truth, scores + truth, deviation, linked.spread, said,
         float(said["gate"]),  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def _weights(index: Index, ranker: rank.Ranker, shape: Shape) -> tuple[Floats, dict[str, object]]:
+    """Kept beside the index until the space has another shape."""
+    held = vars(index).get("_weights")
+    if held is None or held[0] is not ranker or held[1] is not shape:
+        held = ranker, shape, ranker.weights(shape)
+        vars(index)["_weights"] = held
+    found: tuple[Floats, dict[str, object]] = held[2]
+    return found
 
 
 def _nonsense(index: Index, finds: candidates.Finds, settings: Settings) -> bool:
@@ -318,8 +328,9 @@ def _answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: li
 def _folded(index: Index, rows: Rows) -> tuple[Places, list[list[int]]]:
     """Places of the first row of each text, and the rows that say the same."""
     digest = index.columns["digest"][rows]
-    if len(np.unique(digest)) == len(digest):
-        return np.arange(len(rows)), [[] for _ in rows]
+    alike = np.sort(digest)
+    if not (alike[1:] == alike[:-1]).any():
+        return np.arange(len(rows)), [[] for _ in range(len(rows))]
     kept: list[int] = []
     folded: list[list[int]] = []
     first: dict[int, int] = {}

@@ -49,14 +49,14 @@ class Known:
     """What recall wants to know about a space as a whole."""
 
     shape: Shape
-    titled: bool  # some grains begin with a title
+    titled: bool  # at least a tenth of the grains begin with a title
 
 
 def known(index: Index, roles: NDArray[np.uint64]) -> Known:
     """Kept beside the index until it grows: a space is asked more often than it is told."""
     held: tuple[int, Known] | None = vars(index).get("_known")
     if held is None or held[0] != index.size:
-        held = index.size, Known(shape(index, roles), bool(index.column("title").any()))
+        held = index.size, Known(shape(index, roles), 10 * int(np.count_nonzero(index.column("title"))) >= index.size)
         vars(index)["_known"] = held
     return held[1]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from dashboard.cards import cards as answer_cards
 from dashboard.marking import excerpt, marked
 from memory.arena.shelf import shelf
 from memory.grains.models import Grain, Trace
@@ -64,26 +66,30 @@ def test_a_question_is_answered_with_cards_that_say_why(memory, grace):
     assert "the chance that a right grain is among the first five" in words(page)
 
 
-def test_every_part_of_a_score_is_a_bar_from_a_common_zero(memory, grace):
+def test_every_part_of_a_score_is_a_bar(memory, grace):
     memory.store("Anna works as a nurse in Lisbon", speaker="Anna")
     memory.store("Ben met Anna once")
     memory.drain()
     page = post(grace, "/recall", query="Where does Anna work?").content.decode()
     answer = memory.ask("Where does Anna work?", explain=True)["explanation"]["grains"]
-    drawn = re.findall(
-        r'<li class="(for|against)">.*?class="fill" x="([-\d.]+)" width="([\d.]+)".*?class="zero" x="([\d.]+)"'
-        r".*?>([+-][\d.]+)</span>",
-        page, re.DOTALL,
-    )  # fmt: skip
-    parts = [part["part"] for one in answer for part in one["parts"]]
-    assert [f"{part:+.2f}" for part in parts] == [says for *_, says in drawn]
-    assert {says[0] for *_, says in drawn} == {"+", "-"}
-    assert len({zero for *_, zero, _ in drawn}) == 1
-    for side, start, width, zero, says in drawn:
-        assert float(start) >= -0.7 and float(start) + float(width) <= 100.7
-        assert side == ("against" if says[0] == "-" else "for")
-        touches = float(start) if side == "for" else float(start) + float(width)
-        assert touches == pytest.approx(float(zero), abs=0.02)
+    drawn = re.findall(r'<li class="(?:for|against)">.*?class="amount">([+-][\d.]+)</span>', page, re.DOTALL)
+    parts = [part["part"] for one in answer for part in one["parts"] if abs(part["part"]) >= 0.005]
+    assert drawn == [f"{part:+.2f}" for part in parts] and len(drawn) >= 2
+
+
+def test_bars_begin_at_a_common_zero_and_what_speaks_against_leads_left():
+    def grain(place: int, **parts: float) -> dict[str, Any]:
+        shown = [{"name": name, "called": name, "part": part} for name, part in parts.items()]
+        nothing = {"source": "words", "says": "", "words": [], "path": [], "same": 0}
+        return {"place": place, "grain_id": str(place), "score": 0.5, "parts": shown, **nothing}
+
+    one, two = answer_cards([grain(1, words=3.0, links=-1.0), grain(2, words=1.5, time=0.001)], {}, {}, {})
+    drawn = [(bar.called, bar.says, bar.zero, bar.start, bar.width, bar.against) for bar in (*one.bars, *two.bars)]
+    assert drawn == [
+        ("words", "+3.00", "25.00", "25.00", "75.00", False),
+        ("links", "-1.00", "25.00", "0.00", "25.00", True),
+        ("words", "+1.50", "25.00", "25.00", "37.50", False),
+    ]  # fmt: skip
 
 
 def test_the_words_a_question_met_are_marked(memory, grace):
@@ -180,8 +186,11 @@ def test_a_receipt_is_read_by_who_asked_and_by_who_manages(memory, grace):
     address = f"/recall/{Trace.objects.get().uuid}"
     assert grace.get(address).status_code == 200
     assert Person("heidi", administrator=False, roles={"home": "viewer"}).sign_in().get(address).status_code == 404
-    other = Person("ivan", administrator=False, roles={"home": "operator"}).sign_in().get(address)
+    ivan = Person("ivan", administrator=False, roles={"home": "operator"}).sign_in()
+    other = ivan.get(address)
     assert "user:grace asked this" in words(other) and "Ask again" not in words(other)
+    assert ivan.get(re.search(r"/admin/grains/trace/\d+/change/", other.content.decode()).group()).status_code == 200
+    assert "/admin/grains/trace/" not in grace.get(address).content.decode()
     assert grace.get("/recall/00000000-0000-0000-0000-000000000000").status_code == 404
 
 

@@ -17,7 +17,6 @@ from memory.grains import dossier, history, ties
 from memory.grains.models import Conduit, Entry, Grain, Recalled, Relation, Trace
 from memory.grains.store import store
 
-pytestmark = pytest.mark.storage
 DAY = 86_400
 
 

@@ -18,7 +18,6 @@ from memory.grains.store import store
 from memory.grains.validity import close
 from tests.admin.conftest import details, entries
 
-pytestmark = pytest.mark.storage
 MARCH, APRIL = "2026-03-01T00:00:00.000000Z", "2026-04-01T00:00:00.000000Z"
 
 

@@ -123,6 +123,14 @@
     };
   }
 
+  // The chosen node and the one pointed at have their label above them.
+  function drawLabel(context, data, settings) {
+    if (!data.label || data.highlighted || data.key === chosen.hovered) return;
+    context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`;
+    context.fillStyle = colours.ink;
+    context.fillText(data.label, data.x + data.size + 3, data.y + settings.labelSize / 3);
+  }
+
   // Sigma's own label of a hovered node is black on white, whatever the page looks like.
   function drawHover(context, data, settings) {
     const size = settings.labelSize;
@@ -161,7 +169,7 @@
       nodeReducer: nodeLooks,
       edgeReducer: edgeLooks,
       defaultDrawNodeHover: drawHover,
-      labelColor: { color: colours.ink },
+      defaultDrawNodeLabel: drawLabel,
       labelFont: getComputedStyle(document.body).fontFamily,
       labelSize: 13,
       labelDensity: 0.6,
@@ -335,7 +343,6 @@
   dark.addEventListener("change", () => {
     if (!renderer) return;
     readColours();
-    renderer.setSetting("labelColor", { color: colours.ink });
     renderer.refresh();
   });
   // A page that comes back asks whether something has changed; usually nothing has.
