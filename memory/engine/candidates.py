@@ -154,14 +154,11 @@ def scene(
     more: Iterable[tuple[Rows, int]],
 ) -> Scene:  # fmt: skip
     """Everything found, with its neighbours, and words and meaning of all of them."""
+    found = np.concatenate((finds.words[0], finds.meaning[0].astype(np.int32)))
     groups: list[tuple[NDArray[Any], int]] = [
-        (finds.words[0], BY_WORDS),
-        (finds.meaning[0], BY_MEANING),
-        (finds.standing, BY_STANDING),
-        *more,
-    ]
-    found = np.concatenate([np.asarray(rows, np.int32) for rows, _ in groups])
-    groups += [(rows, BY_SESSION) for rows in neighbours(index, found)]
+        (finds.words[0], BY_WORDS), (finds.meaning[0], BY_MEANING), (finds.standing, BY_STANDING), *more,
+        *((rows, BY_SESSION) for rows in neighbours(index, found)),
+    ]  # fmt: skip
     rows, source = _once(groups)
     known = rows >= 0 if allowed is None else (rows >= 0) & allowed[rows]
     rows, source = rows[known], source[known]

@@ -34,9 +34,9 @@ class Settings:
     # 0..1. What a grain loses that an active one of higher authority contradicts.
     contradicted: float = 0.15
     # 10..1,000. Finds by words, and as many by meaning.
-    depth: int = 80
+    depth: int = 60
     # 10..300. Candidates that are weighed in full.
-    pool: int = 160
+    pool: int = 120
     # 0..pool. Of these, the first by plain fusion: without a correction the answer's beginning is exactly that.
     plain: int = 20
     # 0..100. Standing rules and preferences that are always looked at.
