@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,7 +225,7 @@ def calibrate(
 
 
 def lessons_of(
-    found: Iterable[dict], encoder: str, cache: Path | None, *, with_variants: bool = True,
+    found: Sequence[dict[str, Any]], encoder: str, cache: Path | None, *, with_variants: bool = True,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Lesson]:  # fmt: skip
     """Every collection as it came, and as others would have kept it."""
@@ -241,6 +242,14 @@ def lessons_of(
                         continue
                     lessons.append(judged.lesson(spaces.space(one["name"], change(collection), vectors), encoder))
             progress(f"{one['name']} {collection['id']} {time.monotonic() - took:.1f} s")
+    if with_variants and len(found) > 1:
+        for one, other in zip(found, [*found[1:], found[0]], strict=True):
+            both = variants.mixed(one["collections"][0], other["collections"][0])
+            own = len(one["collections"][0]["queries"])
+            lessons.append(
+                judged.lesson(spaces.space(one["name"], {**both, "queries": both["queries"][:own]}, vectors), encoder)
+            )
+            progress(f"{one['name']} mixed with {other['name']}")
     return lessons
 
 

@@ -122,7 +122,8 @@ def guard(found: list[dict[str, Any]], encoder: str, cache: Path | None) -> list
     lessons = fit_ranker.lessons_of(found, encoder, cache)
     rows: list[Row] = []
     for name in dict.fromkeys(lesson.set for lesson in lessons):
-        ranker = fit_ranker.fit([lesson for lesson in lessons if lesson.set != name])
+        # A mixture holds texts of another set: it is measured, never learned from.
+        ranker = fit_ranker.fit([one for one in lessons if one.set != name and one.variant != "mixed"])
         for variant in dict.fromkeys(lesson.variant for lesson in lessons if lesson.set == name):
             part = [lesson for lesson in lessons if (lesson.set, lesson.variant) == (name, variant)]
             plain, base, fitted = (

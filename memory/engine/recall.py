@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from memory.engine import bm25, candidates, confidence, features, rank
 from memory.engine.candidates import BY_LINK, SOURCES, Floats, Mask, Places, Rows, Scene
 from memory.engine.conduits import CONTRADICTS, SUPERSEDES
+from memory.engine.dense import SAMPLE
 from memory.engine.index import ACTIVE, Index
 from memory.engine.propagate import Propagation, Signals, spread
 from memory.engine.question import Query
@@ -57,8 +58,8 @@ class Settings:
     expansion: int = 5
     # 0..1. Confidence below which they are.
     unsure: float = 0.4
-    # 0..10. Deviations above the mean of the space at which a vector alone counts as an answer.
-    noise: float = 3.5
+    # 0..1. Cosine from which on a vector alone, without one known word, counts as an answer.
+    noise: float = 0.38
     # How far and how wide the signal of the best finds spreads.
     propagation: Propagation = field(default_factory=lambda: Propagation(hops=1, frontier=8, edges=1_000))
     # Signals that are left out, by name: for measuring what each is worth.
@@ -135,7 +136,7 @@ def weigh(
     named = features.named_speakers(index, query)
     space = known(index, features.ROLES)
     linked = _Linked(index, space, query, vector, finds, named, allowed, now, settings, caps)
-    if not len(linked.doors[0]) and not len(linked.then) and _nonsense(index, finds, settings):
+    if not len(linked.doors[0]) and not len(linked.then) and _nonsense(finds, settings):
         return None
     scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK)])
     if asked is None:
@@ -180,16 +181,14 @@ def _weights(index: Index, ranker: rank.Ranker, shape: Shape) -> tuple[Floats, d
     return found
 
 
-def _nonsense(index: Index, finds: candidates.Finds, settings: Settings) -> bool:
-    """No word is known, and the nearest vector is no nearer than chance has it."""
+def _nonsense(finds: candidates.Finds, settings: Settings) -> bool:
+    """No word is known, and the nearest vector is no nearer than chance has it.
+
+    Deviations from the mean of the space do not tell: letters typed at random stand out as far as questions do.
+    """
     if len(finds.words[0]):
         return False
-    if not len(finds.meaning[0]):
-        return True
-    _, mean, deviation = finds.statistics
-    # Of very many rows the luckiest is further out.
-    luck = np.sqrt(2 * np.log(max(index.size, 2))) / np.sqrt(2 * np.log(1_000))
-    return float(finds.meaning[1][0]) < mean + settings.noise * float(luck) * deviation
+    return not len(finds.meaning[0]) or float(finds.meaning[1][0]) < settings.noise
 
 
 class _Linked:

@@ -15,4 +15,5 @@ def current() -> Fading:
         ephemeral=min(here.HALF_LIFE_EPHEMERAL_HOURS, 100_000.0),
         grace=min(here.NEW_CONDUIT_GRACE_HOURS, 10_000.0),
         grace_factor=min(here.NEW_CONDUIT_GRACE_MULTIPLIER, 10.0),
+        grace_floor=here.NEW_CONDUIT_MIN_WEIGHT,
     )

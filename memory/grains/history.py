@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -51,10 +51,15 @@ class Use:
         }
 
 
-def note(space: int, trace: int, grains: Sequence[int]) -> None:
-    """Keep what a recall returned, best first. Runs inside the write of its trace."""
-    if grains:
-        rows.insert(Recalled, _COLUMNS, [(space, grain, trace, place) for place, grain in enumerate(grains, start=1)])
+def note(recalls: Iterable[tuple[int, int, Sequence[int]]]) -> None:
+    """Keep what recalls returned: space, trace, and grains best first. Runs inside the write of their traces."""
+    found = [
+        (space, grain, trace, place)
+        for space, trace, grains in recalls
+        for place, grain in enumerate(grains, start=1)
+    ]
+    if found:
+        rows.insert(Recalled, _COLUMNS, found)
 
 
 def last(principal: Principal, space: int, grain: int) -> list[Use]:

@@ -43,7 +43,7 @@ class Grain(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
-    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+")
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
     text = models.TextField()
     # SHA-256 of the normalised text: equal statements meet here, near ones never do.
     digest = models.CharField(max_length=64)

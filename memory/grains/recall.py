@@ -55,6 +55,7 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     receipt = Receipt(
         uuid.uuid4(), principal.space, principal.actor, principal.label, moment, ask.query, found.rung,
         found.confidence if kept else 0.0, found.hops if kept else 0, body(ask, asked, found, kept, grains),
+        tuple(hit.id for hit in kept),
     )  # fmt: skip
     traces.leave(receipt)
     return _answer(receipt, ask, found, kept, grains)

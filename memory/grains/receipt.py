@@ -29,6 +29,7 @@ class Receipt:
     confidence: float
     hop_count: int
     body: dict[str, Any]
+    grains: tuple[int, ...] = ()  # their numbers, best first, while it is on its way to be kept
 
 
 def body(

@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.db import connection
 
 from fluxcore import clock, config, rows
+from memory.grains import history
 from memory.grains.models import Trace
 
 _TABLE = Trace._meta.db_table
@@ -34,4 +35,5 @@ def forget_old() -> int:
         for (space,) in cursor.fetchall():
             cursor.execute(_FORGET, [space, old, settled, space, settings.TRACE_RETENTION_COUNT, _AT_ONCE])
             forgotten += cursor.rowcount
+            history.forget(space)
     return forgotten

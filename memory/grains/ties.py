@@ -44,7 +44,8 @@ def _walk(name: str, where: str, onward: str) -> str:
         f"{name}(id, source, target, relation, depth) AS (SELECT {step}, 1 FROM {_CONDUITS} c "  # noqa: S608
         f"WHERE {where.format(kinds=_KINDS, at='%s')} UNION SELECT {step}, {name}.depth + 1 FROM {name} "
         # CROSS: from the link to the next ones. Left to itself SQLite begins with every conduit of the space.
-        f"CROSS JOIN {_CONDUITS} c WHERE {where.format(kinds=_KINDS, at=f'{name}.{onward}')} AND {name}.depth < {STEPS})"
+        f"CROSS JOIN {_CONDUITS} c WHERE {where.format(kinds=_KINDS, at=f'{name}.{onward}')} "
+        f"AND {name}.depth < {STEPS})"
     )
 
 

@@ -14,6 +14,7 @@ from accounts.authorise import may
 from accounts.principals import Principal
 from fluxcore import booth, lanes, rows
 from fluxcore.errors import NotFound
+from memory.grains import history
 from memory.grains.models import Trace
 from memory.grains.receipt import Receipt, packed, unpacked
 
@@ -23,6 +24,7 @@ BEHIND_SECONDS = 0.05
 _COLUMNS = ("uuid", "space", "actor", "label", "at", "query", "rung", "confidence", "hop_count", "body")
 _waiting: dict[uuid.UUID, Receipt] = {}
 _lock = threading.Lock()
+_TOGETHER = 500  # receipts in one statement: databases count the values of one
 
 
 def leave(receipt: Receipt) -> None:
@@ -50,7 +52,12 @@ def flush() -> None:
 
 
 def _insert(receipts: list[Receipt]) -> None:
-    rows.insert(Trace, _COLUMNS, [_row(receipt) for receipt in receipts])
+    """The receipts, and for each grain that it was recalled."""
+    for begin in range(0, len(receipts), _TOGETHER):
+        part = receipts[begin : begin + _TOGETHER]
+        found = rows.upsert(Trace, _COLUMNS, [_row(receipt) for receipt in part], "RETURNING uuid, id")
+        numbers = {outside if isinstance(outside, uuid.UUID) else uuid.UUID(outside): number for outside, number in found}
+        history.note([(one.space, numbers[one.id], one.grains) for one in part])
 
 
 def _row(receipt: Receipt) -> tuple[Any, ...]:

@@ -72,7 +72,7 @@ class Placed:
 # condition of its index, word for word: SQLite cannot know that a value it is given is not empty.
 _LOOK = (
     "SELECT asked.place, same.id, same.status, "  # noqa: S608
-    f"(SELECT MIN(id) FROM {_TABLE} WHERE space_id = %s AND digest = asked.digest), tail.id, tail.ordinal "
+    f"(SELECT MIN(+id) FROM {_TABLE} WHERE space_id = %s AND digest = asked.digest), tail.id, tail.ordinal "
     f"FROM asked LEFT JOIN {_TABLE} same ON same.space_id = %s AND same.digest = asked.digest "
     "AND same.origin = asked.origin AND same.session = asked.session "
     f"LEFT JOIN {_TABLE} tail ON asked.session <> '' AND tail.id = (SELECT id FROM {_TABLE} "

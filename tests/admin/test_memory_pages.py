@@ -42,7 +42,7 @@ def test_a_grain_shows_its_links_what_finds_it_and_when_it_was_recalled(house, c
     grain, trace = house.row("grains.grain"), house.row("grains.trace")
     other = another(house, "The mat was replaced")
     link(other, grain, Relation.SUPERSEDES, idle_days=7)
-    booth.write(lambda: history.note(grain.space_id, trace.pk, [grain.pk]))
+    booth.write(lambda: history.note([(grain.space_id, trace.pk, [grain.pk])]))
     answer = client.get(house.address("grains.grain"))
     text = words(answer)
     assert "home mat" in text and "The mat was replaced supersedes 0.40" in text
@@ -54,7 +54,7 @@ def test_a_grain_shows_its_links_what_finds_it_and_when_it_was_recalled(house, c
 
 def test_a_viewer_does_not_see_what_others_asked(house):
     grain, trace = house.row("grains.grain"), house.row("grains.trace")
-    booth.write(lambda: history.note(grain.space_id, trace.pk, [grain.pk]))
+    booth.write(lambda: history.note([(grain.space_id, trace.pk, [grain.pk])]))
     text = words(house.client("viewer").get(house.address("grains.grain")))
     assert "somebody else's question" in text.replace("&#x27;", "'") and "What lies under" not in text
 

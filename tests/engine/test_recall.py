@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from memory.arena.changes import CONDUIT
-from memory.engine import rank
+from memory.engine import question, rank
 from memory.engine.conduits import SUPERSEDES
-from memory.engine.recall import Settings
-from tests.engine.memories import ask, remembered
+from memory.engine.recall import Settings, recall
+from tests.engine.memories import NOW, ask, remembered
 
 UNFITTED = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED.shared), ())
 HOUSE = (
@@ -57,10 +57,21 @@ def test_an_empty_space_has_no_answer() -> None:
     assert answer.confidence == 0
 
 
-def test_nonsense_has_no_answer() -> None:
-    answer = ask(remembered(*HOUSE, vectors=False), "xqzzv blorfk")
+@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("query", ["xqzzv blorfk", "wjkq", "𝔵𝔮 zzzkrpt"])
+def test_nonsense_has_no_answer(query: str, vectors: bool) -> None:
+    answer = ask(remembered(*HOUSE, *(f"Lap {n} took {n} minutes." for n in range(60)), vectors=vectors), query)
     assert not len(answer.rows)
     assert answer.confidence == 0
+
+
+def test_meaning_alone_answers_when_no_word_is_known_and_says_so() -> None:
+    held = remembered(*HOUSE)
+    likeness = held.index.dense.vector(3)  # as an encoder would see a paraphrase of it
+    answer = recall(held.index, question.read("zzz"), likeness, allowed=None, k=3, now=NOW)
+    assert answer.rows[0] == 3
+    assert answer.sources[0] == "vector"
+    assert answer.fallback
 
 
 def test_operators_of_a_full_text_engine_are_plain_words() -> None:
@@ -113,8 +124,11 @@ def test_what_the_only_named_speaker_said_is_preferred() -> None:
         {"text": "I adopted a puppy last year.", "speaker": "Cleo", "session": "2"},
         *({"text": text, "speaker": "Cleo", "session": "3"} for text in HOUSE),
     )
-    assert ask(held, "Did Cleo adopt a puppy?").rows[0] == 1
-    assert ask(held, "Did Bela adopt a puppy?").rows[0] == 0
+    for by in (UNFITTED, rank.FITTED):
+        assert ask(held, "Did Cleo adopt a puppy?", ranker=by).rows[0] == 1
+        assert ask(held, "Did Bela adopt a puppy?", ranker=by).rows[0] == 0
+    swayed = ask(held, "Did Cleo adopt a puppy last week?", vector=False, ranker=UNFITTED)
+    assert swayed.contributions[swayed.rows.tolist().index(1)]["speaker"] > 0
 
 
 def test_what_was_said_on_the_day_the_question_names_is_preferred() -> None:

@@ -53,7 +53,7 @@ def recalled(principal, *grains, query="who?"):
         space_id=principal.space, actor=principal.actor, at=clock.now(), query=query, rung="warm", confidence=0.5,
         hop_count=0, body="{}",
     )  # fmt: skip
-    booth.write(lambda: history.note(principal.space, trace.pk, [grain.pk for grain in grains]))
+    booth.write(lambda: history.note([(principal.space, trace.pk, [grain.pk for grain in grains])]))
     return trace
 
 

@@ -12,6 +12,12 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # An index of its own on the space alone would be taken by SQLite in the place of the narrower ones.
+        migrations.AlterField(
+            model_name='grain',
+            name='space',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.space'),
+        ),
         migrations.CreateModel(
             name='Recalled',
             fields=[
