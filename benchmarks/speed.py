@@ -12,6 +12,8 @@ import os
 import statistics
 import sys
 import time
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -146,9 +148,10 @@ def measure(size: int) -> dict[str, Any]:
     for _ in range(ROUNDS):
         for question in questions:
             chosen._cached.cache_clear()
-            ours.append(cpu(lambda: recall.recall(principal, query=question)))
-            theirs.append(cpu(lambda: plain.search(question, given.known[question], stop=False)))
-            stopped.append(cpu(lambda: plain.search(question, given.known[question], stop=True)))
+            vector = given.known[question]
+            ours.append(cpu(partial(recall.recall, principal, query=question)))
+            theirs.append(cpu(partial(plain.search, question, vector, stop=False)))
+            stopped.append(cpu(partial(plain.search, question, vector, stop=True)))
     with CaptureQueriesContext(connection) as sent:
         recall.recall(principal, query=questions[0])
     statements = [one["sql"] for one in sent if not one["sql"].startswith(("BEGIN", "SAVEPOINT", "RELEASE", "COMMIT"))]
@@ -191,7 +194,7 @@ def main(sizes: list[int]) -> None:
         }
         for one in found
     ]
-    for small, large in zip(found, found[1:], strict=False):
+    for small, large in pairwise(found):
         rows.append({
             "what": f"growth, retrieve at {large['size']:,} ÷ {small['size']:,} grains",
             "ratio": large["ours_ms"] / small["ours_ms"],

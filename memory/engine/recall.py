@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from memory.engine import bm25, candidates, confidence, features, rank
 from memory.engine.candidates import BY_LINK, SOURCES, Floats, Mask, Places, Rows, Scene
 from memory.engine.conduits import CONTRADICTS, SUPERSEDES
-from memory.engine.dense import SAMPLE
 from memory.engine.index import ACTIVE, Index
 from memory.engine.propagate import Propagation, Signals, spread
 from memory.engine.question import Query

@@ -54,9 +54,7 @@ class Use:
 def note(recalls: Iterable[tuple[int, int, Sequence[int]]]) -> None:
     """Keep what recalls returned: space, trace, and grains best first. Runs inside the write of their traces."""
     found = [
-        (space, grain, trace, place)
-        for space, trace, grains in recalls
-        for place, grain in enumerate(grains, start=1)
+        (space, grain, trace, place) for space, trace, grains in recalls for place, grain in enumerate(grains, start=1)
     ]
     if found:
         rows.insert(Recalled, _COLUMNS, found)

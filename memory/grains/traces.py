@@ -56,7 +56,9 @@ def _insert(receipts: list[Receipt]) -> None:
     for begin in range(0, len(receipts), _TOGETHER):
         part = receipts[begin : begin + _TOGETHER]
         found = rows.upsert(Trace, _COLUMNS, [_row(receipt) for receipt in part], "RETURNING uuid, id")
-        numbers = {outside if isinstance(outside, uuid.UUID) else uuid.UUID(outside): number for outside, number in found}
+        numbers = {
+            outside if isinstance(outside, uuid.UUID) else uuid.UUID(outside): number for outside, number in found
+        }
         history.note([(one.space, numbers[one.id], one.grains) for one in part])
 
 

@@ -58,7 +58,7 @@ def test_an_empty_space_has_no_answer() -> None:
 
 
 @pytest.mark.parametrize("vectors", [False, True])
-@pytest.mark.parametrize("query", ["xqzzv blorfk", "wjkq", "𝔵𝔮 zzzkrpt"])
+@pytest.mark.parametrize("query", ["xqzzv blorfk", "wjkq", "zzzkrpt vvv"])
 def test_nonsense_has_no_answer(query: str, vectors: bool) -> None:
     answer = ask(remembered(*HOUSE, *(f"Lap {n} took {n} minutes." for n in range(60)), vectors=vectors), query)
     assert not len(answer.rows)

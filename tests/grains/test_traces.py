@@ -88,9 +88,7 @@ def test_a_text_that_is_to_be_deleted_is_not_shown_by_an_old_receipt(memory: Mem
     assert why(memory, answer)["texts"] == {}
 
 
-def test_old_receipts_go_and_of_very_many_only_the_newest_stay(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_receipts_go_and_of_very_many_only_the_newest_stay(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         memory.ask(f"question {number}")
     ages = {
