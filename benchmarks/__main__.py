@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS = 600
+SECONDS = 2_400  # a million grains are made and read in most of it
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,10 @@ class Bench:
     on: str = "sqlite"
 
 
-BENCHES = (Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"))
+BENCHES = (
+    Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"), Bench("arena"),
+    Bench("propagation"), Bench("encoders"), Bench("speed"),
+)  # fmt: skip
 
 
 def run(bench: Bench) -> list[dict[str, Any]]:

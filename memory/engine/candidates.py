@@ -120,7 +120,7 @@ _SAMPLE = 256
 def _standing(index: Index, query: Query, vector: Floats | None, allowed: Mask | None, most: int) -> Rows:
     """Rules hold whatever is asked; preferences count when the question is after one."""
     wanted = STANDING | PREFERENCE if query.wants_preference else STANDING
-    rows = np.flatnonzero(index.column("marks") & np.uint16(wanted))
+    rows = _marked(index, wanted)
     if allowed is not None:
         rows = rows[allowed[rows]]
     rows = rows[-_MOST_STANDING:]  # of very many, the newest
@@ -135,6 +135,19 @@ def _standing(index: Index, query: Query, vector: Floats | None, allowed: Mask |
 
 
 _MOST_STANDING = 128
+
+
+def _marked(index: Index, wanted: int) -> NDArray[np.int64]:
+    """The newest rows with such marks. A row's marks never change, so they are kept until the index grows."""
+    held: dict[int, tuple[int, NDArray[np.int64]]] = vars(index).setdefault("_marked", {})
+    found = held.get(wanted)
+    if found is None or found[0] != index.size:
+        rows = np.flatnonzero(index.column("marks") & np.uint16(wanted))
+        found = held[wanted] = index.size, rows[-_FEW_OF_MANY:]
+    return found[1]
+
+
+_FEW_OF_MANY = 16_384  # enough for a filter to leave some
 
 
 def neighbours(index: Index, rows: NDArray[np.integer], reach: int = REACH) -> list[Rows]:
@@ -162,9 +175,8 @@ def scene(
     rows, source = _once(groups)
     known = rows >= 0 if allowed is None else (rows >= 0) & allowed[rows]
     rows, source = rows[known], source[known]
-    keys, first = np.unique(query.keys, return_index=True)
-    order = np.argsort(first)
-    keys, places = keys[order], first[order]
+    asked = {key: place for place, key in reversed(list(enumerate(query.keys.tolist())))}
+    keys, places = np.array([*asked], np.uint64)[::-1], np.array([*asked.values()], np.int64)[::-1]
     b, k1 = bm25.shape(index)
     idf = bm25.idf(index, keys).astype(np.float32)
     counts = index.postings.counts_of(keys, rows).astype(np.float32)

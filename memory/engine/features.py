@@ -120,7 +120,7 @@ def view(
     )
     fused = base.fused
     best, cover = session_mean(index, scene, fused)
-    before, after, before_2, after_2 = (scene.at(step) for step in neighbours(index, scene.rows, REACH))
+    before, after, before_2, after_2 = scene.at(np.stack(neighbours(index, scene.rows, REACH)))
     return View(
         scene, base, fused, words_share, meaning_share, named, said_by, by_named, role_of, date_of, best, cover, before,
         after, before_2, after_2,
@@ -208,16 +208,26 @@ def session_mean(index: Index, scene: Scene, fused: Floats, best: int = 3) -> tu
     return means * inside, covers * inside
 
 
-def context(index: Index, seen: View, pool: Places) -> tuple[Floats, Floats]:
-    """Words and meaning of a row read together with the turns beside it: itself twice, each neighbour once."""
-    scene = seen.scene
-    lengths = index.columns["length"][scene.rows].astype(np.float32)
-    together, length, meaning = 2 * scene.counts[pool], 2 * lengths[pool], scene.meaning[pool]
-    for beside in (seen.before[pool], seen.after[pool]):
-        together += np.where(beside[:, None] >= 0, scene.counts[beside], np.float32(0))
-        length += take(lengths, beside)
-        meaning = meaning + np.float32(0.5) * take(scene.meaning, beside)
-    return weigh(index, scene.rows[pool], together, scene.idf, 0.4, 0.9, length * np.float32(0.5)), meaning
+class _Beside:
+    """What neighbours of the pool are worth. A place of -1 is the last row of each array, which holds nothing."""
+
+    def __init__(self, index: Index, seen: View, pool: Places, asks: Floats) -> None:
+        scene, count = seen.scene, len(seen.scene.rows)
+        table = np.zeros((5, count + 1), np.float32)
+        table[:, :count] = seen.fused, asks, seen.by_named, scene.meaning, index.columns["length"][scene.rows]
+        self.counts = np.zeros((count + 1, scene.counts.shape[1]), np.float32)
+        self.counts[:count] = scene.counts
+        self.places = seen.before[pool], seen.after[pool]
+        self.own = table[:, pool]
+        self.before, self.after = table[:, self.places[0]], table[:, self.places[1]]
+        self.before_2, self.after_2 = table[0, seen.before_2[pool]], table[0, seen.after_2[pool]]
+
+    def together(self, index: Index, seen: View, pool: Places) -> tuple[Floats, Floats]:
+        """Words and meaning of a row read with the turns beside it: itself twice, each neighbour once."""
+        counts = 2 * self.counts[pool] + self.counts[self.places[0]] + self.counts[self.places[1]]
+        near: Floats = self.own + np.float32(0.5) * (self.before + self.after)
+        words = weigh(index, seen.scene.rows[pool], counts, seen.scene.idf, 0.4, 0.9, near[4])
+        return words, near[3]
 
 
 def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
@@ -227,28 +237,29 @@ def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
     def put(name: str, values: NDArray[np.generic]) -> None:
         found[_AT[name]] = values
 
-    scene, fused = seen.scene, seen.fused
-    rows, before = scene.rows[pool], seen.before[pool]
+    scene = seen.scene
+    rows = scene.rows[pool]
     coverage = _words(index, query, seen, pool, put)
     meaning = seen.meaning[pool]
     put("meaning", meaning)
     put("meaning_rank", _ranks(meaning) * scene.has[pool])
     put("meaning_alone", meaning * np.float32(1 - coverage))
     put("both", meaning * seen.words[pool])
-    _speaker(query, seen, pool, put)
     marked = index.columns["marks"][scene.rows]
-    asks = (marked & marks.IS_QUESTION != 0).astype(np.float32)
-    asked_before, fused_before = take(asks, before), take(fused, before)
-    put("before", fused_before)
-    put("before_2", take(fused, seen.before_2[pool]))
-    put("after", take(fused, seen.after[pool]))
-    put("after_2", take(fused, seen.after_2[pool]))
-    put("before_asks", asked_before)
-    put("answers", asked_before * fused_before)
-    put("answers_named", asked_before * fused_before * seen.by_named[pool])
-    put("asks", asks[pool])
-    put("after_asks", take(asks, seen.after[pool]))
-    near_words, near_meaning = context(index, seen, pool)
+    asks = (marked & marks.IS_QUESTION).astype(np.float32)
+    beside = _Beside(index, seen, pool, asks)
+    _speaker(query, seen, pool, beside, put)
+    answers = beside.before[0] * beside.before[1]
+    put("before", beside.before[0])
+    put("before_2", beside.before_2)
+    put("after", beside.after[0])
+    put("after_2", beside.after_2)
+    put("before_asks", beside.before[1])
+    put("answers", answers)
+    put("answers_named", answers * beside.own[2])
+    put("asks", beside.own[1])
+    put("after_asks", beside.after[1])
+    near_words, near_meaning = beside.together(index, seen, pool)
     put("context_words", near_words)
     put("context_meaning", near_meaning)
     _form(index, query, rows, marked[pool], put)
@@ -308,13 +319,13 @@ def _words(index: Index, query: Query, seen: View, pool: Places, put: Put) -> fl
     return float(coverage.max(initial=0))
 
 
-def _speaker(query: Query, seen: View, pool: Places, put: Put) -> None:
+def _speaker(query: Query, seen: View, pool: Places, beside: _Beside, put: Put) -> None:
     by_named, role = seen.by_named[pool], seen.role[pool]
     if len(seen.named):
         put("named", by_named)
         put("other_named", (seen.said_by[pool] != 0) * (1 - by_named))
         put("named_words", by_named * seen.fused[pool])
-        put("named_before", take(seen.by_named, seen.before[pool]))
+        put("named_before", beside.before[2])
     if len(seen.named) == 1:
         put("only_named", by_named)
     put("role", role)
