@@ -286,6 +286,14 @@ def standardised(found: Floats) -> Floats:
     return clipped
 
 
+def absent(found: Floats) -> Floats:
+    """Where a candidate without any of the features would stand: [features], in the same unit."""
+    deviation = found.std(axis=1)
+    scaled = np.divide(-found.mean(axis=1), deviation, out=np.zeros_like(deviation), where=deviation > 1e-6)
+    clipped: Floats = np.clip(scaled, -CLIP, CLIP)
+    return clipped
+
+
 def _ranks(values: NDArray[np.generic]) -> Floats:
     """1 / (1 + how many are better); equal ones share a rank."""
     better = len(values) - np.searchsorted(np.sort(values), values, side="right")

@@ -75,6 +75,12 @@ def correction(found: Floats, whole: Floats) -> Floats:
     return bounded
 
 
+def level(found: Floats, whole: Floats) -> Floats:
+    """What each signal gives a candidate that has none of it: [groups]. The same for all, so it orders nothing."""
+    given: Floats = _MEMBERS @ (features.absent(found) * whole)
+    return given
+
+
 def as_array(named: dict[str, float]) -> Floats:
     """Weights by name in the order of the features; a name that is not there weighs nothing."""
     return np.array([named.get(name, 0.0) for name in features.NAMES], np.float32)

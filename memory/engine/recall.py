@@ -97,6 +97,7 @@ class Weighed:
     loss: Floats  # what truth takes from S, by scene
     found: Floats  # raw features [features, pool]
     parts: Floats  # correction by group [groups, pool]
+    level: Floats  # what of it comes from having nothing of a signal, by group
     truth: Floats  # what stands behind its successor, by pool
     scores: Floats  # before squashing
     deviation: float
@@ -165,7 +166,8 @@ def weigh(
     scores = (base / np.float32(deviation) + corrected.sum(axis=0)).astype(np.float32)
     truth = _overtaken(index, scene.rows[pool], scores)
     return Weighed(
-        scene, pool, seen.base, loss, found, corrected, truth, scores + truth, deviation, linked.spread, said,
+        scene, pool, seen.base, loss, found, corrected, rank.level(found, whole), truth,
+        scores + truth, deviation, linked.spread, said,
         float(said["gate"]),  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -371,10 +373,15 @@ def _source(bits: int) -> str:
 
 
 _CALLED = {"form": "correction"}
+LEVEL = "level"  # of a contribution: what every candidate has
 
 
 def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
-    """The parts of each score by signal; they add up to the score before squashing."""
+    """The parts of each score by signal; they add up to the score before squashing.
+
+    A signal that a candidate has nothing of must not look like a reason for it: what standardising gives for
+    that is the same for all and stands apart, as the level.
+    """
     place = weighed.pool[shown]
     scale = 1 / weighed.deviation
     base = weighed.base
@@ -385,9 +392,10 @@ def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
         "time": base.date[place] * scale,
         "truth": -weighed.loss[place] * scale + weighed.truth[shown],
     }
-    for group, values in zip(rank.GROUPS, weighed.parts[:, shown], strict=True):
+    for group, values, level in zip(rank.GROUPS, weighed.parts[:, shown], weighed.level, strict=True):
         name = _CALLED.get(group, group)
-        parts[name] = parts.get(name, np.float32(0)) + values
+        parts[name] = parts.get(name, np.float32(0)) + values - level
+    parts[LEVEL] = np.full(len(shown), weighed.level.sum(), np.float32)
     return [{name: float(values[at]) for name, values in parts.items() if values[at]} for at in range(len(shown))]
 
 

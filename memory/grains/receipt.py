@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from memory.engine import question
+from memory.engine.recall import LEVEL
 from memory.grains.ask import Ask
 from memory.grains.hits import UNNAMED, Found, Hit, Step
 from memory.grains.hydrate import Particulars
@@ -50,7 +51,9 @@ def body(
                 "id": grains[hit.id].uuid,
                 "score": round(hit.score, 4),
                 "source": hit.source,
-                "parts": {name: round(part, 4) for name, part in hit.parts.items() if abs(part) >= 0.0005},
+                "parts": {
+                    name: round(part, 4) for name, part in hit.parts.items() if abs(part) >= 0.0005 and name != LEVEL
+                },
                 "matched": [[place, round(part, 4)] for place, part in hit.matched],
                 "path": [_step(step, grains) for step in hit.path],
                 "same": len(hit.folded),

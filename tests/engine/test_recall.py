@@ -118,6 +118,15 @@ def test_parts_of_a_score_add_up_and_keep_the_order() -> None:
     assert {"words", "meaning"} <= set(answer.contributions[0])
 
 
+def test_a_signal_a_grain_has_nothing_of_is_no_part_of_its_score() -> None:
+    talk = ({"text": text, "session": "s", "speaker": "Ann"} for text in HOUSE)
+    held = remembered(*talk, {"text": "A note about the boiler and the beagle, found in a drawer."})
+    answer = ask(held, "What did Ann say about the beagle and the boiler?", k=10)
+    alone = answer.contributions[answer.rows.tolist().index(len(HOUSE))]
+    assert abs(alone.get("session", 0.0)) < 0.01
+    assert abs(alone.get("speaker", 0.0)) < 0.01 or alone["speaker"] < 0
+
+
 def test_what_the_only_named_speaker_said_is_preferred() -> None:
     held = remembered(
         {"text": "I adopted a puppy last week.", "speaker": "Bela", "session": "1"},
