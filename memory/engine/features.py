@@ -222,12 +222,12 @@ class _Beside:
         self.before, self.after = table[:, self.places[0]], table[:, self.places[1]]
         self.before_2, self.after_2 = table[0, seen.before_2[pool]], table[0, seen.after_2[pool]]
 
-    def together(self, index: Index, seen: View, pool: Places) -> tuple[Floats, Floats]:
-        """Words and meaning of a row read with the turns beside it: itself twice, each neighbour once."""
-        counts = 2 * self.counts[pool] + self.counts[self.places[0]] + self.counts[self.places[1]]
-        near: Floats = self.own + np.float32(0.5) * (self.before + self.after)
-        words = weigh(index, seen.scene.rows[pool], counts, seen.scene.idf, 0.4, 0.9, near[4])
-        return words, near[3]
+    def gained(self, index: Index, seen: View, pool: Places, alone: Floats) -> tuple[Floats, Floats]:
+        """What a row's words and meaning gain by being read with the turns beside it, 0 where there are none."""
+        counts = self.counts[pool] + np.float32(0.5) * (self.counts[self.places[0]] + self.counts[self.places[1]])
+        beside: Floats = np.float32(0.5) * (self.before + self.after)
+        words = weigh(index, seen.scene.rows[pool], counts, seen.scene.idf, 0.4, 0.9, self.own[4] + beside[4])
+        return words - alone, beside[3]
 
 
 def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
@@ -259,9 +259,9 @@ def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
     put("answers_named", answers * beside.own[2])
     put("asks", beside.own[1])
     put("after_asks", beside.after[1])
-    near_words, near_meaning = beside.together(index, seen, pool)
-    put("context_words", near_words)
-    put("context_meaning", near_meaning)
+    gained_words, gained_meaning = beside.gained(index, seen, pool, found[_AT["words_short"]])
+    put("context_words", gained_words)
+    put("context_meaning", gained_meaning)
     _form(index, query, rows, marked[pool], put)
     put("session_best", seen.session_best[pool])
     put("session_words", seen.session_words[pool])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from memory.engine import bm25, candidates, confidence, features, rank
 from memory.engine.candidates import BY_LINK, SOURCES, Floats, Mask, Places, Rows, Scene
 from memory.engine.conduits import CONTRADICTS, SUPERSEDES
+from memory.engine.decay import Fading
 from memory.engine.index import ACTIVE, Index
 from memory.engine.propagate import Propagation, Signals, spread
 from memory.engine.question import Query
@@ -61,6 +62,8 @@ class Settings:
     noise: float = 0.38
     # How far and how wide the signal of the best finds spreads.
     propagation: Propagation = field(default_factory=lambda: Propagation(hops=1, frontier=8, edges=1_000))
+    # How links fade with the time since they were used.
+    fading: Fading = field(default_factory=Fading)
     # Signals that are left out, by name: for measuring what each is worth.
     without: frozenset[str] = frozenset()
 
@@ -225,7 +228,7 @@ class _Linked:
         active = index.column("status") == ACTIVE if allowed is None else allowed
         self.spread = spread(
             index.graph, seeds=Signals(heads.astype(np.int64), strength.astype(np.float64)), now=now,
-            settings=settings.propagation, active=active, authority=index.column("authority"),
+            settings=settings.propagation, fading=settings.fading, active=active, authority=index.column("authority"),
         )  # fmt: skip
         caps += sorted(self.spread.caps)
         received = self.spread.received

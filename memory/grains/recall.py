@@ -25,7 +25,7 @@ from memory.engine import question
 from memory.engine import recall as engine
 from memory.engine.index import Index
 from memory.grains import ask as asking
-from memory.grains import bounds, cold, explain, hits, hydrate, traces
+from memory.grains import bounds, cold, explain, hits, hydrate, traces, tuning
 from memory.grains.ask import Ask
 from memory.grains.hits import Found, Hit
 from memory.grains.hydrate import Particulars
@@ -81,16 +81,20 @@ def _fitting(vector: Any, index: Index) -> Any:
 
 def on(index: Index, ask: Ask, asked: question.Query, vector: Any, moment: datetime, rung: str) -> Found:
     """The living first; what has faded only where they leave room."""
-    now = bounds.seconds(moment)
+    now, settings = bounds.seconds(moment), tuning.current()
     first, *others = (ask.statuses,) if ask.statuses else bounds.TIERS
     mask = bounds.allowed(index, ask, first, now)
-    found = hits.found(index, asked, engine.recall(index, asked, vector, allowed=mask, k=ask.k, now=now), rung)
+    found = hits.found(
+        index, asked, engine.recall(index, asked, vector, allowed=mask, k=ask.k, now=now, settings=settings), rung
+    )
     for tier in others:
         if len(found.hits) >= ask.k:
             break
         mask = bounds.allowed(index, ask, tier, now)
         if mask.any():
-            faded = engine.recall(index, asked, vector, allowed=mask, k=ask.k - len(found.hits), now=now)
+            faded = engine.recall(
+                index, asked, vector, allowed=mask, k=ask.k - len(found.hits), now=now, settings=settings
+            )
             found = found.then(hits.found(index, asked, faded, rung), ask.k)
     return found
 
