@@ -22,6 +22,7 @@ from dashboard.account import signed_in
 from dashboard.marking import excerpt
 from fluxcore import clock, config
 from fluxcore.errors import FluxError, Invalid, NotFound
+from memory.embedding import choice
 from memory.grains import ask as asking
 from memory.grains import asked, explain, picture, recall
 from memory.grains.models import Grain, Trace
@@ -92,6 +93,7 @@ def ask(request: HttpRequest) -> HttpResponse:
         return redirect("home")  # it says whom to ask for a role, or how to make a space
     me = here(request).principal(space.pk)
     form = AskForm(request.POST if request.method == "POST" else None)
+    choice.load_soon()  # while the question is written, so that meaning takes part in the answer
     found: dict[str, Any] = {"space": space, "form": form}
     status = 200
     if form.is_bound:
