@@ -18,6 +18,7 @@ from accounts.authorise import may
 from accounts.here import here, is_signed_in, source
 from accounts.models import Space
 from accounts.names import check_name
+from dashboard.overview import QUIET
 from dashboard.middleware import HEADERS
 from fluxcore import sockets
 from fluxcore.errors import BadHost, BadOrigin, Forbidden, NotFound, Unauthenticated
@@ -62,11 +63,12 @@ def _rights(scope: sockets.Scope, space: int) -> Shows:
         raise Unauthenticated
     if not may(here(request).principal(space), _NEEDS):
         raise Forbidden
-    return _everything
+    return _tells
 
 
-def _everything(change: Change) -> bool:
-    return True
+def _tells(change: Change) -> bool:
+    """All but the second half of a store: people have seen the first, and arenas need the rest."""
+    return change.kind != QUIET
 
 
 def _request(scope: sockets.Scope) -> HttpRequest:

@@ -19,6 +19,7 @@ from fluxcore.rows import adapt_moment
 from memory.grains.models import Grain
 
 LATEST = 12
+QUIET = "grains.enriched"  # follows every store and tells people nothing new
 
 _COUNTS = {
     **{
@@ -46,7 +47,7 @@ _STATEMENT = f"""
         {", ".join(f"({count})" for count in _COUNTS.values())}
     FROM (SELECT 1 AS one) AS always LEFT JOIN (
         SELECT xid, id, kind, at, actor, subject, data FROM {Event._meta.db_table}
-        WHERE space = %(space)s ORDER BY xid DESC, id DESC LIMIT {LATEST}
+        WHERE space = %(space)s AND kind <> '{QUIET}' ORDER BY xid DESC, id DESC LIMIT {LATEST}
     ) AS event ON TRUE
     ORDER BY event.xid DESC, event.id DESC
 """  # noqa: S608

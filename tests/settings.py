@@ -13,9 +13,11 @@ if _home is None:
     _home = tempfile.mkdtemp(prefix="flux-tests-")
     os.environ["FLUX_TESTS_HOME"] = _home
     atexit.register(shutil.rmtree, _home, ignore_errors=True)
+# Workers of one run share the folder and nothing in it: arenas, queues and models are each one's own.
+_name = f"tests{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 os.environ.update({
     "FLUX_HOME": _home,
-    "FLUX_NAME": "tests",
+    "FLUX_NAME": _name,
     "FLUX_DOOR": "rest",
     "FLUX_BOOTH": "inline",
     "FLUX_LOG_FILE": "off",
@@ -31,13 +33,13 @@ elif "FLUX_TESTS_POSTGRES" not in os.environ:
     os.environ["FLUX_TESTS_POSTGRES"] = os.environ["DATABASE_URL"] = start_postgres()
 
 # An encoder that is there at once and costs nothing; those with weights have tests of their own.
-(Path(_home) / "tests").mkdir(exist_ok=True)
-(Path(_home) / "tests" / "config.yaml").write_text("EMBEDDING_MODEL_NAME: hashed\n")
+(Path(_home) / _name).mkdir(exist_ok=True)
+(Path(_home) / _name / "config.yaml").write_text("EMBEDDING_MODEL_NAME: hashed\n")
 
 from fluxsite.settings import *  # noqa: F403, E402
 
 for _folder in ("keys", "queue", "run", "backups"):
-    (Path(_home) / "tests" / _folder).mkdir(parents=True, exist_ok=True)
+    (Path(_home) / _name / _folder).mkdir(parents=True, exist_ok=True)
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # A file, not memory: threads and processes must see one database as they do in production.
     DATABASES["default"]["TEST"] = {"NAME": str(Path(_home) / "tests.db")}  # noqa: F405

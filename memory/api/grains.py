@@ -51,7 +51,7 @@ class Pin(Call):
         return self._answer(request, grain)
 
     def _answer(self, request: Request, grain: str) -> HttpResponse:
-        value = parsers.body(request, ("reason", "idempotency_key"))
+        value = parsers.optional_body(request, ("reason", "idempotency_key"))
         found = str(_identified(grain))
         return json_answer(
             pin.pin(principal(request, value), grain=found, pinned=self.pinned, **write_options(request, value))
@@ -81,7 +81,7 @@ class Close(Call):
     )
     def post(self, request: Request, grain: str) -> HttpResponse:
         """Say until when the grain was true. It stays readable as of then and answers no longer."""
-        value = parsers.body(request, ("at", "reason", "idempotency_key"))
+        value = parsers.optional_body(request, ("at", "reason", "idempotency_key"))
         found = str(_identified(grain))
         return json_answer(
             validity.close(principal(request, value), grain=found, at=value.get("at"), **write_options(request, value))

@@ -222,12 +222,13 @@ class _Beside:
         self.before, self.after = table[:, self.places[0]], table[:, self.places[1]]
         self.before_2, self.after_2 = table[0, seen.before_2[pool]], table[0, seen.after_2[pool]]
 
-    def gained(self, index: Index, seen: View, pool: Places, alone: Floats) -> tuple[Floats, Floats]:
+    def gained(self, index: Index, seen: View, pool: Places) -> tuple[Floats, Floats]:
         """What a row's words and meaning gain by being read with the turns beside it, 0 where there are none."""
-        counts = self.counts[pool] + np.float32(0.5) * (self.counts[self.places[0]] + self.counts[self.places[1]])
+        rows, idf, own = seen.scene.rows[pool], seen.scene.idf, 2 * self.counts[pool]
         beside: Floats = np.float32(0.5) * (self.before + self.after)
-        words = weigh(index, seen.scene.rows[pool], counts, seen.scene.idf, 0.4, 0.9, self.own[4] + beside[4])
-        return words - alone, beside[3]
+        counts = own + self.counts[self.places[0]] + self.counts[self.places[1]]
+        words = weigh(index, rows, counts, idf, 0.4, 0.9, self.own[4] + beside[4])
+        return words - weigh(index, rows, own, idf, 0.4, 0.9), beside[3]
 
 
 def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
@@ -259,7 +260,7 @@ def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
     put("answers_named", answers * beside.own[2])
     put("asks", beside.own[1])
     put("after_asks", beside.after[1])
-    gained_words, gained_meaning = beside.gained(index, seen, pool, found[_AT["words_short"]])
+    gained_words, gained_meaning = beside.gained(index, seen, pool)
     put("context_words", gained_words)
     put("context_meaning", gained_meaning)
     _form(index, query, rows, marked[pool], put)

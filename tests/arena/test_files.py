@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import stat
-import sys
 import threading
 import time
 from pathlib import Path
@@ -111,7 +110,6 @@ def test_new_rows_find_a_place_in_the_mapped_arrays(written):
     assert opened.index.columns["id"] is held and opened.index.size == 8
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no such modes")
 def test_only_the_owner_may_read_them(written):
     home = settings.HOME.arenas / str(written.space)
     for path in (folder(written.space), home):
@@ -220,7 +218,6 @@ def test_only_the_newest_generation_is_kept_and_half_written_ones_go_in_time(wri
     assert sorted(path.name for path in home.iterdir()) == [".00000009-busy", "00000002"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a mapped file cannot be removed there")
 def test_whoever_has_an_old_generation_mapped_goes_on(written):
     opened = files.open_newest(written.space, ENCODER)
     files.write(build(written.space, ENCODER))

@@ -8,6 +8,7 @@ import shlex
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -280,7 +281,7 @@ def test_each_step_leads_to_the_next_until_agents_can_call(ada, space):
     assert "No agent lives here yet" in words(page)
     assert client.get("/admin/accounts/agent/add/").status_code == 200
     create, mint = command_on(page)
-    assert create[-2:] == ["--name", "tests"]  # this instance is not the default one
+    assert create[-2:] == ["--name", settings.HOME.name]  # this instance is not the default one
     call_command(*create[:-2])
     page = client.get("/")
     assert "No agent can call yet" in words(page) and command_on(page)[0][:3] == ["flux_token", "mint", "AGENT"]

@@ -18,7 +18,8 @@ def commands(page: Path) -> Iterator[str]:
             continue
         lines = iter(text.splitlines())
         for line in lines:
-            while line.endswith("\\"):
+            # A quote that is open goes on in the next line as well.
+            while line.endswith("\\") or line.count("'") % 2:
                 line += "\n" + next(lines)
             document = re.search(r"<<'(\w+)'", line)
             if document:

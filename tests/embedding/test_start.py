@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("encoder")
 
 @pytest.fixture
 def instance(tmp_path):
-    one = Instance(tmp_path)
+    one = Instance(tmp_path, FLUX_ENCODER="all-MiniLM-L6-v2")
     yield one
     one.stop()
 

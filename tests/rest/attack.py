@@ -12,7 +12,8 @@ from tests.rest.conftest import Door
 
 # 404: an invented id. 409: an invented idempotency key that was used before. A bad item of a batch is refused
 # inside a 200, beside the good ones. No schema says that one time lies before another, nor how many days February
-# has: a store may be refused for that. What may be asked for depends on the agent's trust and on what waits already.
+# has: a store, a list or a recall may be refused for that. The agent does not manage grains. What may be asked for
+# depends on the agent's trust and on what waits already.
 _SETTINGS = """
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", 404, 409]
@@ -22,6 +23,24 @@ include-path = "/api/v1/store"
 
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 409, 422]
+
+[[operations]]
+include-path = "/api/v1/grains"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 422]
+
+[[operations]]
+include-path = "/api/v1/retrieve"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 422]
+
+[[operations]]
+include-path-regex = "/(pin|unpin|close)$"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 403, 404, 409, 422]
 
 [[operations]]
 include-path = "/api/v1/store/batch"

@@ -379,6 +379,13 @@ def test_a_grain_is_pinned_and_let_go(keeper):
     assert keeper.post(f"/grains/{grain}/unpin", {}).json() == {"grain_id": grain, "pinned": False, "changed": True}
 
 
+def test_a_call_whose_address_says_it_all_needs_no_body(keeper):
+    grain = keeper.post("/store", {"content": "x"}).json()["grain_id"]
+    for act in ("pin", "unpin", "close"):
+        answer = keeper.client.generic("POST", f"/grains/{grain}/{act}", headers=keeper._headers(None), content_type="")
+        assert (answer.status_code, answer.json()["changed"]) == (200, True)
+
+
 def test_a_grain_is_closed_at_a_moment(keeper):
     grain = keeper.post("/store", {"content": "x"}).json()["grain_id"]
     closed = keeper.post(f"/grains/{grain}/close", {"at": "2026-03-02T10:00:00+01:00", "reason": "moved out"})
