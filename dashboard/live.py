@@ -18,8 +18,8 @@ from accounts.authorise import may
 from accounts.here import here, is_signed_in, source
 from accounts.models import Space
 from accounts.names import check_name
-from dashboard.overview import QUIET
 from dashboard.middleware import HEADERS
+from dashboard.overview import QUIET
 from fluxcore import sockets
 from fluxcore.errors import BadHost, BadOrigin, Forbidden, NotFound, Unauthenticated
 from fluxcore.events import Change
