@@ -95,7 +95,8 @@ class Part(serializers.Serializer[None]):
 
 
 class Word(serializers.Serializer[None]):
-    term = serializers.CharField()
+    term = serializers.CharField(help_text="The stem it was found by.")
+    word = serializers.CharField(help_text="As it stands in the question.")
     part = serializers.FloatField()
 
 

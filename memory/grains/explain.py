@@ -8,6 +8,7 @@ from typing import Any
 from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
+from memory.engine import words as analysis
 from memory.grains import hydrate, traces
 from memory.grains.models import Grain, Relation
 from memory.grains.receipt import Receipt
@@ -30,6 +31,7 @@ RUNGS = {
     "cold": "There was no index in memory yet: full text and a few links answered.",
     "no encoder": "No encoder was ready, or nothing is encoded yet, so meaning took no part: words and links answered.",
 }
+_MARKS = ".,;:!?\"'()[]{}«»“”‘’…"  # noqa: RUF001
 _SHOWN = tuple(status for status in Grain.Status.values if status != Grain.Status.PENDING_DELETION)
 
 
@@ -57,12 +59,12 @@ def trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
 
 
 def explain(receipt: Receipt) -> dict[str, Any]:
-    body = receipt.body
+    body, said = receipt.body, _as_said(receipt.query)
     return {
         "says": _whole(receipt),
         "weights": body["weights"],
         "caps": body["caps"],
-        "grains": [_grain(place, grain, body["terms"]) for place, grain in enumerate(body["grains"], start=1)],
+        "grains": [_grain(place, grain, body["terms"], said) for place, grain in enumerate(body["grains"], start=1)],
     }
 
 
@@ -80,15 +82,24 @@ def _whole(receipt: Receipt) -> str:
     return f"{chance} {RUNGS[receipt.rung]}"
 
 
-def _grain(place: int, grain: dict[str, Any], terms: list[str]) -> dict[str, Any]:
-    words = [{"term": terms[at], "part": part} for at, part in grain["matched"]]
+def _as_said(query: str) -> dict[str, str]:
+    """Terms are stems; people know the words they wrote."""
+    said: dict[str, str] = {}
+    for written in query.split():
+        for term in analysis.terms(written):
+            said.setdefault(term, written.strip(_MARKS))
+    return said
+
+
+def _grain(place: int, grain: dict[str, Any], terms: list[str], said: dict[str, str]) -> dict[str, Any]:
+    words = [{"term": terms[at], "word": said.get(terms[at], terms[at]), "part": part} for at, part in grain["matched"]]
     words.sort(key=lambda word: (-float(word["part"]), word["term"]))
     return {
         "place": place,
         "grain_id": grain["id"],
         "score": grain["score"],
         "source": grain["source"],
-        "says": _says(grain, [str(word["term"]) for word in words]),
+        "says": _says(grain, [str(word["word"]) for word in words]),
         "parts": [
             {"name": name, "called": CALLED.get(name, name), "part": part}
             for name, part in sorted(grain["parts"].items(), key=lambda item: (-abs(item[1]), item[0]))

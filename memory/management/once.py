@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from memory.management.base import FluxCommand
 
 TEXT = "Flux Memory stores, reads back and can prove it."
+QUESTION = "What can Flux Memory prove?"
 
 
 def prove(command: FluxCommand) -> None:
-    """Start, store, read back, verify the audit chain, print, stop. Nothing of it stays behind."""
+    """Start, store, read back, recall, verify the audit chain, print, stop. Nothing of it stays behind."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="flux-once-") as folder:
         environment = {**os.environ, "FLUX_HOME": folder, "FLUX_NAME": "once"}
@@ -41,6 +42,9 @@ def prove(command: FluxCommand) -> None:
             grain = _call(state, "GET", f"/grains/{answer['grain_id']}")
             if grain["content"] != TEXT:
                 raise StorageUnavailable("The grain came back changed.")
+            recalled = _call(state, "POST", "/retrieve", {"query": QUESTION, "explain": True})
+            if [found["id"] for found in recalled["grains"]] != [grain["id"]]:
+                raise StorageUnavailable("The grain was not recalled.")
             verdict = subprocess.run(
                 [sys.executable, sys.argv[0], "flux_audit", "verify", "--json"],
                 env=environment, capture_output=True, text=True, check=False,
@@ -56,8 +60,9 @@ def prove(command: FluxCommand) -> None:
                 server.kill()
     entries = sum(chain["entries"] for chain in chains)
     command.answer(
-        {"grain": grain, "audit_entries": entries, "exit_status": server.returncode},
+        {"grain": grain, "recalled": recalled, "audit_entries": entries, "exit_status": server.returncode},
         says=f"stored    {grain['id']}\nread back {grain['content']!r}\n"
+        f"recalled  {QUESTION!r} {recalled['explanation']['grains'][0]['says']}\n"
         f"audit     {entries} entries in {len(chains)} chains, all sound\n"
         f"[bold green]It works[/] ({time.monotonic() - started:.1f} s).",
     )
