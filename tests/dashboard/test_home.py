@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.db import OperationalError
 from django.template.loader import render_to_string
@@ -20,7 +21,7 @@ def test_it_names_the_instance_and_keeps_its_version_from_strangers(people_clien
     page = people_client.get("/")
     assert page.status_code == 200
     text = page.content.decode()
-    assert "<h1>tests</h1>" in text and VERSION not in text and "Running" in text
+    assert f"<h1>{settings.HOME.name}</h1>" in text and VERSION not in text and "Running" in text
     assert 'href="/admin' not in text and "/sign-out" not in text
 
 
