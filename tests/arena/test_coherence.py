@@ -114,7 +114,9 @@ def test_events_without_changes_and_of_other_spaces_are_passed_over(scribe):
     for space in (scribe.space, scribe.space + 1):
         booth.write(lambda space=space: events.append("test", space=space, actor="a", subject="s"))
     position = arena.position
-    assert catch_up(arena)
+    until = time.monotonic() + 20
+    while arena.position == position and time.monotonic() < until:  # PostgreSQL: until other tests' transactions end
+        assert catch_up(arena)
     assert arena.index.size == 0 and arena.position > position
 
 
@@ -173,7 +175,7 @@ def test_the_last_word_is_the_one_with_the_higher_number(scribe):
     position = events.head()
     scribe.weigh(link, 0.9)
     scribe.weigh(link, 0.3)
-    early, late = ahead.follow(scribe.space, position, 10)
+    early, late = ahead.follow(scribe.space, position, 10)[-2:]
     assert gather([late, early]).conduits["weight"].tolist() == pytest.approx([0.3])
 
 
