@@ -28,7 +28,7 @@ def _settings(here: config.Config) -> Settings:
             usual,
             attenuation=here.ATTENUATION,
             threshold=here.ACTIVATION_THRESHOLD,
-            hops=min(here.MAX_HOPS, usual.hops),  # further ones were measured to add nothing but time
+            hops=min(here.MAX_HOPS, usual.hops),  # the engine was fitted with its own
         ),
         fading=fading.current(),
         expansion=here.EXPANSION_MAX_CANDIDATES if here.EXPANSION_ENABLED else 0,
