@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from accounts import origins
 from memory.engine import words
-from memory.engine.index import EVER, FOREVER, STATUSES, Index
+from memory.engine.index import EVER, STATUSES, Index
 from memory.grains.ask import Ask
 
 # What answers when nobody names a status: what is alive first; what has faded only where that leaves room.
@@ -53,8 +53,3 @@ def _valid(index: Index, mask: Mask, moment: int, *, then: bool) -> None:
         # Of an earlier moment only what had been said by then can have been valid, where nobody gave a beginning.
         begins = np.where(begins == EVER, index.column("said"), begins)
     mask &= begins <= moment
-
-
-def is_open(index: Index) -> bool:
-    """Whether no row has a beginning or an end, which saves looking at each."""
-    return bool((index.column("valid_to") == FOREVER).all() and (index.column("valid_from") == EVER).all())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 import time
 import uuid
@@ -17,6 +18,8 @@ from fluxcore.errors import NotFound
 from memory.grains import history
 from memory.grains.models import Trace
 from memory.grains.receipt import Receipt, packed, unpacked
+
+log = logging.getLogger(__name__)
 
 # Receipts are gathered this long and then written together: a commit for each would cost more than the recall.
 BEHIND_SECONDS = 0.05
@@ -41,14 +44,29 @@ def leave(receipt: Receipt) -> None:
         timer.start()
 
 
-@atexit.register
 def flush() -> None:
     """Hand what waits to the booth, all in one write."""
-    with _lock:
-        gathered = list(_waiting.values())
-        _waiting.clear()
+    gathered = _gathered()
     if gathered:
         booth.post(lambda: _insert(gathered), lane=lanes.FREE)
+
+
+@atexit.register
+def _at_the_end() -> None:
+    """A process that ends by itself waits for its last ones: the booth ends with it and would leave them behind."""
+    gathered = _gathered()
+    if gathered:
+        try:
+            booth.write(lambda: _insert(gathered), lane=lanes.FREE)
+        except Exception as error:
+            log.warning("the last receipts could not be kept: %s", type(error).__name__)
+
+
+def _gathered() -> list[Receipt]:
+    with _lock:
+        found = list(_waiting.values())
+        _waiting.clear()
+    return found
 
 
 def _insert(receipts: list[Receipt]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -14,6 +15,7 @@ from fluxcore.errors import NotFound
 from memory.grains import explain, retention
 from memory.grains.models import Grain, Relation, Trace
 from tests.grains.conftest import Memory
+from tests.instances import Instance
 
 pytestmark = pytest.mark.storage
 
@@ -66,6 +68,24 @@ def test_a_typical_receipt_has_two_kilobytes_at_most(memory: Memory) -> None:
     memory.drain()
     memory.ask("What was decided about the harbour plan with Maria Lopez?")
     assert len(Trace.objects.get().body) <= 2_048
+
+
+_ASK = """
+from accounts.models import Space
+from accounts.principals import shell
+from memory.grains import recall
+recall.recall(shell(Space.objects.get()), query="asked at the very end")
+"""
+
+
+@pytest.mark.sqlite_only
+def test_a_process_that_ends_by_itself_keeps_its_last_ones(instance: Callable[..., Instance]) -> None:
+    one = instance(FLUX_BOOTH="thread")
+    one.command("flux_init", "--no-input")
+    one.command("flux_space", "create", "home")
+    one.command("shell", "-v", "0", "-c", _ASK)
+    count = "from memory.grains.models import Trace; print(Trace.objects.get().query)"
+    assert one.command("shell", "-v", "0", "-c", count).stdout.strip() == "asked at the very end"
 
 
 def test_other_agents_do_not_read_it_unless_they_manage_the_grains(memory: Memory) -> None:
