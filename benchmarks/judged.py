@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from benchmarks import measure
 from benchmarks.spaces import Space
-from memory.engine import confidence, features, question, rank, recall
+from memory.engine import confidence, features, question, rank, view
+from memory.engine.settings import DEFAULT, Settings
 from memory.engine.shape import Shape, shape
+from memory.engine.weigh import Weighed, weigh
 
 Floats = NDArray[np.float64]
 
@@ -51,19 +53,19 @@ class Lesson:
     questions: list[Judged]
 
 
-def lesson(space: Space, encoder: str, settings: recall.Settings = recall.DEFAULT) -> Lesson:
+def lesson(space: Space, encoder: str, settings: Settings = DEFAULT) -> Lesson:
     row = {name: at for at, name in enumerate(space.ids)}
     collection, _, variant = space.collection["id"].partition("/")
     judged = []
     for at, query in enumerate(space.collection["queries"]):
         vector = None if space.vectors is None else space.vectors[at]
         asked = question.read(query["query"], space.now)
-        weighed = recall.weigh(space.index, asked, vector, allowed=None, now=space.now, settings=settings)
+        weighed = weigh(space.index, asked, vector, allowed=None, now=space.now, settings=settings)
         judged.append(_judged(query, [row[one] for one in query["evidence"] if one in row], weighed, space.index.size))
-    return Lesson(space.set, collection, variant, encoder, shape(space.index, features.ROLES), judged)
+    return Lesson(space.set, collection, variant, encoder, shape(space.index, view.ROLES), judged)
 
 
-def _judged(query: dict[str, str], evidence: list[int], weighed: recall.Weighed | None, size: int) -> Judged:
+def _judged(query: dict[str, str], evidence: list[int], weighed: Weighed | None, size: int) -> Judged:
     if weighed is None:
         none, width = np.empty(0, np.float64), len(features.NAMES)
         return Judged(
@@ -73,7 +75,7 @@ def _judged(query: dict[str, str], evidence: list[int], weighed: recall.Weighed 
     base = (weighed.base.whole - weighed.loss)[weighed.pool].astype(np.float64)
     return Judged(
         query["id"], query["category"], len(evidence), np.isin(weighed.scene.rows[weighed.pool], evidence),
-        weighed.found, features.standardised(weighed.found).T.copy(),
+        weighed.found, features.standardised(weighed.found)[0].T.copy(),
         weighed.base.fused[weighed.pool].astype(np.float64), base / weighed.deviation,
         confidence.facts(weighed.scene, size),
     )  # fmt: skip

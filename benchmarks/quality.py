@@ -28,6 +28,7 @@ from rich.table import Table
 from benchmarks import fit_ranker, measure, service, spaces
 from benchmarks.made.__main__ import sets as made_sets
 from memory.engine import features, question, rank, recall
+from memory.engine.settings import DEFAULT, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 K = 20
@@ -40,7 +41,7 @@ Row = dict[str, Any]
 
 
 def engine_rows(
-    spaces_of: Iterable[spaces.Space], settings: recall.Settings = recall.DEFAULT, ranker: rank.Ranker = rank.FITTED
+    spaces_of: Iterable[spaces.Space], settings: Settings = DEFAULT, ranker: rank.Ranker = rank.FITTED
 ) -> list[Row]:
     """One row per question, on the arrays alone."""
     rows: list[Row] = []
@@ -108,7 +109,7 @@ def ablation(
         if name == "correction":
             rows = engine_rows(found, ranker=unfitted)
         else:
-            rows = engine_rows(found, recall.Settings(without=frozenset({name})))
+            rows = engine_rows(found, Settings(without=frozenset({name})))
         table[name] = _lost(whole, means(rows, "set"))
     return table
 

@@ -36,10 +36,8 @@ class Scene:
 
     rows: Rows
     source: NDArray[np.uint8]
-    keys: NDArray[np.uint64]  # the question's terms, each once
-    places: Places  # where each of them first stands in the question
-    idf: Floats
-    counts: Floats  # [rows, terms]: how often each term stands in each row
+    asked: bm25.Terms
+    counts: Floats  # [terms, rows]: how often each term stands in each row
     words: Floats  # BM25
     meaning: Floats  # cosine, 0 without a vector
     has: Mask  # has a vector
@@ -75,6 +73,7 @@ class Scene:
 class Finds:
     """Rows by what found them, before anything is looked at twice."""
 
+    asked: bm25.Terms
     words: tuple[Rows, Floats]
     meaning: tuple[NDArray[np.int64], Floats]
     statistics: tuple[float, float, float]
@@ -92,13 +91,14 @@ def search(
     caps: list[str],
 ) -> Finds:
     """The best `depth` rows by words and by meaning, and the standing rules and preferences nearest to the question."""
-    by_words = bm25.search(index, query.keys, allowed=allowed, k=depth, caps=caps)
+    asked = bm25.terms(index, query.keys)
+    by_words = bm25.search(index, asked, allowed=allowed, k=depth, caps=caps)
     by_meaning: tuple[NDArray[np.int64], Floats] = (np.empty(0, np.int64), np.empty(0, np.float32))
     statistics = (0.0, 0.0, 0.0)
     if vector is not None and index.dense is not None:
         statistics = _statistics(index.dense, vector)
         by_meaning = index.dense.search(vector, allowed=allowed, k=depth)
-    return Finds(by_words, by_meaning, statistics, _standing(index, query, vector, allowed, standing))
+    return Finds(asked, by_words, by_meaning, statistics, _standing(index, query, asked, vector, allowed, standing))
 
 
 def _statistics(dense: Dense, vector: Floats) -> tuple[float, float, float]:
@@ -117,7 +117,9 @@ def _statistics(dense: Dense, vector: Floats) -> tuple[float, float, float]:
 _SAMPLE = 256
 
 
-def _standing(index: Index, query: Query, vector: Floats | None, allowed: Mask | None, most: int) -> Rows:
+def _standing(
+    index: Index, query: Query, asked: bm25.Terms, vector: Floats | None, allowed: Mask | None, most: int
+) -> Rows:
     """Rules hold whatever is asked; preferences count when the question is after one."""
     wanted = STANDING | PREFERENCE if query.wants_preference else STANDING
     rows = _marked(index, wanted)
@@ -129,7 +131,7 @@ def _standing(index: Index, query: Query, vector: Floats | None, allowed: Mask |
             rows = rows[rows < index.dense.size]
             scores = index.dense.scores(vector, rows)
         else:
-            scores = bm25.scores(index, query.keys, rows)
+            scores = bm25.scores(index, asked, rows)
         rows = rows[np.lexsort((index.columns["id"][rows], -scores))[:most]]
     return rows.astype(np.int32)
 
@@ -175,12 +177,9 @@ def scene(
     rows, source = _once(groups)
     known = rows >= 0 if allowed is None else (rows >= 0) & allowed[rows]
     rows, source = rows[known], source[known]
-    asked = {key: place for place, key in reversed(list(enumerate(query.keys.tolist())))}
-    keys, places = np.array([*asked], np.uint64)[::-1], np.array([*asked.values()], np.int64)[::-1]
-    b, k1 = bm25.shape(index)
-    idf = bm25.idf(index, keys).astype(np.float32)
-    counts = index.postings.counts_of(keys, rows).astype(np.float32)
-    found_words = weigh(index, rows, counts, idf, b, k1)
+    asked = finds.asked
+    counts = index.postings.counts_of(asked.spans, rows).astype(np.float32)
+    found_words = bm25.weigh(index, rows, counts, asked.idf, bm25.shape(index))
     meaning, has = np.zeros(len(rows), np.float32), np.zeros(len(rows), np.bool_)
     if vector is not None and index.dense is not None and len(rows):
         inside = rows < index.dense.size
@@ -190,8 +189,8 @@ def scene(
     best = finds.meaning[1]
     links, hop, cites, doors = np.zeros((4, len(rows)), np.float32)
     return Scene(
-        rows=rows, source=source, keys=keys, places=places, idf=idf, counts=counts, words=found_words, meaning=meaning,
-        has=has, low=min(low, float(best.min())) if len(best) else low, mean=mean, deviation=deviation,
+        rows=rows, source=source, asked=asked, counts=counts, words=found_words, meaning=meaning, has=has,
+        low=min(low, float(best.min())) if len(best) else low, mean=mean, deviation=deviation,
         best_words=float(found_words.max(initial=0)), best_meaning=float(best.max(initial=low)),
         links=links, hop=hop, cites=cites, doors=doors,
     )  # fmt: skip
@@ -230,27 +229,6 @@ def heads(
 
 
 _HEAD = 40
-
-
-def by_term(
-    index: Index, rows: Rows, counts: Floats, idf: Floats, b: float, k1: float, lengths: Floats | None = None
-) -> Floats:
-    """BM25 from counts that are known already, term by term: [rows, terms]."""
-    terms, _ = index.totals()
-    mean = max(terms / index.size, 1.0) if index.size else 1.0
-    if lengths is None:
-        lengths = index.columns["length"][rows].astype(np.float32)
-    norm = np.float32(k1 * (1 - b)) + np.float32(k1 * b / mean) * lengths
-    parts: Floats = counts / (counts + norm[:, None]) * (idf * np.float32(k1 + 1))
-    return parts
-
-
-def weigh(
-    index: Index, rows: Rows, counts: Floats, idf: Floats, b: float, k1: float, lengths: Floats | None = None
-) -> Floats:
-    """The same in sum."""
-    weighed: Floats = by_term(index, rows, counts, idf, b, k1, lengths).sum(axis=1)
-    return weighed
 
 
 def said_then(

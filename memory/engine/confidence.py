@@ -35,10 +35,10 @@ class Facts:
 
 def facts(scene: Scene, size: int) -> Facts:
     rarest = float(np.log1p((size + 0.5) / 0.5))
-    missing = rarest * int(np.count_nonzero(scene.idf == 0))
-    total = missing + float(scene.idf.sum())
+    missing = rarest * int(np.count_nonzero(scene.asked.idf == 0))
+    total = missing + float(scene.asked.idf.sum())
     stands_out = (scene.best_meaning - scene.mean) / scene.deviation if scene.deviation > 1e-6 else 0.0
-    return Facts(missing / total if total else 1.0, float(stands_out), len(scene.keys))
+    return Facts(missing / total if total else 1.0, float(stands_out), len(scene.asked.keys))
 
 
 def signs(scores: Floats, found: Floats, known: Facts) -> NDArray[np.float64]:

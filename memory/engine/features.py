@@ -7,17 +7,15 @@ learned among short turns means the same among long messages.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory.engine import bm25, marks, words
-from memory.engine.candidates import REACH, Floats, Places, Rows, Scene, neighbours, weigh
+from memory.engine.candidates import Floats, Places
 from memory.engine.index import Index
 from memory.engine.question import Query
+from memory.engine.view import View, among
 
 # Feature -> the signal it belongs to: what an explanation calls it and what an ablation takes away.
 FEATURES = {
@@ -38,319 +36,168 @@ FEATURES = {
 NAMES = tuple(FEATURES)
 _AT = {name: at for at, name in enumerate(NAMES)}
 CLIP = 4.0
-Put = Callable[[str, NDArray[np.generic]], None]
+SHORT, LONG = bm25.Shape(0.4, 0.9), bm25.Shape(0.95, 1.2)
 
-ROLES = words.keys(["@user", "@human", "@assistant", "@ai", "@bot", "@system", "@model"])
-_OF_PEOPLE, _OF_MACHINES = ROLES[:2], ROLES[2:]
 _NOW = re.compile(
     r"\b(?:now|nowadays|currently?|at present|presently|latest|most recent|these days|at the moment|still|so far"
     r"|inzwischen|derzeit|aktuell|jetzt|maintenant|actuellement|ahora|actualmente)\b|现在|目前|今"
 )
 
 
-@dataclass
-class Base:
-    """Plain fusion and the three priors, as parts that add up."""
+class Table:
+    """The features of the pool, raw: [features, pool]. What nothing is put into is 0 everywhere."""
 
-    words: Floats
-    meaning: Floats
-    speaker: Floats
-    role: Floats
-    date: Floats
+    def __init__(self, pool: int) -> None:
+        self.values: Floats = np.zeros((len(NAMES), pool), np.float32)
 
-    @property
-    def fused(self) -> Floats:
-        return self.words + self.meaning
-
-    @property
-    def whole(self) -> Floats:
-        return self.words + self.meaning + self.speaker + self.role + self.date
-
-
-@dataclass
-class View:
-    """What is known of every row of the scene, worked out once."""
-
-    scene: Scene
-    base: Base
-    fused: Floats
-    words: Floats  # between 0 and 1
-    meaning: Floats
-    named: NDArray[np.uint64]  # speakers the question names
-    said_by: NDArray[np.uint64]
-    by_named: Floats
-    role: Floats
-    dated: Floats
-    session_best: Floats
-    session_words: Floats
-    before: Places  # neighbours as places in the scene, -1 where there is none
-    after: Places
-    before_2: Places
-    after_2: Places
-
-
-def named_speakers(index: Index, query: Query) -> NDArray[np.uint64]:
-    """Keys of the speakers whose name the question holds. Roles are not names."""
-    asked = set(query.keys.tolist())
-    return np.array(
-        [key for key, named in index.speakers.items() if not asked.isdisjoint(named) and key not in _ROLE_SET],
-        np.uint64,
-    )
-
-
-_ROLE_SET = frozenset(ROLES.tolist())
-
-
-def view(
-    index: Index, query: Query, scene: Scene, named: NDArray[np.uint64], *, balance: float, speaker: float, role: float,
-    date: float,
-) -> View:  # fmt: skip
-    """S = F + speaker [by the only one the question names] + role (person +1, machine -1) + date match."""
-    said_by = index.columns["speaker"][scene.rows]
-    by_named = _among(said_by, named)
-    words_share, meaning_share = scene.words_share(), scene.meaning_share()
-    weight = balance if scene.has.any() else 1.0
-    role_of, date_of = roles(said_by), dated(index, query, scene)
-    base = Base(
-        words=np.float32(weight) * words_share,
-        meaning=np.float32(1 - weight) * meaning_share,
-        speaker=np.float32(speaker if len(named) == 1 else 0) * by_named,
-        role=np.float32(role) * role_of,
-        date=np.float32(date) * date_of,
-    )
-    fused = base.fused
-    best, cover = session_mean(index, scene, fused)
-    before, after, before_2, after_2 = scene.at(np.stack(neighbours(index, scene.rows, REACH)))
-    return View(
-        scene, base, fused, words_share, meaning_share, named, said_by, by_named, role_of, date_of, best, cover, before,
-        after, before_2, after_2,
-    )  # fmt: skip
-
-
-def take(values: Floats, places: Places) -> Floats:
-    """Values at places, 0 where there is no neighbour."""
-    taken: Floats = np.where(places >= 0, values[places], np.float32(0))
-    return taken
-
-
-def _among(keys: NDArray[np.uint64], few: NDArray[np.uint64]) -> Floats:
-    """1 where a key is one of a few: comparing with each is cheaper than sorting."""
-    found: Floats = (keys[:, None] == few).any(axis=1).astype(np.float32)
-    return found
-
-
-def roles(said_by: NDArray[np.uint64]) -> Floats:
-    return _among(said_by, _OF_PEOPLE) - _among(said_by, _OF_MACHINES)
-
-
-def dated(index: Index, query: Query, scene: Scene) -> Floats:
-    """1 where a grain was said in the time the question names, or names that day itself; less for a month or year."""
-    found = np.zeros(len(scene.rows), np.float32)
-    said = index.columns["said"][scene.rows]
-    for mention in query.mentions:
-        if mention.kind != "date":
-            continue
-        span = period(mention.feature)
-        if span is not None:
-            begin, end, weight = span
-            np.maximum(found, np.where((said >= begin) & (said < end), np.float32(weight), 0), out=found)
-            node = index.graph.entry_node(words.keys([f"date:{mention.feature}"]))
-            rows = index.graph.target[index.graph.out(node, 64).position]
-            np.maximum(found, np.where(np.isin(scene.rows, rows), np.float32(weight), 0), out=found)
-    return found
-
-
-_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
-_MONTH = re.compile(r"(\d{4})-(\d\d)")
-_WEEK = re.compile(r"(\d{4})-W(\d\d)")
-_YEAR = re.compile(r"\d{4}")
-
-
-def period(feature: str) -> tuple[int, int, float] | None:
-    """The seconds a date feature speaks of, and how much a match is worth; a weekday or a month alone is nothing."""
-    try:
-        if match := _DAY.fullmatch(feature):
-            begin = datetime(*map(int, match.groups()), tzinfo=UTC)  # type: ignore[misc,arg-type]
-            end, weight = begin + timedelta(days=1), 1.0
-        elif match := _WEEK.fullmatch(feature):
-            begin = datetime.fromisocalendar(int(match[1]), int(match[2]), 1).replace(tzinfo=UTC)
-            end, weight = begin + timedelta(days=7), 0.8
-        elif match := _MONTH.fullmatch(feature):
-            begin = datetime(int(match[1]), int(match[2]), 1, tzinfo=UTC)
-            end, weight = (begin + timedelta(days=32)).replace(day=1), 0.5
-        elif _YEAR.fullmatch(feature):
-            begin = datetime(int(feature), 1, 1, tzinfo=UTC)
-            end, weight = begin.replace(year=begin.year + 1), 0.2
-        else:
-            return None
-    except (ValueError, OverflowError):
-        return None
-    return int(begin.timestamp()), int(end.timestamp()), weight
-
-
-def session_mean(index: Index, scene: Scene, fused: Floats, best: int = 3) -> tuple[Floats, Floats]:
-    """For each row the mean of its session's best three, and how much of the question the session's finds hold."""
-    session = index.columns["session"][scene.rows]
-    if not session.any():
-        return np.zeros(len(session), np.float32), np.zeros(len(session), np.float32)
-    order = np.lexsort((-fused, session))
-    first = np.ones(len(order), np.bool_)
-    first[1:] = session[order[1:]] != session[order[:-1]]
-    begin = np.flatnonzero(first)
-    which = np.cumsum(first) - 1
-    counted = np.arange(len(order)) - begin[which] < best
-    total = np.add.reduceat(fused[order] * counted, begin) / np.float32(best)
-    held = np.logical_or.reduceat(scene.counts[order] > 0, begin, axis=0)
-    cover = held @ scene.idf / max(float(scene.idf.sum()), 1e-6)
-    means, covers = np.empty(len(order), np.float32), np.empty(len(order), np.float32)
-    means[order], covers[order] = total[which], cover[which]
-    inside = session != 0
-    return means * inside, covers * inside
-
-
-class _Beside:
-    """What neighbours of the pool are worth. A place of -1 is the last row of each array, which holds nothing."""
-
-    def __init__(self, index: Index, seen: View, pool: Places, asks: Floats) -> None:
-        scene, count = seen.scene, len(seen.scene.rows)
-        table = np.zeros((5, count + 1), np.float32)
-        table[:, :count] = seen.fused, asks, seen.by_named, scene.meaning, index.columns["length"][scene.rows]
-        self.counts = np.zeros((count + 1, scene.counts.shape[1]), np.float32)
-        self.counts[:count] = scene.counts
-        self.places = seen.before[pool], seen.after[pool]
-        self.own = table[:, pool]
-        self.before, self.after = table[:, self.places[0]], table[:, self.places[1]]
-        self.before_2, self.after_2 = table[0, seen.before_2[pool]], table[0, seen.after_2[pool]]
-
-    def gained(self, index: Index, seen: View, pool: Places) -> tuple[Floats, Floats]:
-        """What a row's words and meaning gain by being read with the turns beside it, 0 where there are none."""
-        rows, idf, own = seen.scene.rows[pool], seen.scene.idf, 2 * self.counts[pool]
-        beside: Floats = np.float32(0.5) * (self.before + self.after)
-        counts = own + self.counts[self.places[0]] + self.counts[self.places[1]]
-        words = weigh(index, rows, counts, idf, 0.4, 0.9, self.own[4] + beside[4])
-        return words - weigh(index, rows, own, idf, 0.4, 0.9), beside[3]
+    def put(self, name: str, values: NDArray[np.generic]) -> None:
+        self.values[_AT[name]] = values
 
 
 def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
-    """The features of the pool, raw: [features, pool]."""
-    found = np.zeros((len(NAMES), len(pool)), np.float32)
-
-    def put(name: str, values: NDArray[np.generic]) -> None:
-        found[_AT[name]] = values
-
-    scene = seen.scene
-    rows = scene.rows[pool]
-    coverage = _words(index, query, seen, pool, put)
+    table = Table(len(pool))
+    put, scene, rows = table.put, seen.scene, seen.scene.rows[pool]
+    coverage = _words(index, query, seen, pool, table)
     meaning = seen.meaning[pool]
-    put("meaning", meaning)
-    put("meaning_rank", _ranks(meaning) * scene.has[pool])
-    put("meaning_alone", meaning * np.float32(1 - coverage))
-    put("both", meaning * seen.words[pool])
+    if scene.has.any():
+        put("meaning", meaning)
+        put("meaning_rank", _ranks(meaning) * scene.has[pool])
+        put("meaning_alone", meaning * np.float32(1 - coverage))
+        put("both", meaning * seen.words[pool])
     marked = index.columns["marks"][scene.rows]
     asks = (marked & marks.IS_QUESTION).astype(np.float32)
-    beside = _Beside(index, seen, pool, asks)
-    _speaker(query, seen, pool, beside, put)
-    answers = beside.before[0] * beside.before[1]
-    put("before", beside.before[0])
-    put("before_2", beside.before_2)
-    put("after", beside.after[0])
-    put("after_2", beside.after_2)
-    put("before_asks", beside.before[1])
-    put("answers", answers)
-    put("answers_named", answers * beside.own[2])
-    put("asks", beside.own[1])
-    put("after_asks", beside.after[1])
-    gained_words, gained_meaning = beside.gained(index, seen, pool)
-    put("context_words", gained_words)
-    put("context_meaning", gained_meaning)
-    _form(index, query, rows, marked[pool], put)
-    put("session_best", seen.session_best[pool])
-    put("session_words", seen.session_words[pool])
+    put("asks", asks[pool])
+    _speaker(query, seen, pool, table)
+    if seen.beside is not None:
+        _beside(index, seen, seen.beside[:, pool], pool, asks, table)
+        put("session_best", seen.session_best[pool])
+        put("session_words", seen.session_words[pool])
+    _form(index, query, rows, marked[pool], table)
     put("date", seen.dated[pool])
     if query.ordering or _NOW.search(query.text.casefold()):
         put("recent", _ranks(index.columns["said"][rows]))
-    put("hop", scene.hop[pool])
-    put("hop_meaning", scene.hop[pool] * meaning)
+    hop = scene.hop[pool]
+    put("hop", hop)
+    put("hop_meaning", hop * meaning)
     put("cites", scene.cites[pool])
     put("links", scene.links[pool])
     put("doors", scene.doors[pool])
-    return found
+    return table.values
 
 
-def standardised(found: Floats) -> Floats:
-    """Each feature with mean 0 and deviation 1 over the pool; one that is the same everywhere says nothing."""
-    centred = found - found.mean(axis=1, keepdims=True)
+def standardised(found: Floats) -> tuple[Floats, Floats]:
+    """Each feature with mean 0 and deviation 1 over the pool, and where a candidate with none of it would stand.
+
+    One that is the same everywhere says nothing.
+    """
+    mean = found.mean(axis=1, keepdims=True)
+    centred = found - mean
     deviation = np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
-    usable = deviation > 1e-6
-    scaled = np.divide(centred, deviation, out=np.zeros_like(centred), where=usable)
-    clipped: Floats = np.clip(scaled, -CLIP, CLIP)
-    return clipped
+    scale = np.divide(1, deviation, out=np.zeros_like(deviation), where=deviation > 1e-6)
+    centred *= scale
+    absent = -mean * scale
+    return _clipped(centred), _clipped(absent)[:, 0]
 
 
-def absent(found: Floats) -> Floats:
-    """Where a candidate without any of the features would stand: [features], in the same unit."""
-    deviation = found.std(axis=1)
-    scaled = np.divide(-found.mean(axis=1), deviation, out=np.zeros_like(deviation), where=deviation > 1e-6)
-    clipped: Floats = np.clip(scaled, -CLIP, CLIP)
-    return clipped
+def _clipped(values: Floats) -> Floats:
+    np.maximum(values, -CLIP, out=values)
+    return np.minimum(values, CLIP, out=values)
 
 
 def _ranks(values: NDArray[np.generic]) -> Floats:
     """1 / (1 + how many are better); equal ones share a rank."""
-    better = len(values) - np.searchsorted(np.sort(values), values, side="right")
+    better = len(values) - np.sort(values).searchsorted(values, side="right")
     return np.float32(1) / (1 + better.astype(np.float32))
 
 
-def _words(index: Index, query: Query, seen: View, pool: Places, put: Put) -> float:
+def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -> float:
     """Returns how much of the question the best candidate covers."""
     scene, rows = seen.scene, seen.scene.rows[pool]
-    counts, idf = scene.counts[pool], scene.idf
-    held = counts > 0
-    put("words", seen.words[pool])
-    put("words_short", weigh(index, rows, counts, idf, 0.4, 0.9))
-    put("words_long", weigh(index, rows, counts, idf, 0.95, 1.2))
-    put("words_rank", _ranks(seen.words[pool]) * (seen.words[pool] > 0))
-    if not len(idf):
+    counts, idf, put = scene.counts[:, pool], scene.asked.idf, table.put
+    own = seen.words[pool]
+    put("words", own)
+    if not len(idf) or not own.any():
         return 0.0
-    called = np.array([term for key in seen.named.tolist() for term in index.speakers[key]], np.uint64)
-    rest = idf * (1 - _among(scene.keys, called))
-    put("words_rest", weigh(index, rows, counts, rest, *bm25.shape(index)))
-    coverage = held @ rest / max(float(rest.sum()), 1e-6)
+    held = counts > 0
+    put("words_short", bm25.weigh(index, rows, counts, idf, SHORT))
+    put("words_long", bm25.weigh(index, rows, counts, idf, LONG))
+    put("words_rank", _ranks(own) * (own > 0))
+    rest = idf
+    if len(seen.named):
+        called = np.array([term for key in seen.named.tolist() for term in index.speakers[key]], np.uint64)
+        rest = idf * (1 - among(scene.asked.keys, called))
+        put("words_rest", bm25.weigh(index, rows, counts, rest, bm25.shape(index)))
+    else:
+        put("words_rest", scene.words[pool])
+    coverage = (held * rest[:, None]).sum(axis=0) / np.float32(max(float(rest.sum()), 1e-6))
     put("coverage", coverage)
-    put("rarest", (held * idf).max(axis=1))
-    put("share", held.mean(axis=1))
+    put("rarest", (held * idf[:, None]).max(axis=0))
+    put("share", held.mean(axis=0))
     if len(query.pairs):
-        order = np.argsort(scene.keys)
-        left, right = order[np.searchsorted(scene.keys[order], query.pairs.T)]
-        put("pairs", (held[:, left] & held[:, right]).mean(axis=1))
+        order = np.argsort(scene.asked.keys)
+        left, right = order[np.searchsorted(scene.asked.keys[order], query.pairs.T)]
+        put("pairs", (held[left] & held[right]).mean(axis=0))
     if query.capitals:
-        put("names", held @ (idf * _among(scene.keys, words.keys(query.capitals))))
+        named = idf * among(scene.asked.keys, words.keys(query.capitals))
+        put("names", (held * named[:, None]).sum(axis=0))
     return float(coverage.max(initial=0))
 
 
-def _speaker(query: Query, seen: View, pool: Places, beside: _Beside, put: Put) -> None:
-    by_named, role = seen.by_named[pool], seen.role[pool]
+def _speaker(query: Query, seen: View, pool: Places, table: Table) -> None:
+    if seen.said_by is None:
+        return
     if len(seen.named):
-        put("named", by_named)
-        put("other_named", (seen.said_by[pool] != 0) * (1 - by_named))
-        put("named_words", by_named * seen.fused[pool])
-        put("named_before", beside.before[2])
-    if len(seen.named) == 1:
-        put("only_named", by_named)
-    put("role", role)
-    put("role_first_person", role * np.float32(query.first_person))
+        by_named = seen.by_named[pool]
+        table.put("named", by_named)
+        table.put("other_named", (seen.said_by[pool] != 0) * (1 - by_named))
+        table.put("named_words", by_named * seen.fused[pool])
+        if len(seen.named) == 1:
+            table.put("only_named", by_named)
+    role = seen.role[pool]
+    table.put("role", role)
+    table.put("role_first_person", role * np.float32(query.first_person))
 
 
-def _form(index: Index, query: Query, rows: Rows, marked: NDArray[np.uint16], put: Put) -> None:
+def _beside(index: Index, seen: View, beside: Places, pool: Places, asks: Floats, table: Table) -> None:
+    """What the turns before and after are worth. A place of -1 is the last of each array, which holds nothing."""
+    scene, count, put = seen.scene, len(seen.scene.rows), table.put
+    every = np.zeros((5, count + 1), np.float32)
+    every[:, :count] = seen.fused, asks, seen.by_named, scene.meaning, index.columns["length"][scene.rows]
+    one_before, one_after, two_before, two_after = beside
+    before, after = every[:, one_before], every[:, one_after]
+    answers = before[0] * before[1]
+    put("before", before[0])
+    put("before_2", every[0, two_before])
+    put("after", after[0])
+    put("after_2", every[0, two_after])
+    put("before_asks", before[1])
+    put("answers", answers)
+    put("answers_named", answers * every[2, pool])
+    put("after_asks", after[1])
+    if len(seen.named):
+        put("named_before", before[2])
+    # What a row's words and meaning gain by being read with the turns beside it.
+    counts = np.zeros((scene.counts.shape[0], count + 1), np.float32)
+    counts[:, :count] = scene.counts
+    rows, idf, own = scene.rows[pool], scene.asked.idf, 2 * counts[:, pool]
+    whole = own + counts[:, one_before] + counts[:, one_after]
+    lengths = every[4, pool] + np.float32(0.5) * (before[4] + after[4])
+    gained = bm25.weigh(index, rows, whole, idf, SHORT, lengths) - bm25.weigh(index, rows, own, idf, SHORT)
+    put("context_words", gained)
+    put("context_meaning", np.float32(0.5) * (before[3] + after[3]))
+
+
+def _form(index: Index, query: Query, rows: NDArray[np.integer], marked: NDArray[np.uint16], table: Table) -> None:
     length = np.log(np.maximum(index.columns["chars"][rows].astype(np.float32), 1))
     _, characters = index.totals()
-    put("length", length)
-    put("length_off", np.abs(length - np.log(max(characters / index.size, 1.0))))
-    has = {mark: (marked & mark != 0).astype(np.float32) for mark in (
-        marks.HAS_TIME_WORD, marks.CAPITALS, marks.HAS_NUMBER, marks.PREFERENCE, marks.STANDING
-    )}  # fmt: skip
-    put("time_when", has[marks.HAS_TIME_WORD] * query.wants_when)
-    put("capitals_who", has[marks.CAPITALS] * (query.wants_who or query.wants_where or query.wants_which))
-    put("number_how_many", has[marks.HAS_NUMBER] * query.wants_how_many)
-    put("preference", has[marks.PREFERENCE] * query.wants_preference)
-    put("rule", has[marks.STANDING])
+    table.put("length", length)
+    table.put("length_off", np.abs(length - np.float32(np.log(max(characters / index.size, 1.0)))))
+    for name, mark, wanted in (
+        ("time_when", marks.HAS_TIME_WORD, query.wants_when),
+        ("capitals_who", marks.CAPITALS, query.wants_who or query.wants_where or query.wants_which),
+        ("number_how_many", marks.HAS_NUMBER, query.wants_how_many),
+        ("preference", marks.PREFERENCE, query.wants_preference),
+        ("rule", marks.STANDING, True),
+    ):
+        if wanted:
+            table.put(name, marked & mark != 0)

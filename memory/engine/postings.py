@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,23 @@ from numpy.typing import NDArray
 Keys = NDArray[np.uint64]
 Rows = NDArray[np.int32]
 Counts = NDArray[np.uint8]
+Numbers = NDArray[np.int64]
 
 MOST = 255  # a count says "many" from here on
 _NO_ROWS, _NO_COUNTS = np.empty(0, np.int32), np.empty(0, np.uint8)
+
+
+class Spans(NamedTuple):
+    """Where terms stand in the arrays: looked up once for all that is asked about them."""
+
+    keys: Keys
+    at: Numbers  # place among the keys; -1 for a term that only the delta may have
+    begin: Numbers
+    end: Numbers
+    frequency: Numbers  # rows that hold the term, those of the delta included
+
+    def take(self, places: NDArray[np.integer]) -> Spans:
+        return Spans(*(part[places] for part in self))
 
 
 class Postings:
@@ -30,6 +44,7 @@ class Postings:
         self.size = size
         self.added = 0  # entries of the delta
         self._delta: dict[int, tuple[array[int], array[int]]] = {}
+        self._most: Counts | None = None
 
     @classmethod
     def build(cls, rows_of_terms: Iterable[Mapping[int, int]]) -> Postings:
@@ -62,50 +77,61 @@ class Postings:
 
     def of(self, key: int) -> tuple[Rows, Counts]:
         """The rows of one term and its counts in them."""
-        begin, end = self._span(key)
+        return self.read(self.spans(np.array([key], np.uint64)), 0)
+
+    def spans(self, keys: Keys) -> Spans:
+        """Where each term stands."""
+        if len(self.keys):
+            at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+            known = self.keys[at] == keys
+            begin = np.where(known, self.starts[at], 0)
+            end = np.where(known, self.starts[at + 1], 0)
+            at = np.where(known, at, -1)
+        else:
+            at = np.full(len(keys), -1, np.int64)
+            begin = end = np.zeros(len(keys), np.int64)
+        frequency = end - begin
+        if self._delta:
+            frequency += np.array([len(self._delta.get(key, ((), ()))[0]) for key in keys.tolist()], np.int64)
+        return Spans(keys, at, begin, end, frequency)
+
+    def read(self, spans: Spans, place: int) -> tuple[Rows, Counts]:
+        """The rows of one of the terms and its counts in them."""
+        begin, end = spans.begin[place], spans.end[place]
         rows, counts = self.rows[begin:end], self.counts[begin:end]
-        late_rows, late_counts = self._late(key)
+        if not self._delta:
+            return rows, counts
+        late_rows, late_counts = self._late(int(spans.keys[place]))
         if not len(late_rows):
             return rows, counts
         if begin == end:
             return late_rows, late_counts
         return np.concatenate((rows, late_rows)), np.concatenate((counts, late_counts))
 
-    def document_frequency(self, keys: Keys) -> NDArray[np.int64]:
-        """In how many rows each term stands."""
-        keys = np.asarray(keys, np.uint64)
-        found = np.zeros(len(keys), np.int64)
-        if len(self.keys):
-            at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-            found = np.where(self.keys[at] == keys, self.starts[at + 1] - self.starts[at], 0)
-        if self._delta:
-            found += np.array([len(self._delta.get(key, ((), ()))[0]) for key in keys.tolist()], np.int64)
-        return found
-
-    def most(self, keys: Keys) -> Counts:
+    def most(self, spans: Spans) -> Counts:
         """The highest count of each term; 0 for unknown ones."""
-        found = np.zeros(len(keys), np.uint8)
-        for place, key in enumerate(np.asarray(keys, np.uint64).tolist()):
-            begin, end = self._span(key)
-            late = self._delta.get(key)
-            base = int(self.counts[begin:end].max()) if begin < end else 0
-            found[place] = max(base, max(late[1])) if late is not None else base
+        if self._most is None:
+            self._most = np.maximum.reduceat(self.counts, self.starts[:-1]) if len(self.keys) else _NO_COUNTS
+        found = np.where(spans.at >= 0, self._most[spans.at] if len(self._most) else np.uint8(0), np.uint8(0))
+        if self._delta:
+            late = [max(self._delta[key][1]) if key in self._delta else 0 for key in spans.keys.tolist()]
+            found = np.maximum(found, np.array(late, np.uint8))
         return found
 
-    def counts_of(self, keys: Keys, rows: NDArray[np.integer]) -> Counts:
-        """How often each term stands in each of these rows: [len(rows), len(keys)]."""
-        found = np.zeros((len(rows), len(keys)), np.uint8)
+    def counts_of(self, spans: Spans, rows: NDArray[np.integer]) -> Counts:
+        """How often each term stands in each of these rows: [len(terms), len(rows)]."""
+        found = np.zeros((len(spans.keys), len(rows)), np.uint8)
         wanted = np.asarray(rows, np.int32)
-        old = wanted < self.base
-        some_late = bool(self._delta) and not old.all()
-        for column, key in enumerate(np.asarray(keys, np.uint64).tolist()):
-            begin, end = self._span(key)
+        late = np.flatnonzero(wanted >= self.base) if self._delta else _NO_ROWS
+        for place, (begin, end) in enumerate(zip(spans.begin.tolist(), spans.end.tolist(), strict=True)):
             if begin < end:
-                found[:, column] = _look_up(self.rows[begin:end], self.counts[begin:end], wanted)
-            if some_late:
-                late_rows, late_counts = self._late(key)
+                _look_up(self.rows[begin:end], self.counts[begin:end], wanted, found[place])
+            if len(late):
+                late_rows, late_counts = self._late(int(spans.keys[place]))
                 if len(late_rows):
-                    found[~old, column] = _look_up(late_rows, late_counts, wanted[~old])
+                    into = np.zeros(len(late), np.uint8)
+                    _look_up(late_rows, late_counts, wanted[late], into)
+                    found[place, late] = into
         return found
 
     def merged(self) -> Postings:
@@ -145,12 +171,6 @@ class Postings:
         base = self.keys.nbytes + self.starts.nbytes + self.rows.nbytes + self.counts.nbytes
         return base + 300 * len(self._delta) + 6 * self.added
 
-    def _span(self, key: int) -> tuple[int, int]:
-        at = int(np.searchsorted(self.keys, np.uint64(key)))
-        if at == len(self.keys) or int(self.keys[at]) != key:
-            return 0, 0
-        return int(self.starts[at]), int(self.starts[at + 1])
-
     def _late(self, key: int) -> tuple[Rows, Counts]:
         found = self._delta.get(key)
         if found is None:
@@ -159,9 +179,10 @@ class Postings:
         return np.array(found[0], np.int32), np.array(found[1], np.uint8)
 
 
-def _look_up(rows: Rows, counts: Counts, wanted: Rows) -> Counts:
-    at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
-    return np.where(rows[at] == wanted, counts[at], np.uint8(0))
+def _look_up(rows: Rows, counts: Counts, wanted: Rows, into: Counts) -> None:
+    at = rows.searchsorted(wanted)
+    np.minimum(at, len(rows) - 1, out=at)
+    np.multiply(counts[at], rows[at] == wanted, out=into)
 
 
 def _numbers(flat: array[int], kind: type[np.generic]) -> NDArray[Any]:

@@ -67,18 +67,19 @@ class Ranker:
         return whole, {"version": self.version, "gate": round(gate, 3), "kind": kind}
 
 
-def correction(found: Floats, whole: Floats) -> Floats:
-    """What each signal adds: [groups, pool], bounded in sum."""
-    parts: Floats = _MEMBERS @ (features.standardised(found) * whole[:, None])
+def correction(found: Floats, whole: Floats) -> tuple[Floats, Floats]:
+    """What each signal adds, bounded in sum: [groups, pool]; and what it gives a candidate that has none of it.
+
+    The latter, [groups], is the same for all, so it orders nothing.
+    """
+    standing, absent = features.standardised(found)
+    standing *= whole[:, None]
+    parts: Floats = _MEMBERS @ standing
     total = np.abs(parts.sum(axis=0))
-    bounded: Floats = parts * np.minimum(np.float32(1), np.float32(BOUND) / np.maximum(total, np.float32(1e-6)))
-    return bounded
-
-
-def level(found: Floats, whole: Floats) -> Floats:
-    """What each signal gives a candidate that has none of it: [groups]. The same for all, so it orders nothing."""
-    given: Floats = _MEMBERS @ (features.absent(found) * whole)
-    return given
+    if total.max(initial=0) > BOUND:
+        parts *= np.minimum(np.float32(1), np.float32(BOUND) / np.maximum(total, np.float32(1e-6)))
+    level: Floats = _MEMBERS @ (absent * whole)
+    return parts, level
 
 
 def as_array(named: dict[str, float]) -> Floats:

@@ -48,17 +48,33 @@ def near(distance: float) -> float:
 class Known:
     """What recall wants to know about a space as a whole."""
 
+    size: int
     shape: Shape
-    titled: bool  # at least a tenth of the grains begin with a title
+    titles: int  # grains that begin with one
+    sessions: bool  # whether any grain belongs to one
+    roles: bool  # whether any speaker is one
+
+    @property
+    def titled(self) -> bool:
+        return 10 * self.titles >= self.size
 
 
 def known(index: Index, roles: NDArray[np.uint64]) -> Known:
-    """Kept beside the index until it grows: a space is asked more often than it is told."""
-    held: tuple[int, Known] | None = vars(index).get("_known")
-    if held is None or held[0] != index.size:
-        held = index.size, Known(shape(index, roles), 10 * int(np.count_nonzero(index.column("title"))) >= index.size)
+    """Kept beside the index until it grows: a space is asked more often than it is told. Only new rows are counted."""
+    held: Known | None = vars(index).get("_known")
+    if held is None or held.size != index.size:
+        since = held.size if held is not None and held.size < index.size else 0
+        titles, sessions = (held.titles, held.sessions) if held is not None and since else (0, False)
+        new = slice(since, index.size)
+        held = Known(
+            index.size,
+            shape(index, roles),
+            titles + int(np.count_nonzero(index.columns["title"][new])),
+            sessions or bool(index.columns["session"][new].any()),
+            not index.speakers.keys().isdisjoint(roles.tolist()),
+        )
         vars(index)["_known"] = held
-    return held[1]
+    return held
 
 
 def shape(index: Index, roles: NDArray[np.uint64]) -> Shape:

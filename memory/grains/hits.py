@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory.engine import spread, words
+from memory.engine.answer import Ranking
 from memory.engine.index import Index
 from memory.engine.question import Query
-from memory.engine.recall import Ranking
 
 # How far below the last living grain the first faded one stands.
 FADED = 0.5

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from memory.engine import question
-from memory.engine.recall import LEVEL
+from memory.engine.answer import LEVEL
 from memory.grains.ask import Ask
 from memory.grains.hits import UNNAMED, Found, Hit, Step
 from memory.grains.hydrate import Particulars

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fluxcore import config
-from memory.engine.recall import DEFAULT, Settings
+from memory.engine.settings import DEFAULT, Settings
 from memory.grains import fading
 
 _made: tuple[config.Config, Settings] | None = None

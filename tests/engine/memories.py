@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.spaces import Space, Vectors, space
 from memory.embedding.hashed import Hashed
 from memory.engine import question, recall
-from memory.engine.recall import Ranking
+from memory.engine.answer import Ranking
 
 _VECTORS = Vectors(Hashed(), None)
 NOW = 1_750_000_000

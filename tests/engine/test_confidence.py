@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.engine import confidence, features, question, recall, weights
+from memory.engine import confidence, features, question, weights
 from memory.engine.confidence import Facts
+from memory.engine.weigh import weigh
 from tests.engine.memories import NOW, ask, remembered
 
 NOTES = tuple(
@@ -39,7 +40,7 @@ def test_the_facts_of_a_question_weigh_unknown_terms_as_the_rarest() -> None:
     held = remembered(*NOTES)
 
     def unknown(query: str) -> float:
-        weighed = recall.weigh(held.index, question.read(query), None, allowed=None, now=NOW)
+        weighed = weigh(held.index, question.read(query), None, allowed=None, now=NOW)
         assert weighed is not None
         return confidence.facts(weighed.scene, held.index.size).unknown
 

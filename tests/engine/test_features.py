@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.engine import features, question, recall
-from memory.engine.features import NAMES, period
+from memory.engine import features, question
+from memory.engine.features import NAMES
+from memory.engine.view import period
+from memory.engine.weigh import weigh
 from tests.engine.memories import NOW, remembered
 
 CHAT = (
@@ -21,7 +23,7 @@ CHAT = (
 def of(query: str, *names: str, items: tuple = CHAT) -> list[list[float]]:
     """The named features of every row, in the order of the rows."""
     held = remembered(*items, vectors=False)
-    weighed = recall.weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW)
+    weighed = weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW)
     assert weighed is not None
     table = np.full((len(names), len(items)), np.nan)
     rows = weighed.scene.rows[weighed.pool]
@@ -111,17 +113,19 @@ def test_what_is_no_span_is_none_and_never_an_error(feature: str) -> None:
 def test_standardised_features_have_no_unit() -> None:
     raw = np.random.default_rng(3).normal(size=(len(NAMES), 40)).astype(np.float32)
     raw[0] = 5
-    scaled = features.standardised(raw)
+    scaled, _ = features.standardised(raw)
     assert np.all(scaled[0] == 0)
     assert np.allclose(scaled[1:].mean(axis=1), 0, atol=0.1)
-    assert np.allclose(scaled, features.standardised(raw * 1_000 + 3), atol=1e-2)
+    assert np.allclose(scaled, features.standardised(raw * 1_000 + 3)[0], atol=1e-2)
+    with_none = np.hstack((raw, np.zeros((len(raw), 1), np.float32)))
+    assert np.allclose(features.standardised(with_none)[1], features.standardised(with_none)[0][:, -1], atol=1e-5)
     assert np.abs(scaled).max() <= features.CLIP
 
 
 def test_every_feature_belongs_to_a_signal_and_is_finite() -> None:
     held = remembered(*CHAT)
     for query in ("holiday", "Ben", "when", "2024", "Lisbon Lisbon Lisbon", "in June 2024 with my father?"):
-        weighed = recall.weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW)
+        weighed = weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW)
         assert weighed is None or np.isfinite(weighed.found).all()
     assert set(features.FEATURES.values()) == {
         "words", "meaning", "speaker", "neighbours", "form", "standing", "session", "time", "links",

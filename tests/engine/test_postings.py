@@ -41,14 +41,14 @@ def test_a_term_leads_to_its_rows_in_order_wherever_they_came_from(base):
 def test_an_unknown_term_has_no_rows():
     for postings in (Postings.build([]), built(made_rows(20), 10)):
         assert [len(part) for part in postings.of(12345)] == [0, 0]
-        assert postings.document_frequency(np.array([12345], np.uint64)).tolist() == [0]
+        assert postings.spans(np.array([12345], np.uint64)).frequency.tolist() == [0]
 
 
 def test_keys_that_differ_in_their_last_bit_only_are_kept_apart():
     postings = Postings.build([{HIGHEST: 1}, {HIGHEST - 1: 1}])
     assert postings.of(HIGHEST)[0].tolist() == [0]
     assert postings.of(HIGHEST - 1)[0].tolist() == [1]
-    assert postings.document_frequency(np.array([HIGHEST, HIGHEST - 2], np.uint64)).tolist() == [1, 0]
+    assert postings.spans(np.array([HIGHEST, HIGHEST - 2], np.uint64)).frequency.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("base", [0, 200, 300])
@@ -56,11 +56,12 @@ def test_frequencies_and_counts_are_those_of_a_plain_count(base):
     rows = made_rows(300, seed=9)
     postings = built(rows, base)
     keys = np.array([*{key for terms in rows for key in terms}, 5], np.uint64)
-    assert postings.document_frequency(keys).tolist() == [sum(key in terms for terms in rows) for key in keys.tolist()]
-    assert postings.most(keys).tolist() == [max(terms[key] for terms in rows) for key in keys.tolist()]
+    spans = postings.spans(keys)
+    assert spans.frequency.tolist() == [sum(key in terms for terms in rows) for key in keys.tolist()]
+    assert postings.most(spans).tolist() == [max(terms[key] for terms in rows) for key in keys.tolist()]
     wanted = np.random.default_rng(1).permutation(300)[:90]
-    expected = [[rows[row][key] for key in keys.tolist()] for row in wanted.tolist()]
-    assert postings.counts_of(keys, wanted).tolist() == expected
+    expected = [[rows[row][key] for row in wanted.tolist()] for key in keys.tolist()]
+    assert postings.counts_of(spans, wanted).tolist() == expected
 
 
 def test_a_row_that_is_stored_again_does_not_count_twice():

@@ -8,7 +8,8 @@ import pytest
 from memory.arena.changes import CONDUIT
 from memory.engine import question, rank
 from memory.engine.conduits import SUPERSEDES
-from memory.engine.recall import Settings, recall
+from memory.engine.recall import recall
+from memory.engine.settings import Settings
 from tests.engine.memories import NOW, ask, remembered
 
 UNFITTED = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED.shared), ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fluxcore import config
-from memory.engine.recall import DEFAULT
+from memory.engine.settings import DEFAULT
 from memory.grains import tuning
 from memory.grains.models import Conduit
 from tests.grains.conftest import Memory

@@ -1,0 +1,163 @@
+"""From weighed candidates to an answer: equal texts folded, the confidence, and for each row the reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from memory.engine import bm25, confidence, rank
+from memory.engine.candidates import SOURCES, Floats, Places, Rows, Scene
+from memory.engine.index import Index
+from memory.engine.settings import Settings
+from memory.engine.spread import Step
+from memory.engine.weigh import Weighed
+
+
+@dataclass
+class Ranking:
+    """The answer in rows, with everything a receipt keeps."""
+
+    rows: Rows = field(default_factory=lambda: np.empty(0, np.int32))
+    scores: Floats = field(default_factory=lambda: np.empty(0, np.float32))
+    confidence: float = 0.0
+    sources: list[str] = field(default_factory=list)
+    contributions: list[dict[str, float]] = field(default_factory=list)
+    matched: list[list[tuple[int, float]]] = field(default_factory=list)
+    paths: list[list[Step]] = field(default_factory=list)
+    folded: list[list[int]] = field(default_factory=list)
+    hops: int = 0
+    fallback: bool = False
+    expansion: Rows = field(default_factory=lambda: np.empty(0, np.int32))
+    weights: dict[str, object] = field(default_factory=dict)
+    caps: list[str] = field(default_factory=list)
+
+
+def answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: list[str]) -> Ranking:
+    scene, pool = weighed.scene, weighed.pool
+    rows = scene.rows[pool]
+    order = np.lexsort((index.columns["id"][rows], -weighed.scores))
+    kept, folded = _folded(index, rows[order])
+    order = order[kept]
+    order, folded = _spread_out(index, rows, order, folded, k, settings)
+    facts = confidence.facts(scene, index.size)
+    sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts)
+    shown = order[:k]
+    scores = _squashed(weighed.scores[order], sure)[:k]
+    places = pool[shown]
+    fallback = not (scene.words[places] > 0).any()
+    expansion = _expansion(weighed, order, k, settings) if sure < settings.unsure else np.empty(0, np.int32)
+    paths = [
+        weighed.spread.path(row) if weighed.spread is not None and linked else []
+        for row, linked in zip(rows[shown].tolist(), (scene.links[places] > 0).tolist(), strict=True)
+    ]
+    return Ranking(
+        rows=rows[shown],
+        scores=scores,
+        confidence=sure,
+        sources=[_source(int(bits)) for bits in scene.source[places]],
+        contributions=_contributions(weighed, shown),
+        matched=_matched(index, scene, places),
+        paths=paths,
+        folded=folded[:k],
+        hops=max((len(path) for path in paths), default=0),
+        fallback=bool(fallback),
+        expansion=expansion,
+        weights=weighed.weights,
+        caps=list(dict.fromkeys(caps)),
+    )
+
+
+def _folded(index: Index, rows: Rows) -> tuple[Places, list[list[int]]]:
+    """Places of the first row of each text, and the rows that say the same."""
+    digest = index.columns["digest"][rows]
+    alike = np.sort(digest)
+    if not (alike[1:] == alike[:-1]).any():
+        return np.arange(len(rows)), [[] for _ in range(len(rows))]
+    kept: list[int] = []
+    folded: list[list[int]] = []
+    first: dict[int, int] = {}
+    for place, text in enumerate(digest.tolist()):
+        if text and text in first:
+            folded[first[text]].append(int(rows[place]))
+            continue
+        first[text] = len(kept)
+        kept.append(place)
+        folded.append([])
+    return np.array(kept, np.int64), folded
+
+
+def _spread_out(
+    index: Index, rows: Rows, order: Places, folded: list[list[int]], k: int, settings: Settings
+) -> tuple[Places, list[list[int]]]:
+    """No session fills more than its share of the answer while others wait behind it."""
+    most = max(int(np.ceil(settings.one_session * k)), 1)
+    if most >= k or len(order) <= k:
+        return order, folded
+    session = index.columns["session"][rows[order]]
+    _, inverse = np.unique(session, return_inverse=True)
+    by = np.argsort(inverse, kind="stable")
+    rank_in = np.empty(len(order), np.int64)
+    rank_in[by] = np.arange(len(order)) - np.searchsorted(inverse[by], inverse[by])
+    late = (rank_in >= most) & (session != 0)
+    moved = np.argsort(late, kind="stable")
+    return order[moved], [folded[place] for place in moved.tolist()]
+
+
+def _squashed(scores: Floats, sure: float) -> Floats:
+    """The first gets the confidence itself, the others less by how far they stand behind it."""
+    behind = np.minimum(scores - scores[0], 0)
+    squashed: Floats = np.minimum.accumulate(np.float32(sure) * 2 / (1 + np.exp(-behind / 2))).astype(np.float32)
+    return squashed
+
+
+def _source(bits: int) -> str:
+    return next((name for at, name in enumerate(SOURCES) if bits >> at & 1), SOURCES[-1])
+
+
+_CALLED = {"form": "correction"}
+LEVEL = "level"  # of a contribution: what every candidate has
+
+
+def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
+    """The parts of each score by signal; they add up to the score before squashing.
+
+    A signal that a candidate has nothing of must not look like a reason for it: what standardising gives for
+    that is the same for all and stands apart, as the level.
+    """
+    place = weighed.pool[shown]
+    scale = 1 / weighed.deviation
+    base = weighed.base
+    parts = {
+        "words": base.words[place] * scale,
+        "meaning": base.meaning[place] * scale,
+        "speaker": (base.speaker[place] + base.role[place]) * scale,
+        "time": base.date[place] * scale,
+        "truth": -weighed.loss[place] * scale + weighed.truth[shown],
+    }
+    for group, values, level in zip(rank.GROUPS, weighed.parts[:, shown], weighed.level, strict=True):
+        name = _CALLED.get(group, group)
+        parts[name] = parts.get(name, np.float32(0)) + values - level
+    parts[LEVEL] = np.full(len(shown), weighed.level.sum(), np.float32)
+    return [{name: float(values[at]) for name, values in parts.items() if values[at]} for at in range(len(shown))]
+
+
+def _matched(index: Index, scene: Scene, places: Places) -> list[list[tuple[int, float]]]:
+    """Per row: which term of the question it holds and what that brought."""
+    asked = scene.asked
+    parts = bm25.by_term(index, scene.rows[places], scene.counts[:, places], asked.idf, bm25.shape(index))
+    stands = asked.places.tolist()
+    return [
+        [(place, part) for place, part in zip(stands, row, strict=True) if part] for row in parts.T.tolist()
+    ]  # fmt: skip
+
+
+def _expansion(weighed: Weighed, order: Places, k: int, settings: Settings) -> Rows:
+    """Grains beside the answer: first those that links lead to, then the next by score."""
+    rest = order[k:]
+    if not len(rest):
+        return np.empty(0, np.int32)
+    place = weighed.pool[rest]
+    linked = weighed.scene.links[place] + weighed.scene.hop[place]
+    best = np.lexsort((np.arange(len(rest)), -linked))[: settings.expansion]
+    return weighed.scene.rows[place[best]]

@@ -1,0 +1,67 @@
+"""Where names, dates, titles and conduits lead from a question and its best finds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.engine import candidates
+from memory.engine.candidates import Floats, Mask, Rows, Scene
+from memory.engine.index import ACTIVE, Index
+from memory.engine.propagate import Signals, spread
+from memory.engine.question import Query
+from memory.engine.settings import Settings
+from memory.engine.shape import Known
+from memory.engine.spread import Spread
+from memory.engine.view import period
+
+
+class Linked:
+    """What names, titles and conduits lead to from the best finds."""
+
+    def __init__(
+        self, index: Index, space: Known, query: Query, vector: Floats | None, finds: candidates.Finds,
+        named: NDArray[np.uint64], allowed: Mask | None, now: int, settings: Settings, caps: list[str],
+    ) -> None:  # fmt: skip
+        self.spread: Spread | None = None
+        none = np.empty(0, np.int32), np.empty(0, np.float32)
+        self.doors = self.hop = self.cites = self.reached = none
+        self.rows = self.then = none[0]
+        if "time" not in settings.without:
+            spans = [period(mention.feature) for mention in query.mentions if mention.kind == "date"]
+            told = [span for span in spans if span is not None]
+            self.rows = self.then = candidates.said_then(index, told, vector, allowed, settings.then)
+        if "links" in settings.without:
+            return
+        *self.doors, keys = candidates.doors(index, query, allowed, settings.doors)  # type: ignore[assignment]
+        heads, strength = candidates.heads(index, finds, named, settings.balance, settings.speaker, settings.heads)
+        if len(heads):
+            if space.titled:
+                self.hop = candidates.titled(index, heads, strength, keys, allowed, settings.doors)
+                self.cites = candidates.citing(index, heads, strength, keys, allowed, settings.doors)
+            self._reach(index, heads, strength, allowed, now, settings, caps)
+        self.rows = np.concatenate((self.then, self.doors[0], self.hop[0], self.cites[0], self.reached[0]))
+
+    def _reach(
+        self, index: Index, heads: Rows, strength: Floats, allowed: Mask | None, now: int, settings: Settings,
+        caps: list[str],
+    ) -> None:  # fmt: skip
+        active = index.column("status") == ACTIVE if allowed is None else allowed
+        self.spread = spread(
+            index.graph, seeds=Signals(heads.astype(np.int64), strength.astype(np.float64)), now=now,
+            settings=settings.propagation, fading=settings.fading, active=active, authority=index.column("authority"),
+        )  # fmt: skip
+        caps += sorted(self.spread.caps)
+        received = self.spread.received
+        order = np.argsort(-received, kind="stable")[: settings.reached]
+        order = order[received[order] > 0]
+        if len(order):
+            self.reached = self.spread.rows[order].astype(np.int32), received[order] / received[order[0]]
+
+    def tell(self, scene: Scene) -> None:
+        """Write it beside the rows of the scene."""
+        for (rows, values), column in (
+            (self.doors, scene.doors), (self.hop, scene.hop), (self.cites, scene.cites), (self.reached, scene.links)
+        ):  # fmt: skip
+            place = scene.at(rows) if len(rows) else np.empty(0, np.int64)
+            column[place[place >= 0]] = values[place >= 0]

@@ -1,0 +1,126 @@
+"""Candidates and their scores: everything that may answer is looked at, the best of it weighed in full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory.engine import candidates, features, rank, truth
+from memory.engine.candidates import BY_LINK, Floats, Mask, Places, Scene
+from memory.engine.index import Index
+from memory.engine.linked import Linked
+from memory.engine.question import Query
+from memory.engine.settings import DEFAULT, Settings
+from memory.engine.shape import Shape, known
+from memory.engine.spread import Spread
+from memory.engine.view import ROLES, Base, View, named_speakers, take, view
+
+
+@dataclass
+class Weighed:
+    """The pool with its score in parts: what fitting and measuring look at."""
+
+    scene: Scene
+    pool: Places
+    base: Base
+    loss: Floats  # what truth takes from S, by scene
+    found: Floats  # raw features [features, pool]
+    parts: Floats  # correction by group [groups, pool]
+    level: Floats  # what of it comes from having nothing of a signal, by group
+    truth: Floats  # what stands behind its successor, by pool
+    scores: Floats  # before squashing
+    deviation: float
+    spread: Spread | None
+    weights: dict[str, object]
+    gate: float
+
+
+def weigh(
+    index: Index, query: Query, vector: Floats | None, *, allowed: Mask | None, now: int, settings: Settings = DEFAULT,
+    ranker: rank.Ranker = rank.FITTED, caps: list[str] | None = None,
+) -> Weighed | None:  # fmt: skip
+    """Candidates and their scores, or None if nothing answers."""
+    caps = [] if caps is None else caps
+    vector = None if "meaning" in settings.without or index.dense is None else vector
+    asked = query if "words" not in settings.without else None
+    if not index.size or not query.terms:
+        return None
+    finds = candidates.search(
+        index, query, vector, allowed, depth=settings.depth, standing=settings.standing, caps=caps
+    )
+    if asked is None:
+        finds.words = (finds.words[0][:0], finds.words[1][:0])
+    named = named_speakers(index, query)
+    space = known(index, ROLES)
+    linked = Linked(index, space, query, vector, finds, named, allowed, now, settings, caps)
+    if not len(linked.doors[0]) and not len(linked.then) and _nonsense(finds, settings):
+        return None
+    scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK)])
+    if asked is None:
+        scene.counts[:] = 0
+        scene.words[:] = 0
+        scene.best_words = 0.0
+    if not len(scene.rows):
+        return None
+    linked.tell(scene)
+    without = settings.without
+    seen = view(
+        index, space, query, scene, named, balance=settings.balance,
+        speaker=0.0 if "speaker" in without else settings.speaker,
+        role=0.0 if "speaker" in without else settings.role,
+        date=0.0 if "time" in without else settings.date,
+    )  # fmt: skip
+    loss = truth.loss(index, scene.rows, allowed, settings)
+    pool = _pool(index, seen, loss, settings)
+    whole, said = _weights(index, ranker, space.shape)
+    found = features.measure(index, query, seen, pool)
+    for at, group in enumerate(features.FEATURES.values()):
+        if group in without:
+            found[at] = 0
+    base = (seen.base.whole - loss)[pool]
+    deviation = max(float(base.std()), rank.LEAST_DEVIATION)
+    corrected, level = rank.correction(found, whole)
+    scores = (base / np.float32(deviation) + corrected.sum(axis=0)).astype(np.float32)
+    behind = truth.overtaken(index, scene.rows[pool], scores)
+    return Weighed(
+        scene, pool, seen.base, loss, found, corrected, level, behind,
+        scores + behind, deviation, linked.spread, said,
+        float(said["gate"]),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _weights(index: Index, ranker: rank.Ranker, shape: Shape) -> tuple[Floats, dict[str, object]]:
+    """Kept beside the index until the space has another shape."""
+    held = vars(index).get("_weights")
+    if held is None or held[0] is not ranker or held[1] is not shape:
+        held = ranker, shape, ranker.weights(shape)
+        vars(index)["_weights"] = held
+    found: tuple[Floats, dict[str, object]] = held[2]
+    return found
+
+
+def _nonsense(finds: candidates.Finds, settings: Settings) -> bool:
+    """No word is known, and the nearest vector is no nearer than chance has it.
+
+    Deviations from the mean of the space do not tell: letters typed at random stand out as far as questions do.
+    """
+    if len(finds.words[0]):
+        return False
+    return not len(finds.meaning[0]) or float(finds.meaning[1][0]) < settings.noise
+
+
+def _pool(index: Index, seen: View, loss: Floats, settings: Settings) -> Places:
+    """The rows that are weighed in full: the first by plain fusion, the rest by all that is cheap to know."""
+    scene, fused = seen.scene, seen.fused
+    if len(scene.rows) <= settings.pool:
+        return np.arange(len(scene.rows))
+    number = index.columns["id"][scene.rows]
+    more = scene.hop + scene.cites + scene.links + scene.doors + np.float32(0.5) * fused
+    if seen.beside is not None:
+        before, after = take(fused, seen.beside[0]), take(fused, seen.beside[1])
+        more += before + (before + after) / 4 + seen.session_best
+    wish = seen.base.whole - loss + np.float32(settings.beside) * more
+    wish[np.lexsort((number, -fused))[: settings.plain]] = np.inf
+    wish[scene.source & candidates.BY_STANDING != 0] = np.inf
+    return np.sort(np.lexsort((number, -wish))[: settings.pool])
