@@ -12,6 +12,9 @@ _RFC3339 = re.compile(
 )
 
 
+_WHOLE = len("2026-11-16 04:30:00.000001")
+
+
 def now() -> datetime:
     return datetime.now(UTC)
 
@@ -21,6 +24,8 @@ def rfc3339(moment: datetime | str | None) -> str | None:
     if moment is None:
         return None
     if isinstance(moment, str):
+        if len(moment) == _WHOLE and moment[10] == " ":  # as SQLite keeps it, and in UTC
+            return f"{moment[:10]}T{moment[11:]}Z"
         moment = datetime.fromisoformat(moment)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

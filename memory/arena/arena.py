@@ -80,6 +80,7 @@ class Arena:
         """
         found = {record.id: record for record in records}
         with self.gate.changing():
+            self.index.version += 1
             for record in found.values():
                 self._put(record)
             for row in self.row_of([number for number in changes.grains if number not in found]).tolist():

@@ -115,8 +115,10 @@ def _source(bits: int) -> str:
     return next((name for at, name in enumerate(SOURCES) if bits >> at & 1), SOURCES[-1])
 
 
-_CALLED = {"form": "correction"}
 LEVEL = "level"  # of a contribution: what every candidate has
+# The fitted signals in their order, then what truth takes, then the level.
+_PARTS = (*("correction" if group == "form" else group for group in rank.GROUPS), "truth", LEVEL)
+_WORDS, _MEANING, _SPEAKER, _TIME = (rank.GROUPS.index(group) for group in ("words", "meaning", "speaker", "time"))
 
 
 def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
@@ -128,18 +130,15 @@ def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
     place = weighed.pool[shown]
     scale = 1 / weighed.deviation
     base = weighed.base
-    parts = {
-        "words": base.words[place] * scale,
-        "meaning": base.meaning[place] * scale,
-        "speaker": (base.speaker[place] + base.role[place]) * scale,
-        "time": base.date[place] * scale,
-        "truth": -weighed.loss[place] * scale + weighed.truth[shown],
-    }
-    for group, values, level in zip(rank.GROUPS, weighed.parts[:, shown], weighed.level, strict=True):
-        name = _CALLED.get(group, group)
-        parts[name] = parts.get(name, np.float32(0)) + values - level
-    parts[LEVEL] = np.full(len(shown), weighed.level.sum(), np.float32)
-    return [{name: float(values[at]) for name, values in parts.items() if values[at]} for at in range(len(shown))]
+    found = np.zeros((len(_PARTS), len(shown)), np.float32)
+    found[: len(rank.GROUPS)] = weighed.parts[:, shown] - weighed.level[:, None]
+    found[_WORDS] += base.words[place] * scale
+    found[_MEANING] += base.meaning[place] * scale
+    found[_SPEAKER] += (base.speaker[place] + base.role[place]) * scale
+    found[_TIME] += base.date[place] * scale
+    found[-2] = weighed.truth[shown] - weighed.loss[place] * scale
+    found[-1] = weighed.level.sum()
+    return [{name: part for name, part in zip(_PARTS, parts, strict=True) if part} for parts in found.T.tolist()]
 
 
 def _matched(index: Index, scene: Scene, places: Places) -> list[list[tuple[int, float]]]:

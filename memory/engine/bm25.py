@@ -22,6 +22,7 @@ from memory.engine.index import Index
 from memory.engine.postings import Spans
 
 Scores = NDArray[np.float32]
+Sums = NDArray[np.float64]
 Rows = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
@@ -34,10 +35,8 @@ LAST_READ = 300_000
 SURE = 50
 # So few rows are scored one by one rather than found.
 FEW_ROWS = 2_048
-# Rows of the rarest terms among which a bound is looked for before all are.
-_LEADERS = 2_048
-# Sums of float32 in another order differ by less than this, relatively.
-_SLACK = 1e-5
+# Rows of the rarest terms among which a bound is looked for, and how many of them are scored in full for it.
+_LEADERS, _SCORED = 2_048, 96
 
 
 class Shape(NamedTuple):
@@ -87,7 +86,9 @@ def by_term(
     index: Index, rows: NDArray[np.integer], counts: Scores, idf: Scores, shape: Shape, lengths: Scores | None = None
 ) -> Scores:
     """What each term brings each row, from counts that are known already: both [terms, rows]."""
-    parts: Scores = counts / (counts + _norms(index, rows, shape, lengths))
+    if lengths is None:
+        lengths = index.columns["length"][rows].astype(np.float32)
+    parts: Scores = counts / (counts + _normed(index, lengths, shape))
     parts *= (idf * np.float32(shape.k1 + 1))[:, None]
     return parts
 
@@ -126,12 +127,11 @@ def search(
     known = known[np.argsort(asked.spans.frequency[known], kind="stable")]
     if allowed is not None and np.count_nonzero(allowed) <= FEW_ROWS:
         rows = np.flatnonzero(allowed).astype(np.int32)
-    elif int(asked.spans.frequency.sum()) <= FIRST_READ:
+    elif index.size <= FIRST_READ and int(asked.spans.frequency.sum()) <= 2 * FIRST_READ:
         return _first(*_added(index, asked, known, allowed), k)
     else:
-        rows = _race(index, asked, known, allowed, k, min(sure, k), caps)
-    found = scores(index, asked, rows)
-    return _first(rows, found, k)
+        return _first(*_race(index, asked, known, allowed, k, min(sure, k), caps), k)
+    return _first(rows, scores(index, asked, rows), k)
 
 
 def _first(rows: Rows, found: Scores, k: int) -> tuple[Rows, Scores]:
@@ -151,7 +151,8 @@ def _added(index: Index, asked: Terms, known: NDArray[np.int64], allowed: Mask |
     many = np.concatenate([counts for _, counts in read]).astype(np.float32)
     given = shape(index)
     weights = asked.idf[known] * np.float32(given.k1 + 1)
-    brought = many / (many + _norms(index, rows, given)) * np.repeat(weights, [len(rows) for rows, _ in read])
+    many /= many + _usual(index)[rows]
+    brought = many * np.repeat(weights, [len(rows) for rows, _ in read])
     sums = np.bincount(rows, brought, minlength=index.size)
     if allowed is not None:
         sums *= allowed
@@ -162,93 +163,128 @@ def _added(index: Index, asked: Terms, known: NDArray[np.int64], allowed: Mask |
 def _race(
     index: Index, asked: Terms, known: NDArray[np.int64], allowed: Mask | None, k: int, sure: int,
     caps: list[str] | None,
-) -> Rows:  # fmt: skip
-    """Every row that may be among the best k, and not many more. `known` are the terms from the rarest on."""
+) -> tuple[Rows, Scores]:  # fmt: skip
+    """Every row that may be among the best k, and not many more, with its score. `known` begins with the rarest."""
     given = shape(index)
     spans = asked.spans.take(known)
     weights = asked.idf[known] * np.float32(given.k1 + 1)
     # The most a term could bring: as often as anywhere, in the shortest text there can be.
     most = index.postings.most(spans).astype(np.float32)
-    unread = np.r_[np.cumsum((weights * most / (most + given.k1 * (1 - given.b)))[::-1])[::-1], 0.0]
-    sums = np.zeros(index.size, np.float32)
-    race = _Race(sums, allowed)
+    unread = np.zeros(len(weights) + 1)
+    peak = weights * most / (most + np.float32(given.k1 * (1 - given.b)))
+    unread[:-1] = np.cumsum(peak[::-1], dtype=np.float64)[::-1]
+    unread *= 1 + 1e-6  # what rounding could take away
+    race = _Race(index, _usual(index), spans, weights, unread, allowed)
     read = 0
-    for place, frequency in enumerate(spans.frequency.tolist()):
+    while race.place < len(weights):
+        frequency = int(spans.frequency[race.place])
         if read and read + frequency > LAST_READ:
             _tell(caps)
             break
-        if read + frequency > FIRST_READ and race.kth(sure) >= unread[place]:
+        if read + frequency > FIRST_READ and race.kth(sure) >= unread[race.place]:
             break
-        rows, counts = index.postings.read(spans, place)
-        if len(rows) > LAST_READ:
+        if frequency > LAST_READ:
             _tell(caps)
-            rows, counts = rows[-LAST_READ:], counts[-LAST_READ:]
-        read += len(rows)
-        before = sums[rows]
-        race.join(rows if place == 0 else rows[before == 0])
-        many = counts.astype(np.float32)
-        sums[rows] = before + weights[place] * many / (many + _norms(index, rows, given))
-    else:
-        place = len(weights)
-    return _cut(index, race, k, spans.take(np.arange(place, len(weights))), weights[place:], unread[place:], given)
+        read += race.read()
+    return race.finish(k)
 
 
 class _Race:
-    """The rows that hold a term that was read."""
+    """Rows that hold a term, with what the terms read so far have brought them."""
 
-    def __init__(self, sums: Scores, allowed: Mask | None) -> None:
-        self.sums, self.allowed = sums, allowed
+    def __init__(
+        self, index: Index, norms: Scores, spans: Spans, weights: Scores, unread: NDArray[np.float64],
+        allowed: Mask | None,
+    ) -> None:  # fmt: skip
+        self.index, self.norms, self.spans, self.weights, self.unread = index, norms, spans, weights, unread
+        self.allowed = allowed
+        self.place = 0  # terms read
+        self._sums = np.zeros(index.size, np.float64)
         self._rows: list[Rows] = []
+        self._leading: tuple[int, Sums] | None = None
 
-    def join(self, rows: Rows) -> None:
-        self._rows.append(rows if self.allowed is None else rows[self.allowed[rows]])
+    def read(self) -> int:
+        """Add up the next term."""
+        rows, counts = self.index.postings.read(self.spans, self.place)
+        rows, counts = rows[-LAST_READ:], counts[-LAST_READ:]
+        before = self._sums[rows]
+        self._rows.append(rows[before == 0] if self._rows else rows)
+        many = counts.astype(np.float32)
+        many /= many + self.norms[rows]
+        many *= self.weights[self.place]
+        before += many
+        self._sums[rows] = before
+        self.place += 1
+        return len(rows)
 
     def kth(self, k: int) -> float:
-        """No more than the k-th best so far, and near it: rows of the rarest terms lead, so a look at those will do."""
-        leading: list[Rows] = []
-        count = 0
-        for rows in self._rows:
-            leading.append(rows)
-            count += len(rows)
-            if count >= max(_LEADERS, k):
-                break
-        have = self.sums[np.concatenate(leading)] if leading else np.empty(0, np.float32)
-        return float(np.partition(have, len(have) - k)[len(have) - k]) * (1 - _SLACK) if len(have) >= k else 0.0
+        """No more than the k-th best score is, and near it."""
+        leading = self._leaders(k)
+        return float(np.partition(leading, len(leading) - k)[len(leading) - k]) if len(leading) >= k else 0.0
 
-    def still_in(self, least: float) -> tuple[Rows, Scores]:
+    def _leaders(self, k: int) -> Sums:
+        """The full scores of those that lead so far among the rows of the rarest terms."""
+        if self._leading is None or self._leading[0] != self.place:
+            leading: list[Rows] = []
+            count = 0
+            for some in self._rows:
+                leading.append(some if self.allowed is None else some[self.allowed[some]])
+                count += len(leading[-1])
+                if count >= max(_LEADERS, k):
+                    break
+            rows = np.concatenate(leading) if leading else np.empty(0, np.int32)
+            most = max(k, _SCORED)
+            if len(rows) > most:
+                have = self._sums[rows]
+                rows = rows[np.argpartition(have, len(have) - most)[len(have) - most :]]
+            rows = np.sort(rows)
+            have, norms = self._sums[rows], self.norms[rows]
+            for place in range(self.place, len(self.weights)):
+                have += self._brings(place, rows, norms)
+            self._leading = self.place, have
+        return self._leading[1]
+
+    def finish(self, k: int) -> tuple[Rows, Scores]:
+        """The rows that can still be among the best k, with the unread terms looked up from the rarest on."""
+        least = self.kth(k)
         rows = np.concatenate(self._rows)
-        have = self.sums[rows]
-        stay = have >= least
-        return rows[stay], have[stay]
+        rows = rows[self._sums[rows] + self.unread[self.place] >= least]
+        if self.allowed is not None:
+            rows = rows[self.allowed[rows]]
+        rows = np.sort(rows)  # in order, they are looked up several times faster
+        have, norms = self._sums[rows], self.norms[rows]
+        for place in range(self.place, len(self.weights)):
+            have += self._brings(place, rows, norms)
+            if len(rows) > 2 * k:
+                stay = have + self.unread[place + 1] >= least
+                rows, have, norms = rows[stay], have[stay], norms[stay]
+        return rows, have.astype(np.float32)
+
+    def _brings(self, place: int, rows: Rows, norms: Scores) -> Scores:
+        many = self.index.postings.counts_of(self.spans.take(slice(place, place + 1)), rows)[0].astype(np.float32)
+        many /= many + norms
+        many *= self.weights[place]
+        brought: Scores = many
+        return brought
 
 
-def _cut(
-    index: Index, race: _Race, k: int, spans: Spans, weights: Scores, unread: NDArray[np.float64], given: Shape
-) -> Rows:
-    """The rows that can still be among the best k, with the common terms looked up from the rarest on."""
-    rows, have = race.still_in(race.kth(k) - unread[0])
-    order = np.argsort(rows)  # in order, they are looked up several times faster
-    rows, have = rows[order], have[order]
-    norms = _norms(index, rows, given)
-    for place in range(len(weights) + 1):
-        if len(rows) > k:
-            kth = np.partition(have, len(have) - k)[len(have) - k]
-            stay = have + unread[place] >= kth * (1 - _SLACK)
-            rows, have, norms = rows[stay], have[stay], norms[stay]
-        if place == len(weights) or len(rows) <= 2 * k:
-            break
-        many = index.postings.counts_of(spans.take(np.array([place])), rows)[0].astype(np.float32)
-        have = have + weights[place] * many / (many + norms)
-    return rows
+def _usual(index: Index) -> Scores:
+    """The norms of all rows in the shape of the space. Kept beside the index until it grows."""
+    held: tuple[int, Scores] | None = vars(index).get("_norms")
+    if held is None or held[0] != index.size:
+        lengths: Scores = index.column("length").astype(np.float32)
+        held = index.size, _normed(index, lengths, shape(index))
+        vars(index)["_norms"] = held
+    return held[1]
 
 
-def _norms(index: Index, rows: NDArray[np.integer], shape: Shape, lengths: Scores | None = None) -> Scores:
-    """k1 (1 - b + b length / mean length) of the rows, which may be told to be longer than they are."""
+def _normed(index: Index, lengths: Scores, shape: Shape) -> Scores:
+    """k1 (1 - b + b length / mean length)."""
     terms, _ = index.totals()
     mean = max(terms / index.size, 1.0) if index.size else 1.0
-    if lengths is None:
-        lengths = index.columns["length"][rows].astype(np.float32)
-    return np.float32(shape.k1 * (1 - shape.b)) + np.float32(shape.k1 * shape.b / mean) * lengths
+    norms: Scores = lengths * np.float32(shape.k1 * shape.b / mean)
+    norms += np.float32(shape.k1 * (1 - shape.b))
+    return norms
 
 
 def _tell(caps: list[str] | None) -> None:

@@ -111,7 +111,9 @@ def _statistics(dense: Dense, vector: Floats) -> tuple[float, float, float]:
     if len(rows) < min(_SAMPLE // 8, dense.size):
         return dense.statistics(vector)  # few are encoded: look harder
     scores = dense.scores(vector, rows)
-    return float(scores.min()), float(scores.mean()), float(scores.std())
+    mean = float(scores.sum(dtype=np.float64)) / len(rows)
+    square = float(np.dot(scores, scores)) / len(rows)
+    return float(scores.min()), mean, max(square - mean * mean, 0.0) ** 0.5
 
 
 _SAMPLE = 256
@@ -166,14 +168,15 @@ def neighbours(index: Index, rows: NDArray[np.integer], reach: int = REACH) -> l
 
 def scene(
     index: Index, query: Query, vector: Floats | None, finds: Finds, allowed: Mask | None,
-    more: Iterable[tuple[Rows, int]],
+    more: Iterable[tuple[Rows, int]], *, sessions: bool = True,
 ) -> Scene:  # fmt: skip
-    """Everything found, with its neighbours, and words and meaning of all of them."""
-    found = np.concatenate((finds.words[0], finds.meaning[0].astype(np.int32)))
+    """Everything found, with its neighbours if there are sessions, and words and meaning of all of them."""
     groups: list[tuple[NDArray[Any], int]] = [
         (finds.words[0], BY_WORDS), (finds.meaning[0], BY_MEANING), (finds.standing, BY_STANDING), *more,
-        *((rows, BY_SESSION) for rows in neighbours(index, found)),
     ]  # fmt: skip
+    if sessions:
+        found = np.concatenate((finds.words[0], finds.meaning[0].astype(np.int32)))
+        groups += [(rows, BY_SESSION) for rows in neighbours(index, found)]
     rows, source = _once(groups)
     known = rows >= 0 if allowed is None else (rows >= 0) & allowed[rows]
     rows, source = rows[known], source[known]
@@ -182,7 +185,7 @@ def scene(
     found_words = bm25.weigh(index, rows, counts, asked.idf, bm25.shape(index))
     meaning, has = np.zeros(len(rows), np.float32), np.zeros(len(rows), np.bool_)
     if vector is not None and index.dense is not None and len(rows):
-        inside = rows < index.dense.size
+        inside = slice(0, int(np.searchsorted(rows, index.dense.size)))  # rows come in order
         has[inside] = index.dense.has[rows[inside]]
         meaning[inside] = index.dense.scores(vector, rows[inside].astype(np.int64))
     low, mean, deviation = finds.statistics

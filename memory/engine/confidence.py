@@ -6,6 +6,7 @@ which nothing answers.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +66,7 @@ def signs(scores: Floats, found: Floats, known: Facts) -> NDArray[np.float64]:
 
 
 def probability(of: NDArray[np.float64], weigh: NDArray[np.float64], bias: float) -> float:
-    return float(1 / (1 + np.exp(-np.clip(of @ weigh + bias, -20, 20))))
+    return 1 / (1 + math.exp(-min(max(float(of @ weigh) + bias, -20.0), 20.0)))
 
 
 _FITTED = np.array([weights.CONFIDENCE["signs"].get(name, 0.0) for name in SIGNS])

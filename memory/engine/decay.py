@@ -8,6 +8,7 @@ the result is at least `grace_floor`, so that what is new has time to prove itse
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,14 @@ class Fading:
     # 0..1. What a young link never falls below, unless its weight is lower.
     grace_floor: float = 0.10
 
+    @functools.lru_cache(maxsize=8)  # noqa: B019 - frozen, and few
+    def rates(self) -> NDArray[np.float64]:
+        """The power of e that a second without use takes, by class. One nobody knows fades like a working one."""
+        rates = np.full(256, 1 / self.working)
+        rates[1:3] = 1 / self.core, 1 / self.ephemeral
+        rates *= -np.log(2.0) / HOUR
+        return rates
+
     def __post_init__(self) -> None:
         for name, low, high in (
             ("working", 1, 100_000), ("core", 1, 100_000), ("ephemeral", 1, 100_000),
@@ -52,15 +61,18 @@ def effective(
     fading: Fading = Fading(),  # noqa: B008 - frozen
 ) -> NDArray[np.float32]:
     """Weights as they are at `now`. Times are seconds since 1970; one in the future counts as now."""
-    weight = np.where(np.isfinite(weight), weight, 0).astype(np.float32, copy=False)
-    # Halvings per hour, by class. A class nobody knows fades like a working one.
-    rates = np.full(256, 1 / fading.working)
-    rates[1:3] = 1 / fading.core, 1 / fading.ephemeral
-    idle = np.maximum(now - used.astype(np.float64), 0.0)
-    young = made.astype(np.float64) > now - fading.grace * HOUR
-    rate = rates[decay_class] * np.where(young, 1 / fading.grace_factor, 1.0)
+    finite = np.isfinite(weight)
+    if not finite.all():
+        weight = np.where(finite, weight, np.float32(0))
+    young = made > now - fading.grace * HOUR
+    power = np.maximum(now - used.astype(np.float64), 0.0)
+    power *= fading.rates()[decay_class]
+    some_young = bool(young.any())
+    if some_young:
+        power[young] /= fading.grace_factor
     # exp of float32 is several times faster than exp2.
-    faded = weight * np.exp((idle * rate * (-np.log(2.0) / HOUR)).astype(np.float32))
-    floor = np.where(young, np.float32(fading.grace_floor), np.float32(0))
-    result: NDArray[np.float32] = np.minimum(weight, np.maximum(faded, floor))
-    return result
+    faded: NDArray[np.float32] = np.exp(power.astype(np.float32))
+    faded *= weight
+    if some_young:
+        faded[young] = np.maximum(faded[young], np.float32(fading.grace_floor))
+    return np.minimum(weight, faded, out=faded)

@@ -228,20 +228,45 @@ class Dense:
 
 def _hamming(bits: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
     """Bits in which each column differs from the query; three words fit a byte (192), which adds fastest."""
-    total = np.zeros(bits.shape[1], np.uint16)
-    for first in range(0, len(query), 3):
-        part = np.bitwise_count(bits[first] ^ query[first])
-        for word in range(first + 1, min(first + 3, len(query))):
-            part += np.bitwise_count(bits[word] ^ query[word])
-        total += part
+    total = np.empty(bits.shape[1], np.uint16)
+    room = min(_IN_CACHE, len(total))
+    differ, count, part = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.uint8)
+    for begin in range(0, len(total), _IN_CACHE):
+        some, into = bits[:, begin : begin + _IN_CACHE], total[begin : begin + _IN_CACHE]
+        if len(into) < len(part):
+            differ, count, part = differ[: len(into)], count[: len(into)], part[: len(into)]
+        for word in range(len(query)):
+            np.bitwise_xor(some[word], query[word], out=differ)
+            np.bitwise_count(differ, out=count if word % 3 else part)
+            if word % 3:
+                part += count
+            if word % 3 == 2 or word == len(query) - 1:
+                np.add(into, part, out=into) if word > 2 else np.copyto(into, part)
     return total
+
+
+_IN_CACHE = 16_384  # columns at a time, so that what is in between stays near the core
 
 
 def _within(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:
     """At least `wanted` of the nearest, lower rows first where many are equally far.
 
     Counting how many lie at each distance finds the cut in one pass; a partition of all rows costs five times more.
+    Of very many rows a sample tells how near the nearest must be, and only those are counted.
     """
+    if len(distance) > _SAMPLED * wanted:
+        counts = np.cumsum(np.bincount(distance[::_STRIDE], minlength=furthest + 2))
+        about = int(np.searchsorted(counts, 3 * wanted // _STRIDE + 8))
+        near = np.flatnonzero(distance <= min(about, furthest))
+        if len(near) >= wanted:
+            return near[_nearest(distance[near], furthest, wanted)]
+    return _nearest(distance, furthest, wanted)
+
+
+_SAMPLED, _STRIDE = 64, 16
+
+
+def _nearest(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:
     reached = np.cumsum(np.bincount(distance, minlength=furthest + 2)[: furthest + 1])
     cut = int(np.searchsorted(reached, wanted))
     if cut > furthest:

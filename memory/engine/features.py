@@ -119,8 +119,9 @@ def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -
     if not len(idf) or not own.any():
         return 0.0
     held = counts > 0
-    put("words_short", bm25.weigh(index, rows, counts, idf, SHORT))
-    put("words_long", bm25.weigh(index, rows, counts, idf, LONG))
+    lengths = index.columns["length"][rows].astype(np.float32)
+    put("words_short", bm25.weigh(index, rows, counts, idf, SHORT, lengths))
+    put("words_long", bm25.weigh(index, rows, counts, idf, LONG, lengths))
     put("words_rank", _ranks(own) * (own > 0))
     rest = idf
     if len(seen.named):
@@ -132,11 +133,11 @@ def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -
     coverage = (held * rest[:, None]).sum(axis=0) / np.float32(max(float(rest.sum()), 1e-6))
     put("coverage", coverage)
     put("rarest", (held * idf[:, None]).max(axis=0))
-    put("share", held.mean(axis=0))
+    put("share", held.sum(axis=0, dtype=np.float32) / np.float32(len(idf)))
     if len(query.pairs):
-        order = np.argsort(scene.asked.keys)
-        left, right = order[np.searchsorted(scene.asked.keys[order], query.pairs.T)]
-        put("pairs", (held[left] & held[right]).mean(axis=0))
+        places = {key: place for place, key in enumerate(scene.asked.keys.tolist())}
+        left, right = ([places[key] for key in keys] for keys in query.pairs.T.tolist())
+        put("pairs", (held[left] & held[right]).sum(axis=0, dtype=np.float32) / np.float32(len(left)))
     if query.capitals:
         named = idf * among(scene.asked.keys, words.keys(query.capitals))
         put("names", (held * named[:, None]).sum(axis=0))

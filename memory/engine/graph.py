@@ -106,9 +106,11 @@ class Graph:
 
     def entry_node(self, keys: NDArray[np.uint64]) -> Numbers:
         """The node of each entry, by its key; NOWHERE for one the space does not have."""
+        found = np.full(len(keys), NOWHERE, np.int64)
+        if not len(keys):
+            return found
         keys = np.asarray(keys, np.uint64)
         at = np.searchsorted(self._keys, keys)
-        found = np.full(len(keys), NOWHERE, np.int64)
         within = np.flatnonzero(at < len(self._keys))
         within = within[self._keys[at[within]] == keys[within]]
         found[within] = ~at[within]
@@ -137,15 +139,20 @@ class Graph:
         """`out` and `into` in one go, with conduits that were cut (weight 0) still among them."""
         begin, count = self._out_range(nodes)
         into_begin, into_count = self._into_range(nodes)
-        out = self._links(nodes, begin, count, None, self._out_since, limit)
-        into = self._links(nodes, into_begin, into_count, self._into, self._into_since, limit)
         degree = count + into_count
         if self._at:
+            out = self._links(nodes, begin, count, None, self._out_since, limit)
+            into = self._links(nodes, into_begin, into_count, self._into, self._into_since, limit)
             degree += np.array([self._since(node) for node in nodes.tolist()], np.int64)
-        return Around(
-            np.concatenate((out.which, into.which)), np.concatenate((out.position, into.position)), len(out.which),
-            degree, int(degree.sum()) > len(out.which) + len(into.which),
-        )  # fmt: skip
+            which, position = np.concatenate((out.which, into.which)), np.concatenate((out.position, into.position))
+            first = len(out.which)
+        else:
+            read = np.minimum(np.concatenate((count, into_count)), limit)
+            first = int(read[: len(nodes)].sum())
+            which = np.repeat(np.tile(np.arange(len(nodes)), 2), read)
+            position = conduits.runs(np.concatenate((begin, into_begin)), read)
+            position[first:] = self._into[position[first:]]
+        return Around(which, position, first, degree, int(degree.sum()) > len(which))
 
     def degree(self, nodes: Numbers) -> Numbers:
         """How many conduits touch each node, in either direction."""
@@ -247,13 +254,16 @@ class Graph:
         }  # fmt: skip
 
     def _out_range(self, nodes: Numbers) -> tuple[Numbers, Numbers]:
-        known = np.where(nodes >= 0, nodes < self.rows, ~nodes < len(self._keys))
-        index = np.where(nodes >= 0, nodes, self.rows + ~nodes)
-        return _range(self._start, np.where(known, index, 0), known)
+        index = nodes
+        if int(nodes.min(initial=0)) < 0:
+            index = np.where(nodes >= 0, nodes, self.rows + ~nodes)
+            known = np.where(nodes >= 0, nodes < self.rows, ~nodes < len(self._keys))
+        else:
+            known = nodes < self.rows
+        return _range(self._start, index, known)
 
     def _into_range(self, nodes: Numbers) -> tuple[Numbers, Numbers]:
-        known = (nodes >= 0) & (nodes < self.rows)
-        return _range(self._into_start, np.where(known, nodes, 0), known)
+        return _range(self._into_start, nodes, (nodes >= 0) & (nodes < self.rows))
 
     def _since(self, node: int) -> int:
         return len(self._out_since.get(node, ())) + len(self._into_since.get(node, ()))
@@ -336,5 +346,9 @@ class Graph:
 def _range(start: NDArray[np.int32], index: Numbers, known: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
     if len(start) == 1:  # no node at all
         return np.zeros(len(index), np.int64), np.zeros(len(index), np.int64)
+    if known.all():
+        begin = start[index].astype(np.int64)
+        return begin, start[index + 1] - begin
+    index = np.where(known, index, 0)
     begin = start[index].astype(np.int64)
     return begin, np.where(known, start[index + 1] - begin, 0)

@@ -60,6 +60,7 @@ class Index:
     size: int = 0
     # Speakers of the space: key of the name -> term keys of its words, to see whom a question names.
     speakers: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    version: int = 0  # moves with every change to a row: what was worked out from columns holds until then
     _totals: tuple[int, int, int] = (0, 0, 0)
 
     def column(self, name: str) -> NDArray[Any]:

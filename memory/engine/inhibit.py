@@ -20,15 +20,18 @@ class Inhibition:
         superseded_keeps: float, contradicted_keeps: float,
     ) -> None:  # fmt: skip
         self._keeps, self._contradicted_keeps = superseded_keeps, contradicted_keeps
-        old, new, position = graph.pairs(SUPERSEDES)
-        stands = _active(new, active) & (old != new)
-        self._old, self._new, self._position = old[stands], new[stands], position[stands]
+        self._old, self._new, self._position = graph.pairs(SUPERSEDES)
+        if len(self._old):
+            stands = _active(self._new, active) & (self._old != self._new)
+            self._old, self._new, self._position = self._old[stands], self._new[stands], self._position[stands]
         self._weaker = _weaker(graph, active, authority)
+
+    @property
+    def silences(self) -> bool:
+        return len(self._old) > 0
 
     def silent(self, sender: Numbers, receiver: Numbers) -> NDArray[np.bool_]:
         """Which messages go from a grain to one it superseded: it would only get its own signal back."""
-        if not len(self._old):
-            return np.zeros(len(sender), np.bool_)
         return np.isin(pair(receiver, sender), pair(self._old, self._new))
 
     def apply(self, level: Level) -> None:
@@ -92,6 +95,8 @@ def _weaker(graph: Graph, active: NDArray[np.bool_] | None, authority: NDArray[n
     if authority is None:
         return np.zeros(0, np.int64)
     one, other, _ = graph.pairs(CONTRADICTS)
+    if not len(one):
+        return one
     here, there = np.concatenate((one, other)), np.concatenate((other, one))
     known = (here < len(authority)) & (there < len(authority))
     here, there = here[known], there[known]

@@ -108,8 +108,10 @@ def spread(
     authority: NDArray[np.integer] | None = None,
 ) -> Spread:
     """Where the signal goes. `active` and `authority` (0 is the highest) are by row; only active grains receive."""
-    nodes = np.concatenate((np.asarray(seeds.at, np.int64), graph.entry_node(entries.at.astype(np.uint64))))
-    signal = np.concatenate((seeds.signal, entries.signal)).astype(np.float64)
+    nodes, signal = np.asarray(seeds.at, np.int64), np.asarray(seeds.signal, np.float64)
+    if len(entries.at):
+        nodes = np.concatenate((nodes, graph.entry_node(entries.at.astype(np.uint64))))
+        signal = np.concatenate((signal, entries.signal))
     given = (signal > _FAINTEST) & np.isfinite(signal) & (nodes != NOWHERE) & _open(nodes, active)
     nodes, signal = nodes[given], signal[given]
     found = Spread(graph, unit=float(signal.max(initial=0.0)) / _WHOLE)
@@ -186,9 +188,10 @@ def _fire(
         news[back] -= level.echo(nodes, sender[back], receiver[back])
     fired[nodes] = True
     message = np.rint(news * (share[which] * gain * worth))
-    heard = np.flatnonzero(
-        (message > 0) & (receiver != sender) & _open(receiver, active) & ~inhibition.silent(sender, receiver)
-    )
+    hears = (message > 0) & (receiver != sender) & _open(receiver, active)
+    if inhibition.silences:
+        hears &= ~inhibition.silent(sender, receiver)
+    heard = np.flatnonzero(hears)
     return Level.reached(receiver[heard], sender[heard], position[heard], message[heard], worth[heard])
 
 

@@ -56,7 +56,9 @@ def weigh(
     linked = Linked(index, space, query, vector, finds, named, allowed, now, settings, caps)
     if not len(linked.doors[0]) and not len(linked.then) and _nonsense(finds, settings):
         return None
-    scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK)])
+    scene = candidates.scene(
+        index, query, vector, finds, allowed, [(linked.rows, BY_LINK)], sessions=space.sessions
+    )  # fmt: skip
     if asked is None:
         scene.counts[:] = 0
         scene.words[:] = 0

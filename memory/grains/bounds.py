@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accounts import origins
 from memory.engine import words
-from memory.engine.index import EVER, STATUSES, Index
+from memory.engine.index import EVER, FOREVER, STATUSES, Index
 from memory.grains.ask import Ask
 
 # What answers when nobody names a status: what is alive first; what has faded only where that leaves room.
@@ -23,12 +24,15 @@ def seconds(moment: datetime) -> int:
 
 
 def allowed(index: Index, ask: Ask, statuses: tuple[str, ...], now: int) -> Mask:
-    """True for each row the question may see."""
-    status = index.column("status")
-    mask: Mask = status == STATUSES.index(statuses[0])
-    for other in statuses[1:]:
-        mask |= status == STATUSES.index(other)
-    _valid(index, mask, now if ask.as_of is None else seconds(ask.as_of), then=ask.as_of is not None)
+    """True for each row the question may see. Not to be written into: others may have the same."""
+    if ask.as_of is None:
+        mask = _valid_now(index, statuses, now)
+        if not (ask.since or ask.until or ask.origin_floor or ask.sessions or ask.tags):
+            return mask
+        mask = mask.copy()
+    else:
+        mask = _of(index, statuses)
+        _valid(index, mask, seconds(ask.as_of), then=True)
     if ask.since is not None:
         mask &= index.column("said") >= seconds(ask.since)
     if ask.until is not None:
@@ -43,6 +47,39 @@ def allowed(index: Index, ask: Ask, statuses: tuple[str, ...], now: int) -> Mask
         tagged[index.postings.of(words.key(f"#{tag}"))[0]] = True
         mask &= tagged
     return mask
+
+
+def _of(index: Index, statuses: tuple[str, ...]) -> Mask:
+    status = index.column("status")
+    mask: Mask = status == STATUSES.index(statuses[0])
+    for other in statuses[1:]:
+        mask |= status == STATUSES.index(other)
+    return mask
+
+
+class _Now(NamedTuple):
+    """What is valid, as long as no grain changes and none begins or ends to be valid."""
+
+    version: int
+    since: int
+    until: int
+    mask: Mask
+
+
+def _valid_now(index: Index, statuses: tuple[str, ...], now: int) -> Mask:
+    held: dict[tuple[str, ...], _Now] = vars(index).setdefault("_valid_now", {})
+    found = held.get(statuses)
+    if found is None or found.version != index.version or not found.since <= now < found.until:
+        mask, since, until = _of(index, statuses), EVER, FOREVER
+        for moments in (index.column("valid_from"), index.column("valid_to")):
+            given = moments[(moments != EVER) & (moments != FOREVER)]
+            since = max(since, int(given[given <= now].max(initial=EVER)))
+            until = min(until, int(given[given > now].min(initial=FOREVER)))
+        if (since, until) != (EVER, FOREVER):
+            _valid(index, mask, now, then=False)
+        mask.setflags(write=False)
+        found = held[statuses] = _Now(index.version, since, until, mask)
+    return found.mask
 
 
 def _valid(index: Index, mask: Mask, moment: int, *, then: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -87,12 +86,17 @@ def _particulars(row: tuple[Any, ...]) -> Particulars:
     ) = row  # fmt: skip
     return Particulars(
         number,
-        str(outside) if isinstance(outside, uuid.UUID) else str(uuid.UUID(outside)),
+        dashed(outside) if isinstance(outside, str) else str(outside),
         text, origin, authority, confidence, decay_class, status, writer, corroborations, bool(pinned),
         session, speaker,
-        json.loads(tags) if isinstance(tags, str) else tags,
+        [] if tags == "[]" else json.loads(tags) if isinstance(tags, str) else tags,
         clock.rfc3339(said_at), clock.rfc3339(valid_from), clock.rfc3339(valid_to), clock.rfc3339(recorded_at),
     )  # fmt: skip
+
+
+def dashed(digits: str) -> str:
+    """The 32 digits that SQLite keeps of an id, as everybody else writes them."""
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def texts(space: int, outside: list[str], statuses: tuple[str, ...]) -> dict[str, str]:

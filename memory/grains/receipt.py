@@ -13,7 +13,7 @@ from memory.engine import question
 from memory.engine.answer import LEVEL
 from memory.grains.ask import Ask
 from memory.grains.hits import UNNAMED, Found, Hit, Step
-from memory.grains.hydrate import Particulars
+from memory.grains.hydrate import Particulars, dashed
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def packed(body: dict[str, Any]) -> str:
     grains = [
         {
             **grain,
-            "id": place(uuid.UUID(grain["id"]).hex),
+            "id": place(_hex(grain["id"])),
             "path": [
                 [*(step[name] for name in _STEP), place(_begins(step)), place(_hex(step.get("to_grain")))]
                 for step in grain["path"]
@@ -106,7 +106,7 @@ def unpacked(text: str) -> dict[str, Any]:
     body: dict[str, Any] = orjson.loads(text)
     named: list[str] = body.pop("named")
     for grain in body["grains"]:
-        grain["id"] = str(uuid.UUID(named[grain["id"]]))
+        grain["id"] = dashed(named[grain["id"]])
         grain["path"] = [_step_again(step, named) for step in grain["path"]]
     return body
 
@@ -118,7 +118,7 @@ def _begins(step: dict[str, Any]) -> str | None:
 
 
 def _hex(grain: str | None) -> str | None:
-    return None if grain is None else uuid.UUID(grain).hex
+    return None if grain is None else grain.replace("-", "")
 
 
 def _step_again(step: list[Any], named: list[str]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _step_again(step: list[Any], named: list[str]) -> dict[str, Any]:
     if start >= 0 and ":" in named[start]:
         said["from_entry"] = UNNAMED if named[start] == f"{UNNAMED}:" else named[start]
     elif start >= 0:
-        said["from_grain"] = str(uuid.UUID(named[start]))
+        said["from_grain"] = dashed(named[start])
     if to >= 0:
-        said["to_grain"] = str(uuid.UUID(named[to]))
+        said["to_grain"] = dashed(named[to])
     return said

@@ -27,6 +27,8 @@ BEHIND_SECONDS = 0.05
 _COLUMNS = ("uuid", "space", "actor", "label", "at", "query", "rung", "confidence", "hop_count", "body")
 _waiting: dict[uuid.UUID, Receipt] = {}
 _lock = threading.Lock()
+_bell = threading.Event()
+_writer: threading.Thread | None = None
 _TOGETHER = 500  # receipts in one statement: databases count the values of one
 
 
@@ -39,9 +41,26 @@ def leave(receipt: Receipt) -> None:
         first = not _waiting
         _waiting[receipt.id] = receipt
     if first:
-        timer = threading.Timer(BEHIND_SECONDS, flush)
-        timer.daemon = True
-        timer.start()
+        _ring()
+
+
+def _ring() -> None:
+    """Have it written soon, by a thread that waits for this; a forked process needs one of its own."""
+    global _writer
+    if _writer is None or not _writer.is_alive():
+        with _lock:
+            if _writer is None or not _writer.is_alive():
+                _writer = threading.Thread(target=_write_on, name="receipts", daemon=True)
+                _writer.start()
+    _bell.set()
+
+
+def _write_on() -> None:
+    while True:
+        _bell.wait()
+        time.sleep(BEHIND_SECONDS)
+        _bell.clear()
+        flush()
 
 
 def flush() -> None:
