@@ -60,7 +60,7 @@ def lesson(space: Space, encoder: str, settings: Settings = DEFAULT) -> Lesson:
     for at, query in enumerate(space.collection["queries"]):
         vector = None if space.vectors is None else space.vectors[at]
         asked = question.read(query["query"], space.now)
-        weighed = weigh(space.index, asked, vector, allowed=None, now=space.now, settings=settings)
+        weighed = weigh(space.index, asked, vector, allowed=None, now=space.now, settings=settings, every=True)
         judged.append(_judged(query, [row[one] for one in query["evidence"] if one in row], weighed, space.index.size))
     return Lesson(space.set, collection, variant, encoder, shape(space.index, view.ROLES), judged)
 

@@ -55,13 +55,12 @@ class Table:
 
 
 def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
-    table = Table(len(pool))
+    """Everything that can speak for a candidate."""
+    table, coverage = _signs(index, seen, pool)
     put, scene, rows = table.put, seen.scene, seen.scene.rows[pool]
-    coverage = _words(index, query, seen, pool, table)
+    _words(index, query, seen, pool, table)
     meaning = seen.meaning[pool]
     if scene.has.any():
-        put("meaning", meaning)
-        put("meaning_rank", _ranks(meaning) * scene.has[pool])
         put("meaning_alone", meaning * np.float32(1 - coverage))
         put("both", meaning * seen.words[pool])
     marked = index.columns["marks"][scene.rows]
@@ -83,6 +82,38 @@ def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
     put("links", scene.links[pool])
     put("doors", scene.doors[pool])
     return table.values
+
+
+def signs(index: Index, seen: View, pool: Places) -> Floats:
+    """Only what the confidence looks at: enough where no weight counts."""
+    return _signs(index, seen, pool)[0].values
+
+
+def _signs(index: Index, seen: View, pool: Places) -> tuple[Table, float]:
+    """Also returns how much of the question the best candidate covers."""
+    table, scene = Table(len(pool)), seen.scene
+    own, meaning, coverage = seen.words[pool], seen.meaning[pool], 0.0
+    if own.any():
+        rest = _unnamed(index, seen)
+        covered = ((scene.counts[:, pool] > 0) * rest[:, None]).sum(axis=0)
+        covered /= np.float32(max(float(rest.sum()), 1e-6))
+        coverage = float(covered.max(initial=0))
+        table.put("coverage", covered)
+        table.put("words", own)
+        table.put("words_rank", _ranks(own) * (own > 0))
+    if scene.has.any():
+        table.put("meaning", meaning)
+        table.put("meaning_rank", _ranks(meaning) * scene.has[pool])
+    return table, coverage
+
+
+def _unnamed(index: Index, seen: View) -> Floats:
+    """What the question's terms say, without the names of speakers."""
+    asked = seen.scene.asked
+    if not len(seen.named):
+        return asked.idf
+    called = np.array([term for key in seen.named.tolist() for term in index.speakers[key]], np.uint64)
+    return asked.idf * (1 - among(asked.keys, called))
 
 
 def standardised(found: Floats) -> tuple[Floats, Floats]:
@@ -110,28 +141,19 @@ def _ranks(values: NDArray[np.generic]) -> Floats:
     return np.float32(1) / (1 + better.astype(np.float32))
 
 
-def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -> float:
-    """Returns how much of the question the best candidate covers."""
+def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -> None:
     scene, rows = seen.scene, seen.scene.rows[pool]
     counts, idf, put = scene.counts[:, pool], scene.asked.idf, table.put
-    own = seen.words[pool]
-    put("words", own)
-    if not len(idf) or not own.any():
-        return 0.0
+    if not seen.words[pool].any():
+        return
     held = counts > 0
     lengths = index.columns["length"][rows].astype(np.float32)
     put("words_short", bm25.weigh(index, rows, counts, idf, SHORT, lengths))
     put("words_long", bm25.weigh(index, rows, counts, idf, LONG, lengths))
-    put("words_rank", _ranks(own) * (own > 0))
-    rest = idf
+    rest = scene.words[pool]
     if len(seen.named):
-        called = np.array([term for key in seen.named.tolist() for term in index.speakers[key]], np.uint64)
-        rest = idf * (1 - among(scene.asked.keys, called))
-        put("words_rest", bm25.weigh(index, rows, counts, rest, bm25.shape(index)))
-    else:
-        put("words_rest", scene.words[pool])
-    coverage = (held * rest[:, None]).sum(axis=0) / np.float32(max(float(rest.sum()), 1e-6))
-    put("coverage", coverage)
+        rest = bm25.weigh(index, rows, counts, _unnamed(index, seen), bm25.shape(index), lengths)
+    put("words_rest", rest)
     put("rarest", (held * idf[:, None]).max(axis=0))
     put("share", held.sum(axis=0, dtype=np.float32) / np.float32(len(idf)))
     if len(query.pairs):
@@ -141,7 +163,6 @@ def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -
     if query.capitals:
         named = idf * among(scene.asked.keys, words.keys(query.capitals))
         put("names", (held * named[:, None]).sum(axis=0))
-    return float(coverage.max(initial=0))
 
 
 def _speaker(query: Query, seen: View, pool: Places, table: Table) -> None:

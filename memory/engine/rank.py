@@ -72,6 +72,8 @@ def correction(found: Floats, whole: Floats) -> tuple[Floats, Floats]:
 
     The latter, [groups], is the same for all, so it orders nothing.
     """
+    if not whole.any():
+        return np.zeros((len(GROUPS), found.shape[1]), np.float32), np.zeros(len(GROUPS), np.float32)
     standing, absent = features.standardised(found)
     standing *= whole[:, None]
     parts: Floats = _MEMBERS @ standing

@@ -38,9 +38,9 @@ class Weighed:
 
 def weigh(
     index: Index, query: Query, vector: Floats | None, *, allowed: Mask | None, now: int, settings: Settings = DEFAULT,
-    ranker: rank.Ranker = rank.FITTED, caps: list[str] | None = None,
+    ranker: rank.Ranker = rank.FITTED, caps: list[str] | None = None, every: bool = False,
 ) -> Weighed | None:  # fmt: skip
-    """Candidates and their scores, or None if nothing answers."""
+    """Candidates and their scores, or None if nothing answers. Fitting wants `every` feature, weighed here or not."""
     caps = [] if caps is None else caps
     vector = None if "meaning" in settings.without or index.dense is None else vector
     asked = query if "words" not in settings.without else None
@@ -76,7 +76,7 @@ def weigh(
     loss = truth.loss(index, scene.rows, allowed, settings)
     pool = _pool(index, seen, loss, settings)
     whole, said = _weights(index, ranker, space.shape)
-    found = features.measure(index, query, seen, pool)
+    found = features.measure(index, query, seen, pool) if every or whole.any() else features.signs(index, seen, pool)
     for at, group in enumerate(features.FEATURES.values()):
         if group in without:
             found[at] = 0

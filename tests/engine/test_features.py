@@ -23,7 +23,7 @@ CHAT = (
 def of(query: str, *names: str, items: tuple = CHAT) -> list[list[float]]:
     """The named features of every row, in the order of the rows."""
     held = remembered(*items, vectors=False)
-    weighed = weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW)
+    weighed = weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW, every=True)
     assert weighed is not None
     table = np.full((len(names), len(items)), np.nan)
     rows = weighed.scene.rows[weighed.pool]
@@ -125,7 +125,7 @@ def test_standardised_features_have_no_unit() -> None:
 def test_every_feature_belongs_to_a_signal_and_is_finite() -> None:
     held = remembered(*CHAT)
     for query in ("holiday", "Ben", "when", "2024", "Lisbon Lisbon Lisbon", "in June 2024 with my father?"):
-        weighed = weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW)
+        weighed = weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW, every=True)
         assert weighed is None or np.isfinite(weighed.found).all()
     assert set(features.FEATURES.values()) == {
         "words", "meaning", "speaker", "neighbours", "form", "standing", "session", "time", "links",
