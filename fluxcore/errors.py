@@ -105,6 +105,11 @@ class IdempotencyKeyReused(Conflict):
     message = "This idempotency key was used for another request. Use a new key for a new request."
 
 
+class NotReturned(Conflict):
+    code = "not_returned"
+    message = "That grain was not in the answer. Name it under `missed` if it should have been."
+
+
 class LengthRequired(FluxError):
     code, status, exit_status = "length_required", 411, 64
     message = "Send a Content-Length; chunked bodies are not taken."

@@ -130,6 +130,11 @@ class Explanation(serializers.Serializer[None]):
     grains = Why(many=True)
 
 
+class FeedbackDue(serializers.Serializer[None]):
+    trace_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Your newest answers without a vote.")
+    more = serializers.BooleanField()
+
+
 class Retrieved(serializers.Serializer[None]):
     grains = Hit(many=True)
     trace_id = serializers.UUIDField()
@@ -140,6 +145,7 @@ class Retrieved(serializers.Serializer[None]):
     expansion_candidates = Particulars(many=True)
     rung = serializers.ChoiceField(choices=list(explain.RUNGS))
     explanation = Explanation(required=False)
+    feedback_due = FeedbackDue(required=False)
 
 
 class Trace(Explanation):

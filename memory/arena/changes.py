@@ -27,16 +27,17 @@ CONDUIT = np.dtype(
         ("decay_class", "u1"),
     ]
 )
-_GRAINS, _CONDUITS, _CUT = b"G", b"C", b"X"
+_GRAINS, _CONDUITS, _CUT, _JUDGED = b"G", b"C", b"X", b"J"
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Grains to read again, conduits as they are now, conduits that are no more."""
+    """Grains to read again, conduits as they are now, conduits that are no more, questions to read the votes of."""
 
     grains: tuple[int, ...] = ()
     conduits: NDArray[np.void] = field(default_factory=lambda: np.empty(0, CONDUIT))
     cut: tuple[int, ...] = ()
+    judged: tuple[int, ...] = ()
 
     def pack(self) -> bytes:
         return b"".join(
@@ -45,6 +46,7 @@ class Changes:
                 (_GRAINS, np.asarray(self.grains, "<i8").tobytes()),
                 (_CONDUITS, self.conduits.tobytes()),
                 (_CUT, np.asarray(self.cut, "<i8").tobytes()),
+                (_JUDGED, np.asarray(self.judged, "<i8").tobytes()),
             )
             if body
         )
@@ -57,7 +59,7 @@ def unpack(packed: bytes) -> Changes:
     while at < len(packed):
         tag, length = packed[at : at + 1], int.from_bytes(packed[at + 1 : at + 5], "little")
         body = packed[at + 5 : at + 5 + length]
-        if tag not in (_GRAINS, _CONDUITS, _CUT) or len(body) != length:
+        if tag not in (_GRAINS, _CONDUITS, _CUT, _JUDGED) or len(body) != length:
             raise ValueError("not a packed change")
         found[tag] = body
         at += 5 + length
@@ -65,6 +67,7 @@ def unpack(packed: bytes) -> Changes:
         tuple(np.frombuffer(found.get(_GRAINS, b""), "<i8").tolist()),
         np.frombuffer(found.get(_CONDUITS, b""), CONDUIT),
         tuple(np.frombuffer(found.get(_CUT, b""), "<i8").tolist()),
+        tuple(np.frombuffer(found.get(_JUDGED, b""), "<i8").tolist()),
     )
 
 

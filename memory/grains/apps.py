@@ -14,3 +14,4 @@ class GrainsConfig(AppConfig):
 
         every_minute(chores.ask_for_what_is_left)
         every_minute(retention.forget_old)
+        every_minute(chores.forgive_what_nobody_judged)

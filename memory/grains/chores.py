@@ -10,7 +10,7 @@ from django.db import connection
 from fluxcore import jobs
 from memory.grains.models import Grain
 
-ENRICH = "grains.enrich"
+ENRICH, LEARN = "grains.enrich", "grains.learn"
 _TABLE = Grain._meta.db_table
 _OF_SPACE = f"SELECT COUNT(*) FROM {_TABLE} WHERE space_id = %s AND NOT enriched"  # noqa: S608
 _OF_ALL = f"SELECT COUNT(*) FROM {_TABLE} WHERE NOT enriched"  # noqa: S608
@@ -36,6 +36,18 @@ def enrich(run: jobs.Run) -> jobs.Apply | None:
     return work.enrich(run)
 
 
+def ask_for_learning(space: int) -> None:
+    """Have the worker apply the votes of a space that wait for it."""
+    jobs.enqueue(LEARN, space=space, once_key=f"space:{space}")
+
+
+@jobs.handler(LEARN)
+def learn(run: jobs.Run) -> jobs.Apply | None:
+    from memory.grains.learning import apply
+
+    return apply.learn(run)
+
+
 def ask_for_what_is_left() -> int:
     """The minute's chore: what waited for an encoder is asked for again once there is one."""
     from memory.embedding import choice
@@ -49,3 +61,10 @@ def ask_for_what_is_left() -> int:
     for space in found:
         ask_for_enrichment(space)
     return len(found)
+
+
+def forgive_what_nobody_judged() -> int:
+    """The minute's chore: nobody is reminded of an answer for ever."""
+    from memory.grains.learning import due
+
+    return due.forgive()

@@ -19,7 +19,7 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock, config
 from fluxcore.errors import Busy, Invalid
-from memory.arena.shelf import shelf
+from memory.arena.shelf import COLD, shelf
 from memory.embedding import choice, kinds
 from memory.engine import question
 from memory.engine import recall as engine
@@ -29,6 +29,7 @@ from memory.grains import bounds, cold, explain, hits, hydrate, traces, tuning
 from memory.grains.ask import Ask
 from memory.grains.hits import Found, Hit
 from memory.grains.hydrate import Particulars
+from memory.grains.learning import due
 from memory.grains.receipt import Receipt, body
 
 # A recall takes milliseconds: whoever has waited this long for a place would only make the queue longer.
@@ -58,7 +59,9 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
         tuple(hit.id for hit in kept),
     )  # fmt: skip
     traces.leave(receipt)
-    return _answer(receipt, ask, found, kept, grains)
+    answer = _answer(receipt, ask, found, kept, grains)
+    due_now = None if found.rung == COLD else due.hint(principal)  # without an arena SQL has enough to do
+    return answer if due_now is None else {**answer, "feedback_due": due_now}
 
 
 def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Found:
@@ -71,7 +74,7 @@ def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Fou
                 rung = "no encoder"
             return on(arena.index, ask, asked, vector, moment, rung)
     index = cold.index(space, asked)
-    return on(index, ask, asked, _fitting(vector, index), moment, "cold")
+    return on(index, ask, asked, _fitting(vector, index), moment, COLD)
 
 
 def _fitting(vector: Any, index: Index) -> Any:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 # Receipts are gathered this long and then written together: a commit for each would cost more than the recall.
 BEHIND_SECONDS = 0.05
 
-_COLUMNS = ("uuid", "space", "actor", "label", "at", "query", "rung", "confidence", "hop_count", "body")
+_COLUMNS = ("uuid", "space", "actor", "label", "at", "query", "rung", "confidence", "hop_count", "body", "rated")
 _waiting: dict[uuid.UUID, Receipt] = {}
 _lock = threading.Lock()
 _bell = threading.Event()
@@ -102,7 +103,7 @@ def _insert(receipts: list[Receipt]) -> None:
 def _row(receipt: Receipt) -> tuple[Any, ...]:
     return (
         receipt.id, receipt.space, receipt.actor, receipt.label, receipt.at, receipt.query, receipt.rung,
-        receipt.confidence, receipt.hop_count, packed(receipt.body),
+        receipt.confidence, receipt.hop_count, packed(receipt.body), not receipt.grains,
     )  # fmt: skip
 
 
@@ -117,18 +118,24 @@ def find(principal: Principal, trace: uuid.UUID) -> Receipt:
 
 
 def _read(trace: uuid.UUID) -> Receipt | None:
-    """From where it waits, or from where it is kept; another process may be about to write it."""
+    return several([trace]).get(trace)
+
+
+def several(wanted: Sequence[uuid.UUID]) -> dict[uuid.UUID, Receipt]:
+    """From where they wait, or from where they are kept; another process may be about to write them."""
+    found: dict[uuid.UUID, Receipt] = {}
     for patience in (2 * BEHIND_SECONDS, 0.0):
-        waiting = _waiting.get(trace)
-        if waiting is not None:
-            return waiting
-        row = Trace.objects.filter(uuid=trace).first()
-        if row is not None:
-            return Receipt(
-                row.uuid, row.space_id, row.actor, row.label, row.at, row.query, row.rung, row.confidence,
-                row.hop_count, unpacked(row.body),
-            )  # fmt: skip
-        if settings.BOOTH == "inline":
-            return None
+        found |= {one: _waiting[one] for one in wanted if one in _waiting}
+        left = [one for one in wanted if one not in found]
+        found |= {row.uuid: _receipt(row) for row in Trace.objects.filter(uuid__in=left)} if left else {}
+        if len(found) == len(set(wanted)) or settings.BOOTH == "inline":
+            break
         time.sleep(patience)
-    return None
+    return found
+
+
+def _receipt(row: Trace) -> Receipt:
+    return Receipt(
+        row.uuid, row.space_id, row.actor, row.label, row.at, row.query, row.rung, row.confidence, row.hop_count,
+        unpacked(row.body),
+    )  # fmt: skip

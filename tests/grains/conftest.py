@@ -13,6 +13,7 @@ from fluxcore import jobs
 from memory.arena.shelf import shelf
 from memory.embedding import choice
 from memory.grains import recall, store
+from memory.grains.learning import votes
 
 
 class Memory:
@@ -32,6 +33,10 @@ class Memory:
     def ask(self, query: str, **given: Any) -> dict[str, Any]:
         return dict(recall.recall(self.principal, query=query, **given))
 
+    def vote(self, trace: str, grain: str | None = None, useful: bool | None = None, **given: Any) -> dict[str, Any]:
+        said = {"grain_id": grain, "useful": useful} if grain is not None else {}
+        return dict(votes.feedback(self.principal, trace_id=trace, **said, **given))
+
     def texts(self, query: str, **given: Any) -> list[str]:
         return [grain["content"] for grain in self.ask(query, **given)["grains"]]
 
@@ -41,7 +46,7 @@ def _agent(space: str, name: str) -> Principal:
 
     if not Space.objects.filter(name=space).exists():
         agents.create_space(shell(), name=space)
-    capabilities = ["grains.read", "grains.write"]
+    capabilities = ["grains.read", "grains.write", "grains.feedback"]
     agents.apply_agent(shell(), space=space, name=name, capabilities=capabilities, trust="privileged")
     found = tokens.authenticate(str(tokens.mint(shell(), space=space, agent=name, ceiling="user_stated")["token"]))
     assert found is not None

@@ -1,0 +1,292 @@
+"""What votes do to the graph: a job of the worker, the same result in any order and however often it is tried.
+
+Each vote that waits is first taken back as it was last applied, then applied as it stands now. All of it, the
+conduits, what was done to each, and the mark that it is done, is one commit. Votes that came or changed in between
+wait for the next run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from fluxcore import clock, config, events, jobs, rows
+from memory.arena.changes import Changes, conduits
+from memory.embedding import choice
+from memory.engine import words
+from memory.engine.dense import quantise
+from memory.grains import chores, receipt
+from memory.grains.learning import credit, pairs
+from memory.grains.learning.credit import Step
+from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, Judged, Relation, Trace, Vote
+
+PAGE = 200  # votes of one commit
+MOST_WORDS = 8  # of a question that lead to a grain it was useful for
+_VOTES, _EFFECTS, _CONDUITS = Vote._meta.db_table, Effect._meta.db_table, Conduit._meta.db_table
+_WAITING = (
+    "SELECT v.id, v.judged_id, v.grain_id, v.useful, v.strength, v.scale, v.missed, v.at, v.undone_at, j.query, "  # noqa: S608
+    f"j.uuid, g.text FROM {_VOTES} v JOIN {Judged._meta.db_table} j ON j.id = v.judged_id "
+    f"JOIN {Grain._meta.db_table} g ON g.id = v.grain_id "
+    "WHERE v.space_id = %s AND NOT v.applied ORDER BY v.id LIMIT %s"
+)
+_APPLIED = f"UPDATE {_VOTES} SET applied = %s WHERE id = %s"  # noqa: S608
+_EFFECT = ("space", "vote", "conduit", "gain", "loss")
+_ENTRY = ("space", "kind", "feature")
+_OR_FIND = (
+    f"ON CONFLICT (space_id, kind, feature) DO UPDATE SET kind = {Entry._meta.db_table}.kind RETURNING id, feature"
+)
+_BORN = (
+    "space", "from_entry", "to_grain", "relation", "weight", "affinity", "decay_class", "made_at", "used_at",
+    "use_count", "base", "gain", "loss",
+)  # fmt: skip
+_OR_THERE = (
+    "ON CONFLICT (space_id, from_entry_id, to_grain_id, relation) WHERE from_grain_id IS NULL "
+    f"DO UPDATE SET relation = {_CONDUITS}.relation RETURNING id, from_entry_id, to_grain_id"
+)
+_CHANGED = (
+    f"UPDATE {_CONDUITS} SET weight = %s, affinity = %s, used_at = %s, use_count = %s, base = %s, gain = %s, "  # noqa: S608
+    "loss = %s WHERE id = %s"
+)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A vote as it stood when it was read."""
+
+    id: int
+    judged: int
+    grain: int
+    useful: bool
+    strength: float
+    scale: float
+    missed: bool
+    at: Any
+    undone: bool
+    query: str
+    trace: Any
+    text: str
+
+
+def learn(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `grains.learn`."""
+    space = run.space
+    if space is None:
+        return None
+    seen = _waiting(space)
+    vectors = _encoded({vote.judged: vote.query for vote in seen if not vote.undone})
+    return (lambda: _apply(run, space, seen, vectors)) if seen else None
+
+
+def _waiting(space: int) -> list[Waiting]:
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING, [space, PAGE])
+        found = cursor.fetchall()
+    return [
+        Waiting(number, judged, grain, bool(useful), strength, scale, bool(missed), at, undone is not None, query,
+                trace, text)
+        for number, judged, grain, useful, strength, scale, missed, at, undone, query, trace, text in found
+    ]  # fmt: skip
+
+
+def _encoded(queries: dict[int, str]) -> tuple[str, dict[int, tuple[float, bytes]]]:
+    """The questions as the encoder in use sees them, if there is one."""
+    encoder = choice.chosen() if queries else None
+    if encoder is None:
+        return "", {}
+    found: dict[int, tuple[float, bytes]] = {}
+    for number, query in queries.items():
+        vector = choice.encode_query(query)
+        if vector is not None:
+            data, scale = quantise(vector[None, :])
+            found[number] = float(scale[0]), data[0].tobytes()
+    return encoder.name, found
+
+
+def _apply(
+    run: jobs.Run, space: int, seen: Sequence[Waiting], vectors: tuple[str, dict[int, tuple[float, bytes]]]
+) -> None:
+    current = {vote.id: vote for vote in _waiting(space)}
+    votes = [vote for vote in seen if current.get(vote.id) == vote]  # the others changed meanwhile
+    before = _effects(space, [vote.id for vote in votes])
+    after, born = _planned(space, votes)
+    change: dict[int, Step] = defaultdict(Step)
+    for of in before.values():
+        for conduit, step in of.items():
+            change[conduit] += Step(-step.gain, -step.loss)
+    for of in after.values():
+        for conduit, step in of.items():
+            change[conduit] += step
+    _write_effects(space, before, after)
+    changed, cut = _write_conduits(space, change, born)
+    made = pairs.recount(space, {vote.judged for vote in votes}, [vote.id for vote in votes])
+    with connection.cursor() as cursor:
+        cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])
+    _keep_vectors(vectors)
+    questions = tuple(sorted({vote.judged for vote in votes}))
+    packed = Changes((), conduits([*changed, *made.made]), (*cut, *made.cut), questions).pack()
+    told = {"votes": len(votes), "conduits": len(changed), "questions": len(questions)}
+    run.say(f"{len(votes)} votes on {len(questions)} questions: {len(changed)} conduits, {len(cut)} gone.")
+    events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
+    if len(current) == PAGE or len(votes) < len(seen):
+        chores.ask_for_learning(space)
+
+
+def _effects(space: int, votes: Sequence[int]) -> dict[int, dict[int, Step]]:
+    """What was done by these votes when they were last applied."""
+    found: dict[int, dict[int, Step]] = {vote: {} for vote in votes}
+    for vote, conduit, gain, loss in Effect.objects.filter(space=space, vote__in=votes).values_list(
+        "vote_id", "conduit_id", "gain", "loss"
+    ):
+        found[vote][conduit] = Step(gain, loss)
+    return found
+
+
+def _planned(space: int, votes: Sequence[Waiting]) -> tuple[dict[int, dict[int, Step]], set[int]]:
+    """What each vote does as it stands now; and the conduits that exist for it alone."""
+    settings = config.current()
+    standing = [vote for vote in votes if not vote.undone]
+    paths = _paths(standing)
+    doors = _doors(space, standing)
+    there = set(
+        Conduit.objects.filter(space=space, id__in={one for path, _ in paths.values() for one in path})
+        .values_list("id", flat=True)
+    )  # fmt: skip
+    after: dict[int, dict[int, Step]] = {vote.id: {} for vote in votes}
+    for vote in standing:
+        path, share = paths.get(vote.id, ([], 0.0))
+        amount = vote.strength * vote.scale
+        for conduit in path:
+            if conduit in there:
+                after[vote.id][conduit] = (
+                    credit.useful(settings.LEARNING_RATE, amount * share)
+                    if vote.useful
+                    else credit.harmful(settings.DECAY_FACTOR, amount * share)
+                )
+        for conduit in doors.get(vote.id, ()):
+            after[vote.id][conduit] = credit.useful(settings.INITIAL_ENTRY_WEIGHT, vote.strength)
+    return after, {conduit for some in doors.values() for conduit in some}
+
+
+def _paths(votes: Sequence[Waiting]) -> dict[int, tuple[list[int], float]]:
+    """The conduits that led to each grain, and their share of the credit. A trace that is gone tells nothing."""
+    bodies = {
+        one: receipt.unpacked(body)
+        for one, body in Trace.objects.filter(uuid__in={vote.trace for vote in votes}).values_list("uuid", "body")
+    }
+    texts = dict(Grain.objects.filter(id__in={vote.grain for vote in votes}).values_list("id", "uuid"))
+    found: dict[int, tuple[list[int], float]] = {}
+    for vote in votes:
+        body = bodies.get(vote.trace if not isinstance(vote.trace, str) else _uuid(vote.trace))
+        for grain in body["grains"] if body else ():
+            if grain["id"] == str(texts[vote.grain]):
+                found[vote.id] = [step["conduit"] for step in grain["path"]], credit.of_path(grain["parts"])
+    return found
+
+
+def _uuid(value: str) -> Any:
+    return Trace._meta.get_field("uuid").to_python(value)
+
+
+def _doors(space: int, votes: Sequence[Waiting]) -> dict[int, list[int]]:
+    """Words of a question that its useful grain does not hold lead to it from now on."""
+    wanted: dict[int, list[str]] = {}
+    for vote in votes:
+        if vote.useful:
+            held = set(words.terms(vote.text))
+            terms = [term for term in dict.fromkeys(words.terms(vote.query)) if term not in held]
+            wanted[vote.id] = sorted(terms, key=lambda term: (-len(term), term))[:MOST_WORDS]
+    features = sorted({term[:128] for terms in wanted.values() for term in terms})
+    if not features:
+        return {}
+    kind = Entry.Kind.TERM.value
+    entries = {
+        feature: number
+        for number, feature in rows.upsert(Entry, _ENTRY, [(space, kind, one) for one in features], _OR_FIND)
+    }
+    by_vote = {vote.id: vote for vote in votes}
+    ends = sorted({(entries[term[:128]], by_vote[vote].grain) for vote, terms in wanted.items() for term in terms})
+    at = int(clock.now().timestamp())
+    values = [
+        (space, entry, grain, Relation.RELATED.value, 0.0, 1.0, DecayClass.WORKING.value, at, at, 0, 0.0, 0, 0)
+        for entry, grain in ends
+    ]  # fmt: skip
+    numbers = {(entry, grain): number for number, entry, grain in rows.upsert(Conduit, _BORN, values, _OR_THERE)}
+    return {
+        vote: [numbers[entries[term[:128]], by_vote[vote].grain] for term in terms] for vote, terms in wanted.items()
+    }
+
+
+def _write_effects(
+    space: int, before: dict[int, dict[int, Step]], after: dict[int, dict[int, Step]]
+) -> None:  # fmt: skip
+    changed = [vote for vote in after if before[vote] != after[vote]]
+    if any(before[vote] for vote in changed):
+        Effect.objects.filter(space=space, vote__in=changed).delete()
+    found = [
+        (space, vote, conduit, step.gain, step.loss) for vote in changed for conduit, step in after[vote].items()
+    ]  # fmt: skip
+    if found:
+        rows.insert(Effect, _EFFECT, found)
+
+
+def _write_conduits(
+    space: int, change: dict[int, Step], born: Iterable[int]
+) -> tuple[list[tuple[object, ...]], list[int]]:
+    """Bring the conduits to what their votes say: as the arena packs them, and those that are no more."""
+    touched = sorted({*(one for one, step in change.items() if step != Step()), *born})
+    if not touched:
+        return [], []
+    ceiling = config.current().WEIGHT_CEILING
+    used = _last_used(space, touched)
+    changed: list[tuple[object, ...]] = []
+    values: list[tuple[Any, ...]] = []
+    gone: list[int] = []
+    for row in Conduit.objects.filter(id__in=touched).select_related("from_entry").order_by("id"):
+        step = change.get(row.pk, Step())
+        gain, loss = row.gain + step.gain, row.loss + step.loss
+        base = row.weight if row.base is None else row.base
+        if not gain and not loss and base == 0:
+            gone.append(row.pk)  # it existed for the votes that were taken back
+            continue
+        count, last = used.get(row.pk, (0, 0))
+        at = max(row.made_at, last)
+        weight = credit.weight(base, gain, loss, ceiling)
+        affinity = credit.affinity(gain, loss) if row.from_entry_id else 1.0
+        values.append((weight, affinity, at, count, base if gain or loss else None, gain, loss, row.pk))
+        key = words.key(f"{row.from_entry.kind}:{row.from_entry.feature}") if row.from_entry else 0
+        changed.append((row.pk, row.from_entry_id or 0, key, row.from_grain_id or 0, row.to_grain_id, weight, affinity,
+                        row.made_at, at, row.relation, row.decay_class))  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.executemany(_CHANGED, values)
+    if gone:
+        Conduit.objects.filter(id__in=gone).delete()
+    return changed, gone
+
+
+def _last_used(space: int, touched: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """By conduit: how many useful votes led over it, and when the last one was given."""
+    marks = ", ".join(["%s"] * len(touched))
+    seconds = "floor(extract(epoch FROM MAX(v.at)))::bigint"
+    if connection.vendor != "postgresql":
+        seconds = "unixepoch(substr(MAX(v.at), 1, 19))"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT e.conduit_id, COUNT(*), {seconds} FROM {_EFFECTS} e JOIN {_VOTES} v ON v.id = e.vote_id "  # noqa: S608
+            f"WHERE e.conduit_id IN ({marks}) AND v.useful GROUP BY e.conduit_id",
+            list(touched),
+        )
+        return {conduit: (count, at) for conduit, count, at in cursor.fetchall()}
+
+
+def _keep_vectors(vectors: tuple[str, dict[int, tuple[float, bytes]]]) -> None:
+    encoder, found = vectors
+    if found:
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                f"UPDATE {Judged._meta.db_table} SET encoder = %s, scale = %s, data = %s WHERE id = %s",  # noqa: S608
+                [(encoder, scale, data, number) for number, (scale, data) in found.items()],
+            )

@@ -1,0 +1,69 @@
+"""What somebody says about an answer, checked word by word before anything is looked up."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fluxcore.errors import Invalid
+
+FIELDS = ("trace_id", "grain_id", "useful", "strength", "missed")
+MAX_ITEMS = 100
+MAX_MISSED = 20
+LEAST, MOST = 0.1, 1.0  # of a vote's strength
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """A word on one grain of an answer, on what was missing from it, or on both."""
+
+    trace: uuid.UUID
+    grain: uuid.UUID | None
+    useful: bool
+    strength: float
+    missed: tuple[uuid.UUID, ...]
+
+
+def checked(given: Mapping[str, Any]) -> Ballot:
+    unknown = sorted(set(given) - set(FIELDS))
+    if unknown:
+        raise Invalid(f"There is no field {unknown[0]!r}. There are {', '.join(FIELDS)}.", field=unknown[0])
+    missed = given.get("missed")
+    if missed is None:
+        missed = []
+    if not isinstance(missed, list) or len(missed) > MAX_MISSED:
+        raise Invalid(f"missed is a list of at most {MAX_MISSED} grain ids.", field="missed")
+    grain, useful = given.get("grain_id"), given.get("useful")
+    if grain is None and not missed:
+        raise Invalid("Say which grain (grain_id), or what was missing (missed).", field="grain_id")
+    if grain is not None and not isinstance(useful, bool):
+        raise Invalid("useful is true or false.", field="useful")
+    if grain is None and useful is not None:
+        raise Invalid("useful is said of a grain: give its grain_id.", field="grain_id")
+    return Ballot(
+        _identifier(given.get("trace_id"), "trace_id"),
+        None if grain is None else _identifier(grain, "grain_id"),
+        bool(useful),
+        _strength(given.get("strength")),
+        tuple(dict.fromkeys(_identifier(one, "missed") for one in missed)),
+    )
+
+
+def _strength(given: Any) -> float:
+    if given is None:
+        return MOST
+    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+        raise Invalid(f"strength is a number from {LEAST} to {MOST:g}.", field="strength")
+    if not LEAST <= given <= MOST:
+        raise Invalid(f"strength is between {LEAST} and {MOST:g}.", field="strength")
+    return float(given)
+
+
+def _identifier(given: Any, name: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(given)
+    except (ValueError, TypeError, AttributeError):
+        raise Invalid(f"{name}: that is not an id.", field=name) from None

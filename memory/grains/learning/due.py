@@ -1,0 +1,80 @@
+"""Answers their asker has not judged yet: a reminder, and nobody else's business."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from accounts.authorise import may
+from accounts.principals import Principal
+from accounts.verbs import selector
+from fluxcore import clock, config, rows
+from memory.grains import receipt
+from memory.grains.hydrate import dashed
+from memory.grains.models import Trace
+
+LISTED = 50
+HINTED = 3
+_TABLE = Trace._meta.db_table
+_WHERE = "WHERE space_id = %s AND actor = %s AND NOT rated AND at >= %s AND at <= %s ORDER BY id DESC LIMIT %s"
+_HINT = f"SELECT uuid FROM {_TABLE} {_WHERE}"  # noqa: S608
+_LIST = f"SELECT uuid, query, at, body FROM {_TABLE} {_WHERE}"  # noqa: S608
+_FORGIVE = f"UPDATE {_TABLE} SET rated = %s WHERE NOT rated AND at < %s"  # noqa: S608
+
+
+@selector("grains.pending_feedback", needs="grains.feedback")
+def pending(principal: Principal) -> dict[str, Any]:
+    """One's own answers of the last day that wait for a word, newest first."""
+    found = _rows(_LIST, principal, LISTED) if principal.space is not None else []
+    return {
+        "pending": [
+            {
+                "trace_id": _dashed(outside),
+                "query": query,
+                "asked_at": clock.rfc3339(at),
+                "grain_ids": [grain["id"] for grain in receipt.unpacked(body)["grains"]],
+            }
+            for outside, query, at, body in found
+        ],
+        "more": len(found) == LISTED,
+    }
+
+
+def hint(principal: Principal) -> dict[str, Any] | None:
+    """What an agent's answer says about earlier ones; None if nothing is due, or nobody wants to be reminded."""
+    if principal.kind != "agent" or not config.current().FEEDBACK_ENFORCEMENT_ENABLED:
+        return None
+    if not may(principal, "grains.feedback"):
+        return None
+    found = [_dashed(outside) for (outside,) in _rows(_HINT, principal, HINTED + 1)]
+    if not found:
+        return None
+    return {"trace_ids": found[:HINTED], "more": len(found) > HINTED}
+
+
+def forgive() -> int:
+    """What was not judged within a day need not be any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGIVE, [True, rows.adapt_moment(_window()[0])])
+        return int(cursor.rowcount)
+
+
+def _rows(statement: str, principal: Principal, most: int) -> list[tuple[Any, ...]]:
+    since, until = (rows.adapt_moment(moment) for moment in _window())
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [principal.space, principal.actor, since, until, most])
+        return list(cursor.fetchall())
+
+
+def _window() -> tuple[datetime, datetime]:
+    settings, now = config.current(), clock.now()
+    return (
+        now - timedelta(seconds=settings.FEEDBACK_ENFORCEMENT_MAX_BLOCK_SECONDS),
+        now - timedelta(seconds=settings.FEEDBACK_ENFORCEMENT_GRACE_SECONDS),
+    )
+
+
+def _dashed(outside: Any) -> str:
+    return dashed(outside) if isinstance(outside, str) else str(outside)

@@ -1,0 +1,254 @@
+"""A vote: the asker's word on a grain of an answer, durable at once, applied by the worker soon after.
+
+One vote per question and grain; a later one replaces it, and it can be taken back. Who did not ask cannot vote, and
+nobody votes on what the answer did not hold, except to say that it was missing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.db import connection
+
+from accounts import origins
+from accounts.principals import Principal
+from accounts.verbs import Act, Change, verb
+from fluxcore import clock, config, rows
+from fluxcore.errors import FluxError, Invalid, NotFound, NotReturned
+from memory.engine import question
+from memory.grains import bounds, chores, traces
+from memory.grains.learning import ballots
+from memory.grains.learning.ballots import Ballot
+from memory.grains.models import Grain, Judged, Trace, Vote
+from memory.grains.receipt import Receipt
+
+# How fast a path learns from a grain's usefulness, by where the grain comes from: not what may be believed.
+MULTIPLIERS = {
+    "user_confirmed": 1.0, "user_stated": 1.0, "external_source": 0.9, "ai_stated": 0.5, "ai_inferred": 0.3,
+    "unknown": 0.3,
+}  # fmt: skip
+_JUDGED = ("uuid", "space", "actor", "label", "asked_at", "query", "terms", "encoder")
+_VOTE = (
+    "space", "judged", "grain", "useful", "strength", "scale", "missed", "implied", "at", "undone_at", "undone_by",
+    "applied", "counted",
+)  # fmt: skip
+_TABLE, _TRACES = Vote._meta.db_table, Trace._meta.db_table
+_OR_FIND = f"ON CONFLICT (uuid) DO UPDATE SET uuid = {Judged._meta.db_table}.uuid RETURNING id, uuid"
+# The same word again changes nothing: it must not be applied twice.
+_OR_REPLACE = (
+    "ON CONFLICT (judged_id, grain_id) DO UPDATE SET useful = excluded.useful, strength = excluded.strength, "
+    "scale = excluded.scale, missed = excluded.missed, implied = excluded.implied, at = excluded.at, "
+    "undone_at = NULL, undone_by = '', applied = excluded.applied "
+    f"WHERE {_TABLE}.useful <> excluded.useful OR {_TABLE}.strength <> excluded.strength "
+    f"OR {_TABLE}.implied <> excluded.implied OR {_TABLE}.undone_at IS NOT NULL RETURNING judged_id, grain_id"
+)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One vote before it is written."""
+
+    grain: int
+    outside: str
+    useful: bool
+    strength: float
+    missed: bool
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a ballot comes down to."""
+
+    ballot: Ballot
+    receipt: Receipt
+    words: tuple[Word, ...]
+
+
+@verb("grains.feedback", needs="grains.feedback")
+def feedback(act: Act, **given: Any) -> Change:
+    """Say whether a grain of an answer was useful, or what was missing from it."""
+    ballot = ballots.checked(given)
+    known = _Known(act.principal, [ballot])
+    said = known.said(ballot)
+    return lambda: _record(act, [said])[0]
+
+
+@verb("grains.feedback_batch", needs="grains.feedback")
+def feedback_batch(act: Act, *, items: object) -> Change:
+    """Up to a hundred ballots, each recorded or refused on its own."""
+    if not isinstance(items, list) or not 1 <= len(items) <= ballots.MAX_ITEMS:
+        raise Invalid(f"items is a list of 1 to {ballots.MAX_ITEMS} votes.", field="items")
+    good: list[tuple[int, Ballot]] = []
+    results: list[dict[str, Any]] = [{} for _ in items]
+    for index, item in enumerate(items):
+        try:
+            if not isinstance(item, dict):
+                raise Invalid("A vote is an object.", field="items")
+            good.append((index, ballots.checked(item)))
+        except FluxError as error:
+            results[index] = _refused(index, error)
+    known = _Known(act.principal, [ballot for _, ballot in good])
+    said: list[tuple[int, Said]] = []
+    for index, ballot in good:
+        try:
+            said.append((index, known.said(ballot)))
+        except FluxError as error:
+            results[index] = _refused(index, error)
+
+    def change() -> dict[str, Any]:
+        answers = _record(act, [one for _, one in said]) if said else []
+        for (index, _), answer in zip(said, answers, strict=True):
+            results[index] = {"index": index, **answer, "error": None}
+        if not said:
+            act.record("", refused=len(items))
+        return {"results": results, "count": len(said), "refused": len(items) - len(said)}
+
+    return change
+
+
+@verb("grains.withdraw_feedback", needs="grains.feedback")
+def withdraw(act: Act, *, trace: str, grain: str) -> Change:
+    """Take one's own vote back. What it taught is unlearned to the last digit."""
+    try:
+        ids = uuid.UUID(trace), uuid.UUID(grain)
+    except (ValueError, TypeError, AttributeError):
+        raise Invalid("A vote is named by the ids of its trace and its grain.", field="trace_id") from None
+    vote = Vote.objects.filter(
+        judged__uuid=ids[0], grain__uuid=ids[1], judged__actor=act.principal.actor
+    ).first()  # fmt: skip
+    if vote is None or not act.principal.reaches(vote.space_id):
+        raise NotFound("There is no such vote of yours.")
+
+    def change() -> dict[str, Any]:
+        changed = Vote.objects.filter(pk=vote.pk, undone_at=None).update(
+            undone_at=clock.now(), undone_by=act.principal.actor, applied=False
+        )
+        act.record(str(ids[1]), trace=str(ids[0]), changed=bool(changed))
+        if changed:
+            act.event("vote.withdrawn", str(ids[1]), {"trace": str(ids[0])})
+            chores.ask_for_learning(vote.space_id)
+        return {"trace_id": str(ids[0]), "grain_id": str(ids[1]), "changed": bool(changed)}
+
+    return change
+
+
+def _refused(index: int, error: FluxError) -> dict[str, Any]:
+    return {"index": index, "status": "refused", "error": error.body()}
+
+
+class _Known:
+    """The traces and grains that ballots speak of, read in two statements however many there are."""
+
+    def __init__(self, principal: Principal, given: Sequence[Ballot]) -> None:
+        self.principal = principal
+        self.receipts = traces.several([*{ballot.trace for ballot in given}]) if given else {}
+        spaces = {receipt.space for receipt in self.receipts.values() if principal.reaches(receipt.space)}
+        named = {one for ballot in given for one in (ballot.grain, *ballot.missed) if one is not None}
+        found = Grain.objects.filter(uuid__in=named, space__in=spaces).values_list("uuid", "id", "space_id")
+        self.grains = {(outside, space): number for outside, number, space in found}
+
+    def said(self, ballot: Ballot) -> Said:
+        receipt = self.receipts.get(ballot.trace)
+        mine = receipt is not None and receipt.actor == self.principal.actor
+        if receipt is None or not mine or not self.principal.reaches(receipt.space):
+            raise NotFound("There is no such trace of yours. Votes are for whoever asked, while the trace is kept.")
+        returned = {grain["id"] for grain in receipt.body["grains"]}
+        words: list[Word] = []
+        if ballot.grain is not None:
+            if str(ballot.grain) not in returned:
+                raise NotReturned(grain_id=str(ballot.grain))
+            words.append(self._word(receipt, ballot.grain, ballot, useful=ballot.useful, missed=False))
+        for one in ballot.missed:
+            if one != ballot.grain:
+                words.append(self._word(receipt, one, ballot, useful=True, missed=str(one) not in returned))
+        return Said(ballot, receipt, tuple(words))
+
+    def _word(self, receipt: Receipt, grain: uuid.UUID, ballot: Ballot, *, useful: bool, missed: bool) -> Word:
+        number = self.grains.get((grain, receipt.space))
+        if number is None:
+            raise NotFound("There is no such grain.", grain_id=str(grain))
+        return Word(number, str(grain), useful, ballot.strength, missed)
+
+
+def _record(act: Act, given: Sequence[Said]) -> list[dict[str, Any]]:
+    """Everything in a few statements: the questions, the votes, and that their traces were rated."""
+    moment = clock.now()
+    receipts = {said.receipt.id: said.receipt for said in given}
+    judged = _judged(list(receipts.values()))
+    # The last word of a batch counts.
+    words = {(judged[said.receipt.id], word.grain): (said, word) for said in given for word in said.words}
+    scales = _scales({(said.receipt.space, word.grain) for said, word in words.values()})
+    values = [
+        (said.receipt.space, question, word.grain, word.useful, word.strength, scales[word.grain], word.missed, False,
+         moment, None, "", False, False)
+        for (question, _), (said, word) in words.items()
+    ]  # fmt: skip
+    changed = {(question, grain) for question, grain in rows.upsert(Vote, _VOTE, values, _OR_REPLACE)}
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {_TRACES} SET rated = %s WHERE uuid = %s",  # noqa: S608
+            [(True, _stored(one)) for one in receipts],
+        )
+    for space in {said.receipt.space for said in given}:
+        chores.ask_for_learning(space)
+    return [_answer(act, said, judged[said.receipt.id], changed) for said in given]
+
+
+def _answer(act: Act, said: Said, question: int, changed: set[tuple[int, int]]) -> dict[str, Any]:
+    trace = str(said.receipt.id)
+    for word in said.words:
+        act.record(word.outside, trace=trace, useful=word.useful, strength=word.strength, missed=word.missed)
+    new = [word for word in said.words if (question, word.grain) in changed]
+    for word in new:
+        act.event("vote.recorded", word.outside, {"trace": trace, "useful": word.useful, "missed": word.missed})
+    ballot = said.ballot
+    return {
+        "trace_id": trace,
+        "grain_id": str(ballot.grain) if ballot.grain else None,
+        "useful": ballot.useful if ballot.grain else None,
+        "strength": ballot.strength,
+        "missed": [str(one) for one in ballot.missed],
+        "status": "recorded",
+        "changed": bool(new),
+    }
+
+
+def _judged(receipts: Sequence[Receipt]) -> dict[uuid.UUID, int]:
+    values = [
+        (one.id, one.space, one.actor, one.label, one.at, one.query, _terms(one), "") for one in receipts
+    ]  # fmt: skip
+    found = rows.upsert(Judged, _JUDGED, values, _OR_FIND)
+    return {one if isinstance(one, uuid.UUID) else uuid.UUID(one): number for number, one in found}
+
+
+def _terms(receipt: Receipt) -> bytes:
+    read = question.read(receipt.query, bounds.seconds(receipt.at))
+    return np.unique(read.keys).astype("<u8").tobytes()
+
+
+def _stored(identity: uuid.UUID) -> Any:
+    return Trace._meta.get_field("uuid").get_db_prep_value(identity, connection)
+
+
+def _scales(grains: set[tuple[int, int]]) -> dict[int, float]:
+    """By grain: how fast paths learn from it, by its origin and by how useful it was of late."""
+    numbers = [grain for _, grain in grains]
+    since = clock.now() - timedelta(days=config.current().USEFULNESS_WINDOW_DAYS)
+    marks = ", ".join(["%s"] * len(numbers))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT g.id, g.authority, COUNT(v.id), COALESCE(SUM(CASE WHEN v.useful THEN 1 ELSE 0 END), 0) "  # noqa: S608
+            f"FROM {Grain._meta.db_table} g LEFT JOIN {_TABLE} v ON v.space_id = g.space_id AND v.grain_id = g.id "
+            f"AND v.at >= %s AND v.undone_at IS NULL WHERE g.id IN ({marks}) GROUP BY g.id, g.authority",
+            [rows.adapt_moment(since), *numbers],
+        )
+        found = cursor.fetchall()
+    return {
+        grain: MULTIPLIERS[origins.AUTHORITY[authority]] * (0.5 + (useful + 1) / (count + 2))
+        for grain, authority, count, useful in found
+    }

@@ -1,0 +1,176 @@
+"""What votes do to conduits: by the formula, along the whole path, in any order, and back to the last digit."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from fluxcore import jobs
+from memory.grains.learning import apply, credit, votes
+from memory.grains.models import Conduit, Effect, Entry, Pair, Vote
+
+pytestmark = pytest.mark.storage
+
+
+def graph() -> list[tuple[object, ...]]:
+    """Everything votes may move."""
+    return sorted(
+        Conduit.objects.values_list(
+            "from_entry__kind", "from_entry__feature", "from_grain", "to_grain", "relation", "weight", "affinity",
+            "used_at", "use_count", "base", "gain", "loss",
+        ),
+        key=repr,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def talk(memory):
+    """A question whose answer comes over a link: the turn after the match."""
+    for place, text in enumerate(
+        ("Shall we book the ferry to Porto?", "Yes, Zoë says the blue one at nine.", "Then pack the green bag.")
+    ):
+        memory.store(text, session="trip", speaker="Ada" if place % 2 else "Bo")
+    for number in range(6):
+        memory.store(f"Nothing to see here, note number {number}", session=f"other {number}")
+    memory.drain()
+    return memory
+
+
+def led_there(memory, query="Which ferry to Porto do we book?"):
+    """A trace, and a grain of it that a path led to."""
+    answer = memory.ask(query, explain=True)
+    for why in answer["explanation"]["grains"]:
+        if why["path"]:
+            return answer, why
+    raise AssertionError("no path")
+
+
+def test_a_useful_vote_moves_every_conduit_of_the_path_towards_one(talk):
+    answer, why = led_there(talk)
+    steps = [step["conduit"] for step in why["path"]]
+    before = dict(Conduit.objects.filter(id__in=steps).values_list("id", "weight"))
+    talk.vote(answer["trace_id"], why["grain_id"], useful=True)
+    talk.drain()
+    vote = Vote.objects.get()
+    for conduit in Conduit.objects.filter(id__in=steps):
+        effect = Effect.objects.get(conduit=conduit)
+        expected = 1 - (1 - before[conduit.pk]) * 2.718281828459045 ** (-effect.gain / credit.UNIT)
+        assert before[conduit.pk] < conduit.weight == pytest.approx(expected)
+        assert (conduit.base, conduit.use_count) == (before[conduit.pk], 1)
+        assert conduit.used_at == int(vote.at.timestamp())
+
+
+def test_a_harmful_vote_weakens_it(talk):
+    answer, why = led_there(talk)
+    steps = [step["conduit"] for step in why["path"]]
+    before = dict(Conduit.objects.filter(id__in=steps).values_list("id", "weight"))
+    talk.vote(answer["trace_id"], why["grain_id"], useful=False)
+    talk.drain()
+    assert all(conduit.weight < before[conduit.pk] for conduit in Conduit.objects.filter(id__in=steps))
+
+
+@pytest.mark.either_database
+def test_one_full_vote_is_the_seeds_formula():
+    up = credit.useful(0.05, 1.0)
+    assert credit.weight(0.4, up.gain, 0, 0.95) == pytest.approx(0.4 + 0.05 * 0.6, abs=1e-9)
+    down = credit.harmful(0.85, 1.0)
+    assert credit.weight(0.4, 0, down.loss, 0.95) == pytest.approx(0.4 * 0.85, abs=1e-9)
+    assert credit.affinity(up.gain, 0) == pytest.approx(1.1, abs=1e-6)
+    assert credit.affinity(0, down.loss) == pytest.approx(0.8, abs=1e-6)
+
+
+@pytest.mark.either_database
+def test_no_number_of_votes_leaves_the_bounds():
+    assert credit.weight(0.5, 10**15, 0, 0.95) == 0.95
+    assert 0 <= credit.weight(0.5, 0, 10**13, 0.95) < 1e-9
+    assert credit.affinity(10**15, 0) == pytest.approx(2.0)
+    assert credit.affinity(0, 10**15) == pytest.approx(0.1)
+
+
+def test_words_that_failed_lead_to_what_was_missing(talk):
+    wanted = talk.store("The vessel sails at nine from the north quay")
+    talk.drain()
+    answer = talk.ask("ferry departure timetable")
+    talk.vote(answer["trace_id"], missed=[wanted])
+    talk.drain()
+    terms = set(
+        Conduit.objects.filter(to_grain__uuid=wanted, from_entry__kind=Entry.Kind.TERM)
+        .values_list("from_entry__feature", flat=True)
+    )  # fmt: skip
+    assert {"ferri", "timet"} & terms or terms, terms
+    assert all(conduit.base == 0 for conduit in Conduit.objects.filter(from_entry__kind=Entry.Kind.TERM))
+
+
+def test_taken_back_everything_is_as_it_was(talk):
+    before = graph()
+    answer, why = led_there(talk)
+    other = talk.store("The vessel sails at nine from the north quay")
+    talk.drain()
+    between = graph()
+    talk.vote(answer["trace_id"], why["grain_id"], useful=True, missed=[other])
+    talk.drain()
+    assert graph() != between != before
+    for grain in (why["grain_id"], other):
+        votes.withdraw(talk.principal, trace=answer["trace_id"], grain=grain)
+    talk.drain()
+    assert graph() == between
+    assert not Effect.objects.exists() and not Pair.objects.exists()
+
+
+def test_neither_order_nor_repetition_changes_the_result(talk, monkeypatch):
+    monkeypatch.setattr(apply, "PAGE", 3)
+    asked = [led_there(talk, f"Which ferry to Porto do we book, {n}?") for n in range(4)]
+    said = [(answer["trace_id"], grain["id"], (n + m) % 3 > 0) for n, (answer, _) in enumerate(asked)
+            for m, grain in enumerate(answer["grains"])]  # fmt: skip
+
+    def give(order, *, again=False):
+        for trace, grain, useful in order:
+            talk.vote(trace, grain, useful=useful)
+            if again:
+                talk.vote(trace, grain, useful=not useful)
+                talk.drain()
+                talk.vote(trace, grain, useful=useful)
+        while Vote.objects.filter(applied=False).exists():
+            jobs.drain()
+        return [row[:7] + row[8:] for row in graph()]  # the moment of a vote is its own
+
+    first = give(said)
+    for trace, grain, _ in said:
+        votes.withdraw(talk.principal, trace=trace, grain=grain)
+    talk.drain()
+    shuffled = random.Random(5).sample(said, len(said))
+    scales = dict(Vote.objects.values_list("id", "scale"))
+    second = give(shuffled, again=True)
+    Vote.objects.count()
+    assert [row[:5] for row in first] == [row[:5] for row in second]
+    # How much each counts was fixed when it came; with equal scales the sums are equal.
+    if scales == dict(Vote.objects.values_list("id", "scale")):
+        assert first == second
+
+
+def test_grains_that_are_useful_together_become_neighbours(talk):
+    one, other = talk.store("Kim keeps bees"), talk.store("The honey is sold in Delft")
+    talk.drain()
+    shortcut = Conduit.objects.filter(from_grain__uuid__in=[one, other], to_grain__uuid__in=[one, other], relation=0)
+    shortcut.delete()
+    for turn in range(3):
+        answer = talk.ask(f"Where does the honey of Kim go, turn {turn}?")
+        talk.vote(answer["trace_id"], missed=[one, other])
+        talk.drain()
+        assert shortcut.exists() is (turn == 2)
+    assert Pair.objects.filter(conduit__isnull=False).count() == 1
+    votes.withdraw(talk.principal, trace=answer["trace_id"], grain=one)
+    talk.drain()
+    assert not shortcut.exists()
+
+
+def test_a_vote_that_changes_while_it_is_applied_waits_for_the_next_run(talk):
+    answer, why = led_there(talk)
+    talk.vote(answer["trace_id"], why["grain_id"], useful=True)
+    seen = apply._waiting(Vote.objects.get().space_id)
+    talk.vote(answer["trace_id"], why["grain_id"], useful=False)
+    assert [one.useful for one in seen] == [True]
+    talk.drain()
+    assert Vote.objects.values_list("useful", "applied").get() == (False, True)
+    assert all(effect.loss > 0 for effect in Effect.objects.filter(gain=0))

@@ -1,0 +1,170 @@
+"""Votes: who may give them on what, that they are kept at once, and that saying it again changes nothing."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from accounts.models import AuditEntry
+from fluxcore.errors import Invalid, NotFound, NotReturned
+from fluxcore.models import Event, Job
+from memory.grains.learning import votes
+from memory.grains.models import Judged, Trace, Vote
+from tests.grains.conftest import Memory
+
+pytestmark = pytest.mark.storage
+
+
+@pytest.fixture
+def answer(memory):
+    memory.store("Mia moved to Lisbon in 2021")
+    memory.store("Bo plays the cello on Sundays")
+    memory.drain()
+    return memory.ask("Where did Mia move?")
+
+
+def test_a_vote_is_durable_at_once_and_waits_for_the_worker(memory, answer):
+    grain = answer["grains"][0]["id"]
+    said = memory.vote(answer["trace_id"], grain, useful=True, strength=0.5)
+    assert said == {
+        "trace_id": answer["trace_id"], "grain_id": grain, "useful": True, "strength": 0.5, "missed": [],
+        "status": "recorded", "changed": True,
+    }  # fmt: skip
+    vote = Vote.objects.get()
+    assert (vote.useful, vote.strength, vote.applied, vote.missed) == (True, 0.5, False, False)
+    assert Judged.objects.get().query == "Where did Mia move?"
+    assert Job.objects.filter(kind="grains.learn", state="queued").count() == 1
+    memory.drain()
+    vote.refresh_from_db()
+    assert vote.applied
+
+
+def test_it_is_on_the_chain_and_in_the_log(memory, answer):
+    grain = answer["grains"][0]["id"]
+    memory.vote(answer["trace_id"], grain, useful=False)
+    assert AuditEntry.objects.filter(action="grains.feedback", object=grain).exists()
+    assert Event.objects.filter(kind="vote.recorded", subject=grain).count() == 1
+
+
+def test_the_same_word_again_changes_nothing(memory, answer):
+    grain = answer["grains"][0]["id"]
+    memory.vote(answer["trace_id"], grain, useful=True)
+    memory.drain()
+    before = Vote.objects.values().get()
+    assert memory.vote(answer["trace_id"], grain, useful=True)["changed"] is False
+    assert Vote.objects.values().get() == before
+
+
+def test_a_later_word_replaces_the_one_before(memory, answer):
+    grain = answer["grains"][0]["id"]
+    memory.vote(answer["trace_id"], grain, useful=True)
+    memory.drain()
+    assert memory.vote(answer["trace_id"], grain, useful=False)["changed"] is True
+    assert Vote.objects.values_list("useful", "applied").get() == (False, False)
+
+
+def test_what_was_missing_is_named(memory, answer):
+    other = memory.store("Lisbon is where Mia lives now")
+    memory.vote(answer["trace_id"], missed=[other])
+    assert Vote.objects.values_list("useful", "missed").get() == (True, True)
+
+
+def test_missed_but_in_the_answer_counts_as_useful(memory, answer):
+    memory.vote(answer["trace_id"], missed=[answer["grains"][0]["id"]])
+    assert Vote.objects.values_list("useful", "missed").get() == (True, False)
+
+
+def test_a_grain_that_was_not_in_the_answer_is_refused_with_a_code(memory, answer):
+    other = memory.store("Something else altogether")
+    with pytest.raises(NotReturned) as refused:
+        memory.vote(answer["trace_id"], other, useful=True)
+    assert (refused.value.status, refused.value.code) == (409, "not_returned")
+    assert not Vote.objects.exists() and not Judged.objects.exists()
+
+
+def test_only_who_asked_may_vote(memory, answer):
+    other = Memory(agent="bob")
+    with pytest.raises(NotFound):
+        other.vote(answer["trace_id"], answer["grains"][0]["id"], useful=True)
+    with pytest.raises(NotFound):
+        Memory(space="elsewhere").vote(answer["trace_id"], answer["grains"][0]["id"], useful=True)
+    assert not Vote.objects.exists()
+
+
+def test_unknown_traces_and_grains_are_not_found(memory, answer):
+    with pytest.raises(NotFound):
+        memory.vote(str(uuid.uuid4()), answer["grains"][0]["id"], useful=True)
+    with pytest.raises(NotFound):
+        memory.vote(answer["trace_id"], missed=[str(uuid.uuid4())])
+    foreign = Memory(space="elsewhere").store("not yours")
+    with pytest.raises(NotFound):
+        memory.vote(answer["trace_id"], missed=[foreign])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {}, {"grain_id": "x", "useful": True}, {"grain_id": None, "useful": True}, {"missed": "all"},
+        {"missed": [1]}, {"missed": [str(uuid.uuid4())] * 21}, {"missed": [str(uuid.uuid4())], "strength": 0},
+        {"missed": [str(uuid.uuid4())], "strength": 1.1}, {"missed": [str(uuid.uuid4())], "strength": True},
+        {"missed": [str(uuid.uuid4())], "strength": float("nan")}, {"missed": [str(uuid.uuid4())], "color": "red"},
+        {"trace_id": "no id", "missed": [str(uuid.uuid4())]}, {"trace_id": None, "missed": [str(uuid.uuid4())]},
+    ],
+)  # fmt: skip
+@pytest.mark.either_database
+def test_what_cannot_be_understood_is_said_so(memory, answer, given):
+    with pytest.raises(Invalid) as refused:
+        votes.feedback(memory.principal, **{"trace_id": answer["trace_id"], **given})
+    assert refused.value.details["field"]
+    assert not Vote.objects.exists()
+
+
+def test_a_batch_answers_for_each_vote(memory, answer):
+    first = answer["grains"][0]["id"]
+    given = [
+        {"trace_id": answer["trace_id"], "grain_id": first, "useful": True},
+        {"trace_id": str(uuid.uuid4()), "grain_id": first, "useful": True},
+        {"trace_id": answer["trace_id"], "grain_id": str(uuid.uuid4()), "useful": True},
+        "nonsense",
+    ]
+    said = votes.feedback_batch(memory.principal, items=given)
+    assert [one["status"] for one in said["results"]] == ["recorded", "refused", "refused", "refused"]
+    codes = [one["error"] and one["error"]["code"] for one in said["results"]]
+    assert codes == [None, "not_found", "not_returned", "invalid"]
+    assert (said["count"], said["refused"], Vote.objects.count()) == (1, 3, 1)
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize("items", [None, [], [{}] * 101, "all"])
+def test_a_batch_has_bounds(memory, items):
+    with pytest.raises(Invalid):
+        votes.feedback_batch(memory.principal, items=items)
+
+
+def test_of_two_words_on_a_grain_in_one_batch_the_last_counts(memory, answer):
+    first = answer["grains"][0]["id"]
+    votes.feedback_batch(
+        memory.principal,
+        items=[{"trace_id": answer["trace_id"], "grain_id": first, "useful": useful} for useful in (True, False)],
+    )
+    assert Vote.objects.values_list("useful", flat=True).get() is False
+
+
+def test_a_vote_can_be_taken_back_by_who_gave_it(memory, answer):
+    grain = answer["grains"][0]["id"]
+    memory.vote(answer["trace_id"], grain, useful=True)
+    with pytest.raises(NotFound):
+        votes.withdraw(Memory(agent="bob").principal, trace=answer["trace_id"], grain=grain)
+    assert votes.withdraw(memory.principal, trace=answer["trace_id"], grain=grain)["changed"] is True
+    assert votes.withdraw(memory.principal, trace=answer["trace_id"], grain=grain)["changed"] is False
+    assert Vote.objects.get().undone_by == memory.principal.actor
+
+
+def test_a_vote_outlives_its_trace(memory, answer):
+    memory.vote(answer["trace_id"], answer["grains"][0]["id"], useful=True)
+    Trace.objects.all().delete()
+    memory.drain()
+    assert Vote.objects.get().applied
+    with pytest.raises(NotFound):  # and nothing new is said of what nobody can look up
+        memory.vote(answer["trace_id"], answer["grains"][0]["id"], useful=False)
