@@ -62,6 +62,9 @@ class Api:
     def get(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> Any:
         return self.client.get(path, query, headers=self._headers(headers))
 
+    def delete(self, path: str, headers: dict[str, str] | None = None) -> Any:
+        return self.client.delete(path, headers=self._headers(headers))
+
     def post(self, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None) -> Any:
         data = raw if raw is not None else json.dumps(body).encode()
         return self.client.generic("POST", path, data, "application/json", headers=self._headers(headers))

@@ -65,7 +65,7 @@ def features_table() -> str:
 
 ALGORITHMS = ROOT / "docs/algorithms.md"
 _SETTINGS = {
-    "recall": ("memory.engine.recall", "Settings"),
+    "recall": ("memory.engine.settings", "Settings"),
     "propagation": ("memory.engine.propagate", "Propagation"),
     "gains": ("memory.engine.propagate", "Gains"),
     "fading": ("memory.engine.decay", "Fading"),

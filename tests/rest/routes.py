@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluxcore import clock
-from memory.grains.models import Grain, Trace
+from memory.grains.models import Grain, Judged, Trace, Vote
 from memory.grains.receipt import packed
 from tests.conftest import Api
 
@@ -29,12 +29,19 @@ class Route:
         return re.sub(r"<\w+:(\w+)>", r"{\1}", self.route)
 
     def url(self, prefix: str, grain: str = "") -> str:
-        return prefix + self.path.format(grain=grain, trace=trace_of(grain) if "{trace}" in self.path else "")
+        made = (voted_on if self.method == "DELETE" else trace_of) if "{trace}" in self.path else str
+        return prefix + self.path.format(grain=grain, trace=made(grain))
 
     def call(self, api: Api, prefix: str = "/", grain: str = "", headers: dict[str, str] | None = None) -> Any:
         if self.method == "GET":
             return api.get(self.url(prefix, grain), headers=headers)
-        return api.post(self.url(prefix, grain), self.body, headers=headers)
+        if self.method == "DELETE":
+            return api.delete(self.url(prefix, grain), headers=headers)
+        return api.post(self.url(prefix, grain), self.said(grain), headers=headers)
+
+    def said(self, grain: str = "") -> Any:
+        """The body, made for a grain where it names one."""
+        return self.body(grain) if callable(self.body) else self.body
 
 
 def trace_of(grain: str) -> str:
@@ -43,12 +50,33 @@ def trace_of(grain: str) -> str:
     if found is None:
         return str(uuid.uuid4())
     body = packed({"features": [], "terms": [], "k": 5, "bounds": {}, "weights": {}, "caps": [], "fallback": False,
-                   "grains": []})  # fmt: skip
+                   "grains": [_returned(grain)]})  # fmt: skip
     made = Trace.objects.create(
         space_id=found.space_id, actor="agent:alice", at=clock.now(), query="q", rung="warm", confidence=0,
-        hop_count=0, body=body,
+        hop_count=0, body=body, rated=False,
     )  # fmt: skip
     return str(made.uuid)
+
+
+def _returned(grain: str) -> dict[str, Any]:
+    return {"id": grain, "score": 0.5, "source": "words", "parts": {}, "matched": [], "path": [], "same": 0}
+
+
+def a_vote(grain: str = "") -> dict[str, Any]:
+    return {"trace_id": trace_of(grain), "grain_id": grain or str(uuid.uuid4()), "useful": True}
+
+
+def voted_on(grain: str) -> str:
+    """A trace whose asker, alice, has judged the grain."""
+    trace, found = trace_of(grain), Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
+    if found is not None:
+        judged = Judged.objects.create(
+            uuid=trace, space_id=found.space_id, actor="agent:alice", asked_at=clock.now(), query="q", terms=b""
+        )
+        Vote.objects.create(
+            space_id=found.space_id, judged=judged, grain=found, useful=True, strength=1, scale=1, at=clock.now()
+        )
+    return trace
 
 
 # A call that is not open and needs no capability is for every agent.
@@ -60,6 +88,10 @@ ROUTES: dict[str, Route] = {
         Route("POST", "store/batch", "grains.write", {"items": [{"content": "a batch of one"}]}),
         Route("POST", "retrieve", "grains.read", {"query": "what the table of routes knows"}),
         Route("GET", "traces/<str:trace>", "grains.read"),
+        Route("POST", "feedback", "grains.feedback", a_vote),
+        Route("POST", "feedback/batch", "grains.feedback", lambda grain: {"items": [a_vote(grain)]}),
+        Route("DELETE", "feedback/<str:trace>/<str:grain>", "grains.feedback"),
+        Route("GET", "pending_feedback", "grains.feedback"),
         Route("GET", "grains", "grains.read"),
         Route("GET", "grains/<str:grain>", "grains.read"),
         Route("POST", "grains/<str:grain>/pin", "grains.manage", {"reason": "it matters"}),

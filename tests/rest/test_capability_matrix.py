@@ -20,6 +20,12 @@ CALLS: dict[str, list[str]] = {
     "grains.read": ["GET grains", "GET grains/<str:grain>", "POST retrieve", "GET traces/<str:trace>"],
     "grains.write": ["POST store", "POST store/batch"],
     "grains.manage": ["POST grains/<str:grain>/pin", "POST grains/<str:grain>/unpin", "POST grains/<str:grain>/close"],
+    "grains.feedback": [
+        "POST feedback",
+        "POST feedback/batch",
+        "DELETE feedback/<str:trace>/<str:grain>",
+        "GET pending_feedback",
+    ],
     "metrics.read": ["GET metrics"],
     "health.read": ["GET health"],
 }
@@ -28,7 +34,7 @@ WITHOUT_A_CAPABILITY = {"GET ", "GET readyz", "GET me", "GET grant-requests", "P
 # Answered to everybody, with more for those who hold the operation.
 MORE_FOR_HOLDERS = {"GET health"}
 WITHOUT_A_CALL = {
-    "artifacts.propose", "artifacts.read", "artifacts.write", "bb.read", "bb.write", "grains.feedback",
+    "artifacts.propose", "artifacts.read", "artifacts.write", "bb.read", "bb.write",
     "graph.export", "memory.read", "memory.write", "snapshots.create", "snapshots.read",
     "transcript.read", "transcript.write",
 }  # fmt: skip

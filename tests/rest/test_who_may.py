@@ -95,7 +95,7 @@ def test_another_space_sees_nothing_of_ours(make_token, as_agent, grain, route):
     everything_else = tuple(name for name in EVERYTHING if name != asked_for)
     stranger = as_agent(make_token("stranger", space="elsewhere", capabilities=everything_else))
     answer = ROUTES[route].call(stranger, grain=grain)
-    if "{" in ROUTES[route].path:
+    if "{" in ROUTES[route].path or route == "POST feedback":
         refused(answer, 404, "not_found")
     else:
         assert answer.status_code == 200

@@ -1,0 +1,117 @@
+"""The page of votes: who found what useful, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Left
+from django.http import HttpRequest
+
+from accounts import filters, showing
+from accounts.modeladmin import FluxModelAdmin, Section
+from memory.grains.admin import bars
+from memory.grains.learning import credit
+from memory.grains.models import Effect, Vote
+
+_BEGINNING = 120
+_MOST = 50
+
+
+@admin.register(Vote)
+class VotePage(FluxModelAdmin):
+    # What others asked is theirs, as on the page of recalls.
+    reads = "grains.manage"
+    called = ("vote", "votes")
+    group = "Memory"
+    about = (
+        "What askers said about answers: the memory learns from it. A vote taken back is unlearned to the last digit."
+    )
+    space_path = "space_id"
+    list_display = ["question", "verdict", "about_grain", "by", "when", "state", "space"]
+    list_filter = [
+        filters.choice("said", "said", {
+            "useful": ("useful", lambda: Q(useful=True, missed=False)), "missed": ("missing", lambda: Q(missed=True)),
+            "not": ("not useful", lambda: Q(useful=False)),
+        }),
+        filters.choice("state", "state", {
+            "standing": ("standing", lambda: Q(undone_at=None)), "back": ("taken back", lambda: ~Q(undone_at=None)),
+            "waiting": ("waits for the worker", lambda: Q(applied=False)),
+        }),
+        filters.typed("by", "voted by", lambda text: Q(judged__actor=text) | Q(judged__actor__endswith=f":{text}")),
+        filters.day("since", "from", "at"),
+        filters.spaces("space_id"),
+    ]  # fmt: skip
+    ordering = ["-id"]
+    fields = ["question", "verdict", "strength", "about_grain", "by", "when", "state", "scale", "space"]
+    empty_says = "Nobody has voted yet. Agents do it with POST /feedback, people on the Recall page."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = (
+            super()
+            .get_queryset(request)
+            .annotate(
+                query=Left("judged__query", _BEGINNING),
+                actor=F("judged__actor"),
+                text=Left("grain__text", _BEGINNING),
+                grain_status=F("grain__status"),
+            )
+        )
+        return rows.select_related("space")
+
+    def titled(self, row: Any) -> str:
+        return showing.shortened(row.query, 60)
+
+    @admin.display(description="question")
+    def question(self, row: Any) -> str:
+        return showing.shortened(row.query, _BEGINNING)
+
+    @admin.display(description="said")
+    def verdict(self, row: Any) -> Any:
+        if row.missed:
+            return showing.badge("was missing", "good")
+        return showing.badge("useful", "good") if row.useful else showing.badge("not useful", "bad")
+
+    @admin.display(description="grain")
+    def about_grain(self, row: Any) -> Any:
+        return bars.grain(row.grain_id, row.text, row.grain_status)
+
+    @admin.display(description="by")
+    def by(self, row: Any) -> str:
+        return str(row.actor)
+
+    @admin.display(description="when", ordering="at")
+    def when(self, row: Any) -> Any:
+        return showing.moment(row.at)
+
+    @admin.display(description="state")
+    def state(self, row: Any) -> Any:
+        if not row.applied:
+            return showing.badge("waits for the worker")
+        return showing.badge("taken back") if row.undone_at else showing.badge("applied", "good")
+
+    def sections(self, request: HttpRequest, row: Any) -> list[Section]:
+        effects = Effect.objects.filter(space=row.space_id, vote=row.pk).select_related(
+            "conduit__from_entry", "conduit__from_grain", "conduit__to_grain"
+        )[:_MOST]
+        return [
+            Section(
+                "What it did",
+                ("link", "weight before", "weight now", "this vote's part"),
+                [(_link(one.conduit), *_weights(one)) for one in effects],
+                says="Nothing: the question itself is remembered, and no link led to the grain.",
+            )
+        ]
+
+
+def _link(conduit: Any) -> Any:
+    start = conduit.from_entry.feature if conduit.from_entry else showing.shortened(conduit.from_grain.text, 40)
+    return bars.to("conduit", conduit.pk, f"{start} → {showing.shortened(conduit.to_grain.text, 40)}")
+
+
+def _weights(effect: Effect) -> tuple[str, str, str]:
+    conduit = effect.conduit
+    before = conduit.weight if conduit.base is None else conduit.base
+    part = (effect.gain - effect.loss) / credit.UNIT
+    return f"{before:.3f}", f"{conduit.weight:.3f}", f"{part:+.3f}"
