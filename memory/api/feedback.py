@@ -38,7 +38,7 @@ class FeedbackBatch(Call):
 
 class Vote(Call):
     @extend_schema(
-        operation_id="withdraw_feedback", request=None, responses=feedback_shapes.Withdrawn,
+        operation_id="withdraw_feedback", request=None, responses={200: feedback_shapes.Withdrawn},
         parameters=[*shapes.WRITE_HEADERS, *feedback_shapes.VOTE_IDS],
     )  # fmt: skip
     def delete(self, request: Request, trace: str, grain: str) -> HttpResponse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -34,7 +35,7 @@ from fluxcore import clock
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event, Job, JobLine
 from fluxsite.home import Home
-from memory.grains.models import Conduit, Entry, Grain, Trace, Vector
+from memory.grains.models import Conduit, Entry, Grain, Judged, Trace, Vector, Vote
 from memory.grains.receipt import packed
 from memory.grains.store import store
 from tests.dashboard.conftest import Person
@@ -179,7 +180,18 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
         "features": ["mat"], "terms": ["mat"], "k": 5, "bounds": {"tags": ["t"]}, "weights": {}, "caps": [],
         "fallback": False, "grains": [answer],
     }  # fmt: skip
+    judged = Judged.objects.create(
+        uuid=uuid.uuid4(),
+        space=grain.space,
+        actor=actor,
+        asked_at=moment,
+        query=f"What did the {space} say?",
+        terms=b"",
+    )
     return {
+        "grains.vote": Vote.objects.create(
+            space=grain.space, judged=judged, grain=grain, useful=True, strength=1.0, scale=1.0, at=moment
+        ),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(
             space=grain.space, from_entry=entry, to_grain=grain, weight=0.5, made_at=int(moment.timestamp()),

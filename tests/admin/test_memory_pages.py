@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from fluxcore import booth, clock
 from memory.grains import history
-from memory.grains.models import Conduit, Grain, Relation, Trace, Vector
+from memory.grains.models import Conduit, Grain, Relation, Trace, Vector, Vote
 from memory.grains.receipt import packed
 from tests.admin.conftest import list_of, words
 
@@ -71,6 +71,7 @@ def test_a_recall_explains_itself_in_words_and_bars(house, client):
 
 
 def test_a_recall_names_what_is_gone(house, client):
+    Vote.objects.all().delete()
     Conduit.objects.all().delete()
     Vector.objects.all().delete()
     Grain.objects.filter(pk=house.row("grains.grain").pk).delete()

@@ -30,7 +30,7 @@ from accounts.models import (
 )  # fmt: skip
 from fluxcore import clock
 from fluxcore.models import Event, Job
-from memory.grains.models import Conduit, Entry, Grain, Trace, Vector
+from memory.grains.models import Conduit, Entry, Grain, Judged, Trace, Vector, Vote
 from tests.admin.conftest import list_of, pages
 
 CHECKED_IN = Path(__file__).with_name("statement_counts.json")
@@ -92,6 +92,18 @@ def conduits(many: int) -> None:
     Conduit.objects.bulk_create(made)
 
 
+def votes(many: int) -> None:
+    made = grains(many)
+    judged = Judged.objects.bulk_create(
+        Judged(uuid=uuid.uuid4(), space_id=one.space_id, actor="agent:x", asked_at=clock.now(), query="x", terms=b"")
+        for one in made
+    )
+    Vote.objects.bulk_create(
+        Vote(space_id=one.space_id, judged=question, grain=one, useful=True, strength=1, scale=1, at=clock.now())
+        for question, one in zip(judged, made, strict=True)
+    )
+
+
 FILL: dict[str, Callable[[int], Any]] = {
     "accounts.space": in_space,
     "accounts.agent": agents,
@@ -145,6 +157,7 @@ FILL: dict[str, Callable[[int], Any]] = {
               body="{}")
         for pk in in_space(many)
     ),
+    "grains.vote": votes,
 }  # fmt: skip
 
 
@@ -189,6 +202,8 @@ def _empty() -> None:
         Conduit,
         Entry,
         Trace,
+        Vote,
+        Judged,
         Grain,
         Job,
         Event,

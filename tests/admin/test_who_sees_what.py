@@ -24,6 +24,7 @@ OPENS = {
     "grains.entry": "viewer",
     "grains.vector": "viewer",
     "grains.trace": "operator",
+    "grains.vote": "operator",
     "accounts.user": "owner",
     "accounts.session": "administrator",
     "accounts.enrolment": "administrator",
@@ -36,6 +37,7 @@ FOREIGN = {
     "accounts.grantrequest": "bob", "accounts.membership": "olaf", "accounts.auditentry": "bob",
     "fluxcore.job": "office", "fluxcore.event": "bob", "grains.grain": "office", "accounts.user": "olaf",
     "grains.conduit": "office", "grains.entry": "office", "grains.vector": "office", "grains.trace": "office",
+    "grains.vote": "office",
 }  # fmt: skip
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])

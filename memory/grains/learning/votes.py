@@ -156,7 +156,7 @@ class _Known:
         receipt = self.receipts.get(ballot.trace)
         mine = receipt is not None and receipt.actor == self.principal.actor
         if receipt is None or not mine or not self.principal.reaches(receipt.space):
-            raise NotFound("There is no such trace of yours. Votes are for whoever asked, while the trace is kept.")
+            raise NotFound("There is no such trace of yours. Votes are for whoever asked, as long as it lasts.")
         returned = {grain["id"] for grain in receipt.body["grains"]}
         words: list[Word] = []
         if ballot.grain is not None:
