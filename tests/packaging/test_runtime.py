@@ -89,6 +89,9 @@ def test_a_server_starts_without_development_packages_or_slow_libraries(tmp_path
     loaded = loaded_by(tmp_path, door)
     assert {"django", door} <= loaded
     assert not loaded & {"mcp", "mcp.server", "networkx", "community", "onnx", "onnxruntime", "tokenizers"}
+    # Pages for people bring half of recall along, which is as much again as the rest of a start.
+    people = door == "fluxsite.asgi"
+    assert [name in loaded for name in ("accounts.pages", "memory.grains.admin", "numpy")] == [people] * 3
 
 
 def test_the_blocker_blocks():
