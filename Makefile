@@ -4,6 +4,12 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Where no bytecode may stand beside the source it stands in the environment: compiling is half of every start.
+ifdef PYTHONDONTWRITEBYTECODE
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/.pycache
+endif
+
 .PHONY: run test lint types layers migrations bench torture lock docs clean
 
 run: $(VENV)/.runtime
