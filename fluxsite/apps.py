@@ -43,9 +43,10 @@ class FluxSiteConfig(AppConfig):
         from django.conf import settings
 
         from fluxcore.sweep import every_minute
-        from fluxsite import checks, logs  # noqa: F401  importing registers the system checks
+        from fluxsite import checks, loading, logs  # noqa: F401  importing registers the system checks
 
         def rotate_log() -> bool:
             return logs.rotate(settings.HOME.log)
 
         every_minute(rotate_log)
+        loading.has_ended()

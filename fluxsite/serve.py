@@ -96,6 +96,9 @@ def worker() -> None:
     """One Celery worker with its beat: runs the jobs the bell announces."""
     import warnings
 
+    from fluxsite import loading
+
+    loading.begins()
     import django
     from celery.beat import EmbeddedService
     from celery.platforms import SecurityWarning  # type: ignore[attr-defined]  # missing from its stubs
@@ -122,7 +125,7 @@ def worker() -> None:
     # Celery's own --beat is a process, which a killed worker would leave behind.
     EmbeddedService(celery.app, thread=True).start()  # type: ignore[union-attr]  # a thread, as asked
     # Its own command line would load a terminal's worth of libraries, and Django's checks whose outcome it drops.
-    os.environ["CELERY_SKIP_CHECKS"] = "yes"
+    os.environ.update(CELERY_SKIP_CHECKS="yes")
     work = celery.app.Worker(
         pool="threads", concurrency=2, queues=["flux"], loglevel="WARNING", quiet=True,
         without_gossip=True, without_mingle=True, without_heartbeat=True,
