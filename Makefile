@@ -16,8 +16,8 @@ run: $(VENV)/.runtime
 	@$(BIN)/python manage.py flux_start $(if $(ONCE),--once) $(ARGS)
 
 test: $(VENV)/.dev lint types layers migrations
-	$(BIN)/python -m pytest -n 2 --dist=loadgroup $(PYTEST)
-	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 2 --dist=loadgroup -m "storage and not torture" $(PYTEST)
+	$(BIN)/python -m pytest -n 3 --dist=loadgroup $(PYTEST)
+	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 3 --dist=loadgroup -m "storage and not torture" $(PYTEST)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
