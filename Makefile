@@ -4,14 +4,20 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Where no bytecode may stand beside the source it stands in the environment: compiling is half of every start.
+ifdef PYTHONDONTWRITEBYTECODE
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/.pycache
+endif
+
 .PHONY: run test lint types layers migrations bench torture lock docs clean
 
 run: $(VENV)/.runtime
 	@$(BIN)/python manage.py flux_start $(if $(ONCE),--once) $(ARGS)
 
 test: $(VENV)/.dev lint types layers migrations
-	$(BIN)/python -m pytest -n 2 --dist=loadgroup $(PYTEST)
-	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 2 --dist=loadgroup -m "storage and not torture" $(PYTEST)
+	$(BIN)/python -m pytest -n 3 --dist=loadgroup $(PYTEST)
+	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 3 --dist=loadgroup -m "storage and not torture" $(PYTEST)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

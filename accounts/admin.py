@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.contrib.auth import admin as _of_django  # noqa: F401  importing registers what is taken away below
 from django.contrib.auth.models import Group
+from django_otp.plugins.otp_totp import admin as _of_otp  # noqa: F401
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts import pages  # noqa: F401  importing registers the pages

@@ -9,6 +9,8 @@ from django.views.generic import RedirectView
 
 from dashboard import account, enrolment, entering, graph, recall, views
 
+admin.autodiscover()  # done already where the door is served, but not in a command that asks for an address
+
 handler500 = views.failed
 urlpatterns = [
     path("", views.home, name="home"),

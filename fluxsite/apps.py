@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.apps import AppConfig
-from django.contrib.admin.apps import AdminConfig
+from django.contrib.admin.apps import SimpleAdminConfig
+from django.contrib.admin.checks import check_admin_app, check_dependencies
+from django.core import checks as django_checks
 
 
-class FluxAdminConfig(AdminConfig):
+class FluxAdminConfig(SimpleAdminConfig):
+    """The pages, and what they show, are loaded where people are let in: the other processes have no use for them."""
+
     default_site = "accounts.site.FluxAdminSite"
     default = False
+
+    def ready(self) -> None:
+        from django.conf import settings
+        from django.contrib import admin
+
+        django_checks.register(check_dependencies, django_checks.Tags.admin)
+        django_checks.register(pages_are_sound, django_checks.Tags.admin)
+        if settings.DOOR == "people":
+            admin.autodiscover()
+
+
+def pages_are_sound(app_configs: Any, **kwargs: Any) -> Any:
+    """Django's own check of the pages, in a process that may not have loaded them."""
+    from django.contrib import admin
+
+    admin.autodiscover()
+    return check_admin_app(app_configs, **kwargs)
 
 
 class FluxSiteConfig(AppConfig):
@@ -20,9 +43,10 @@ class FluxSiteConfig(AppConfig):
         from django.conf import settings
 
         from fluxcore.sweep import every_minute
-        from fluxsite import checks, logs  # noqa: F401  importing registers the system checks
+        from fluxsite import checks, loading, logs  # noqa: F401  importing registers the system checks
 
         def rotate_log() -> bool:
             return logs.rotate(settings.HOME.log)
 
         every_minute(rotate_log)
+        loading.has_ended()

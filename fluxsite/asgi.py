@@ -8,7 +8,11 @@ from typing import Any
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 os.environ["FLUX_DOOR"] = "people"
 
-from django.core.asgi import get_asgi_application
+from fluxsite import loading
+
+loading.begins()
+
+from django.core.asgi import get_asgi_application  # noqa: E402
 
 django_application = get_asgi_application()
 

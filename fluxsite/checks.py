@@ -16,7 +16,7 @@ from fluxsite.databases import wal_is_safe
 
 @register(Tags.security, "doors")
 def admin_demands_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    if isinstance(admin.site._wrapped if hasattr(admin.site, "_wrapped") else admin.site, OTPAdminSite):
+    if isinstance(admin.site, OTPAdminSite):
         return []
     return [
         Error(

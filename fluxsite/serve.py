@@ -96,6 +96,9 @@ def worker() -> None:
     """One Celery worker with its beat: runs the jobs the bell announces."""
     import warnings
 
+    from fluxsite import loading
+
+    loading.begins()
     import django
     from celery.beat import EmbeddedService
     from celery.platforms import SecurityWarning  # type: ignore[attr-defined]  # missing from its stubs
@@ -121,10 +124,14 @@ def worker() -> None:
     threading.Thread(target=celery.sweep_without_the_broker, name="minute", daemon=True).start()
     # Celery's own --beat is a process, which a killed worker would leave behind.
     EmbeddedService(celery.app, thread=True).start()  # type: ignore[union-attr]  # a thread, as asked
-    celery.app.worker_main(
-        ["--quiet", "worker", "--pool=threads", "--concurrency=2", "--without-gossip", "--without-mingle",
-         "--without-heartbeat", "--queues=flux", "--loglevel=WARNING"]
+    # Its own command line would load a terminal's worth of libraries, and Django's checks whose outcome it drops.
+    os.environ.update(CELERY_SKIP_CHECKS="yes")
+    work = celery.app.Worker(
+        pool="threads", concurrency=2, queues=["flux"], loglevel="WARNING", quiet=True,
+        without_gossip=True, without_mingle=True, without_heartbeat=True,
     )  # fmt: skip
+    work.start()
+    raise SystemExit(work.exitcode)
 
 
 def main(arguments: list[str]) -> None:

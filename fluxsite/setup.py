@@ -38,7 +38,7 @@ def bring_up_to_date(home: Home) -> Upgrade:
             f"This database was written by a newer release: it has {', '.join(unknown)}, which this code does not "
             "know. Start that release, or restore a backup made by this one: flux_backup restore."
         )
-    plan = pending()
+    plan = _plan(executor)
     if not plan:
         return Upgrade([], None)
     saved = None
@@ -50,7 +50,10 @@ def bring_up_to_date(home: Home) -> Upgrade:
 
 def pending() -> list[str]:
     """Migrations this code has and the database does not."""
-    executor = MigrationExecutor(connection)
+    return _plan(MigrationExecutor(connection))
+
+
+def _plan(executor: MigrationExecutor) -> list[str]:
     return [f"{step.app_label}.{step.name}" for step, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
 
 

@@ -9,6 +9,9 @@ EX_CONFIG = 78
 
 
 def execute(arguments: list[str]) -> None:
+    from fluxsite import loading
+
+    loading.begins()
     from fluxcore.config import ConfigError
     from fluxsite.env import EnvError
     from fluxsite.home import HomeError, current_home, make_home

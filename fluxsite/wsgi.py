@@ -7,8 +7,12 @@ import os
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 os.environ["FLUX_DOOR"] = "rest"
 
-from django.core.handlers.wsgi import WSGIHandler
-from django.core.wsgi import get_wsgi_application
+from fluxsite import loading
+
+loading.begins()
+
+from django.core.handlers.wsgi import WSGIHandler  # noqa: E402
+from django.core.wsgi import get_wsgi_application  # noqa: E402
 
 application = get_wsgi_application()
 

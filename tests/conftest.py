@@ -33,7 +33,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("either_database")]
     for item in items:
-        fixtures = set(getattr(item, "fixturenames", ()))
+        parameters = getattr(getattr(item, "callspec", None), "params", {})  # some are called like a fixture
+        fixtures = set(getattr(item, "fixturenames", ())) - set(parameters)
         touches = item.get_closest_marker("django_db") or fixtures & DATABASE_FIXTURES
         if touches and not item.get_closest_marker("sqlite_only"):
             item.add_marker("storage")

@@ -46,6 +46,8 @@ from tests.dashboard import conftest as door  # isort: skip
 people_client, person, ada = door.people_client, door.person, door.ada
 static_files_found_once = door.static_files_found_once
 
+admin.autodiscover()
+
 # From the least to the most; everybody but ada, the administrator, has their role in the space `home` alone.
 ROLES = ["viewer", "operator", "owner", "administrator"]
 

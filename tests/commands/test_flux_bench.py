@@ -16,7 +16,9 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Instance:
 
 
 def test_speed_is_a_ratio_to_the_plain_way(nowhere: Instance) -> None:
-    found = json.loads(nowhere.command("flux_bench", "speed", "300", "--json").stdout)["rows"]
+    document = json.loads(nowhere.command("flux_bench", "speed", "300", "--json").stdout)
+    assert set(document) == {"rows"}
+    found = document["rows"]
     assert found[0]["ratio"] > 0
     assert found[0]["statements"] <= 4
     assert not (nowhere.folder / "flux.db").exists()

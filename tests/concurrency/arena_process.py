@@ -133,7 +133,7 @@ def read(space: int, counter: Counter, commits: int, way: str) -> dict[str, obje
             shelf.drop(space)
             with shelf.arena(space) as (arena, _):
                 opened = arena.generation > 0
-        time.sleep(0.003)
+        time.sleep(0.02)
     with shelf.arena(space) as (arena, _):
         return {
             "late": late, "looks": looks, "checksum": checksum(arena), "size": arena.index.size,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ import pytest
 
 from tests.concurrency.databases import new_database
 from tests.instances import Instance
+from tests.shells import Shell
 
 AGENTS = 40
 _MAKE_AGENTS = """
@@ -37,6 +37,7 @@ class Fleet:
 
     kind: str
     instance: Instance
+    python: Shell
     agents: list[tuple[int, str]]
     redis: Any = None
     _limit: int = field(default=0)
@@ -53,11 +54,6 @@ class Fleet:
             time.sleep(1.1)  # every process looks at the file once a second, when it next needs a value
             for _ in range(12):
                 assert self.instance.call("GET", "/health").json()["mode"] == "caller_extracts"
-
-    def python(self, code: str) -> Any:
-        """Run code in a management shell of the instance; its last line is JSON."""
-        said = self.instance.command("shell", "-v", "0", "-c", code).stdout
-        return json.loads(said.strip().splitlines()[-1])
 
     def writers(self) -> set[str]:
         """Processes whose write booth has committed something."""
@@ -85,9 +81,10 @@ def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     write_limit(instance, 50)
     try:
         instance.start("--processes", "2")
-        fleet = Fleet(kind, instance, [], redis, 50)
+        fleet = Fleet(kind, instance, Shell(instance), [], redis, 50)
         fleet.agents = [tuple(one) for one in fleet.python(_MAKE_AGENTS.format(count=AGENTS))]
         yield fleet
+        fleet.python.end()
     finally:
         if redis is not None:
             redis.go_on()

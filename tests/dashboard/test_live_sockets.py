@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from tests.concurrency.databases import new_database
 from tests.feeds import SOON, ended, heard, open_feed, peoples_address, peoples_feed, refusal
 from tests.instances import Instance
+from tests.shells import Shell
 
 _PEOPLE = """
 import json
@@ -42,11 +42,8 @@ class House:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
+        self.python = Shell(instance)
         self.cookies: dict[str, str] = self.python(_PEOPLE)
-
-    def python(self, code: str) -> Any:
-        said = self.instance.command("shell", "-v", "0", "-c", code).stdout
-        return json.loads(said.strip().splitlines()[-1])
 
     def feed(self, who: str, space: str = "main") -> Any:
         return peoples_feed(self.instance, self.cookies[who], space)
@@ -70,7 +67,9 @@ def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     instance = Instance(tmp_path_factory.mktemp(f"house-{request.param}"), "house", **environment)
     try:
         instance.start()
-        yield House(instance)
+        house = House(instance)
+        yield house
+        house.python.end()
     finally:
         if instance.process is not None and instance.process.poll() is None:
             instance.stop()

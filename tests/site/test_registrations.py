@@ -34,6 +34,7 @@ def our_models():
 
 
 def test_every_model_is_in_the_admin_or_on_the_list():
+    admin.autodiscover()
     registered = {name for name, model in our_models().items() if admin.site.is_registered(model)}
     assert set(our_models()) == registered | set(WITHOUT_A_PAGE)
     assert registered & set(WITHOUT_A_PAGE) == set(), "take what has a page off the list"

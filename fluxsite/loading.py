@@ -1,0 +1,18 @@
+"""While a process loads its code it makes nothing but what stays: looking for rubbish would be a tenth of a start."""
+
+from __future__ import annotations
+
+import gc
+
+from django.apps import apps
+
+
+def begins() -> None:
+    if not apps.ready:  # or nobody would say that it has ended
+        gc.disable()
+
+
+def has_ended() -> None:
+    """What is there by now is never looked through again."""
+    gc.freeze()
+    gc.enable()
