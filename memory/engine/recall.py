@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import bm25, candidates, confidence, features, rank
-from memory.engine.candidates import BY_LINK, SOURCES, Floats, Mask, Places, Rows, Scene
+from memory.engine import boost, bm25, candidates, confidence, features, rank
+from memory.engine.candidates import BY_LEARNING, BY_LINK, SOURCES, Floats, Mask, Places, Rows, Scene
 from memory.engine.conduits import CONTRADICTS, SUPERSEDES
 from memory.engine.decay import Fading
 from memory.engine.index import ACTIVE, Index
@@ -64,6 +64,8 @@ class Settings:
     propagation: Propagation = field(default_factory=lambda: Propagation(hops=1, frontier=8, edges=1_000))
     # How links fade with the time since they were used.
     fading: Fading = field(default_factory=Fading)
+    # What votes do to an answer.
+    learning: boost.Settings = field(default_factory=boost.Settings)
     # Signals that are left out, by name: for measuring what each is worth.
     without: frozenset[str] = frozenset()
 
@@ -102,11 +104,13 @@ class Weighed:
     parts: Floats  # correction by group [groups, pool]
     level: Floats  # what of it comes from having nothing of a signal, by group
     truth: Floats  # what stands behind its successor, by pool
+    gains: Floats  # what votes give and take, by pool
     scores: Floats  # before squashing
     deviation: float
     spread: Spread | None
     weights: dict[str, object]
     gate: float
+    told: boost.Boost
 
 
 def recall(
@@ -139,9 +143,10 @@ def weigh(
     named = features.named_speakers(index, query)
     space = known(index, features.ROLES)
     linked = _Linked(index, space, query, vector, finds, named, allowed, now, settings, caps)
-    if not len(linked.doors[0]) and not len(linked.then) and _nonsense(finds, settings):
+    told = _told(index, query, vector, allowed, settings)
+    if not len(linked.doors[0]) and not len(linked.then) and not len(told.rows) and _nonsense(finds, settings):
         return None
-    scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK)])
+    scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK), (told.rows, BY_LEARNING)])
     if asked is None:
         scene.counts[:] = 0
         scene.words[:] = 0
@@ -167,12 +172,21 @@ def weigh(
     deviation = max(float(base.std()), rank.LEAST_DEVIATION)
     corrected = rank.correction(found, whole)
     scores = (base / np.float32(deviation) + corrected.sum(axis=0)).astype(np.float32)
-    truth = _overtaken(index, scene.rows[pool], scores)
+    gains = told.gains(scene.rows[pool], scores, settings.learning.own)
+    truth = _overtaken(index, scene.rows[pool], scores + gains)
     return Weighed(
-        scene, pool, seen.base, loss, found, corrected, rank.level(found, whole), truth,
-        scores + truth, deviation, linked.spread, said,
-        float(said["gate"]),  # type: ignore[arg-type]
+        scene, pool, seen.base, loss, found, corrected, rank.level(found, whole), truth, gains,
+        scores + gains + truth, deviation, linked.spread, said,
+        float(said["gate"]), told,  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def _told(
+    index: Index, query: Query, vector: Floats | None, allowed: Mask | None, settings: Settings
+) -> boost.Boost:
+    if "learning" in settings.without:
+        return boost.NOTHING
+    return boost.boost(index.learned, query, vector, index, settings.learning, allowed)
 
 
 def _weights(index: Index, ranker: rank.Ranker, shape: Shape) -> tuple[Floats, dict[str, object]]:
@@ -289,7 +303,7 @@ def _pool(index: Index, seen: features.View, loss: Floats, settings: Settings) -
     linked = scene.hop + scene.cites + scene.links + scene.doors
     wish = seen.base.whole - loss + np.float32(settings.beside) * (beside + linked)
     wish[np.lexsort((number, -fused))[: settings.plain]] = np.inf
-    wish[scene.source & candidates.BY_STANDING != 0] = np.inf
+    wish[scene.source & (candidates.BY_STANDING | BY_LEARNING) != 0] = np.inf
     return np.sort(np.lexsort((number, -wish))[: settings.pool])
 
 
@@ -302,6 +316,7 @@ def _answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: li
     order, folded = _spread_out(index, rows, order, folded, k, settings)
     facts = confidence.facts(scene, index.size)
     sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts)
+    sure = 1 - (1 - sure) * (1 - weighed.told.sure(rows[order[: confidence.FIRST]]))
     shown = order[:k]
     scores = _squashed(weighed.scores[order], sure)[:k]
     places = pool[shown]
@@ -394,6 +409,7 @@ def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
         "speaker": (base.speaker[place] + base.role[place]) * scale,
         "time": base.date[place] * scale,
         "truth": -weighed.loss[place] * scale + weighed.truth[shown],
+        "learning": weighed.gains[shown],
     }
     for group, values, level in zip(rank.GROUPS, weighed.parts[:, shown], weighed.level, strict=True):
         name = _CALLED.get(group, group)

@@ -1,0 +1,253 @@
+"""What votes are worth to a question asked now.
+
+It is compared with the few judged questions nearest to it. How alike two are is measured above what questions of
+this space have in common anyway (its names, its way of asking):
+
+    z = (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few
+    log share = -7.4 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   +4 if the terms are the same
+
+A share is one of the answer's probability. Scores order candidates like logarithms of probability, so a useful
+grain's share is added there (`Boost.gains`), not to its score: one that ranks low may rise to where such a question
+usually has its answer, but passes the first only when the questions are nearly the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.engine import bm25
+from memory.engine.index import Index
+from memory.engine.learned import GRID, ONE, Judged, Keys, Learned
+from memory.engine.question import Query
+
+Rows = NDArray[np.int32]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every number that shapes what a vote does to an answer."""
+
+    # 1..64. Judged questions nearest in meaning, and as many nearest in words, that have a say.
+    nearest: int = 8
+    # -12..0. Logarithm of the share a useful grain gets from a question no more alike than any.
+    alike: float = -7.4
+    # 0..20. What it gains from there to the same question.
+    slope: float = 4.5
+    # 0..40. What it gains on top, above `near`.
+    steep: float = 6.5
+    # 0..1. Likeness from which on two questions are nearly the same.
+    near: float = 0.6
+    # 0..5. What it is worth when all rare words are the same.
+    words: float = 0.8
+    # 0..10. Logarithm of the share when the same question is asked again.
+    same: float = 4.0
+    # 0..1. How much what else speaks for a grain counts in its share.
+    own: float = 0.25
+    # 0..20. Deviations that a grain loses that was not useful for the same question.
+    loss: float = 5.0
+    # 0..1. Likeness from which on it begins to lose.
+    loss_near: float = 0.85
+    # -12..0 and 0..20. Logarithm of the share from links of the question's terms: of none of its weight, and of all.
+    link: float = -8.0
+    link_slope: float = 5.5
+    # 0..1. Share of the question's weight below which links say nothing.
+    link_least: float = 0.5
+    # 1..1,000. Questions from which on a grain counts as useful for anything, which says little of each.
+    breadth: int = 8
+    # 0..1 and 0..100. The mean cosine of questions where few are judged, and how many outweigh it.
+    common: float = 0.4
+    common_weight: int = 8
+
+
+DEFAULT = Settings()
+_FURTHEST = -9.0  # below this share, nothing speaks for a candidate at all
+_MIDDLE = 5.0  # minus the logarithm of a share that is neither likely nor unlikely
+_MOST_LINKED = 256  # grains behind one term that are looked at
+_MOST_TOGETHER = 64  # judged questions of one term that are compared by words
+
+
+@dataclass
+class Boost:
+    """What votes say to one question: rows ascending, each with its share and its loss."""
+
+    rows: Rows
+    share: Floats  # logarithm; -inf for none
+    loss: Floats  # deviations
+    reasons: list[tuple[str, int, float]]  # "question" or "term", its key, how alike or how much of the question
+    certain: NDArray[np.bool_]  # the same question was asked before
+
+    def gains(self, rows: Rows, scores: Floats, own: float) -> Floats:
+        """What each of these candidates gains or loses, given the scores of all."""
+        place = np.minimum(np.searchsorted(rows, self.rows), len(rows) - 1)
+        here = rows[place] == self.rows
+        place, share, loss, certain = place[here], self.share[here], self.loss[here], self.certain[here]
+        gained = np.zeros(len(rows), np.float32)
+        if not len(place):
+            return gained
+        peak = float(scores.max())
+        whole = peak + np.log(np.exp(scores.astype(np.float64) - peak).sum())
+        has = scores[place] - whole
+        share = np.where(certain, share, share + own * (np.maximum(has, _FURTHEST) + _MIDDLE))
+        gained[place] = np.logaddexp(has, share) - has - loss
+        return gained
+
+    def sure(self, rows: Rows) -> float:
+        """The probability that one of these rows answers, by votes alone."""
+        shares = self.share[np.isin(self.rows, rows)]
+        best = float(np.exp(min(shares.max(initial=-np.inf), 20.0)))
+        return best / (1 + best)
+
+
+NOTHING = Boost(
+    np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32), [], np.empty(0, np.bool_)
+)  # fmt: skip
+
+
+def boost(
+    learned: Learned | None, query: Query, vector: Floats | None, index: Index, settings: Settings = DEFAULT,
+    allowed: NDArray[np.bool_] | None = None,
+) -> Boost:  # fmt: skip
+    """What votes say to this question; the cost does not grow with their number."""
+    if not learned or not len(query.keys):
+        return NOTHING
+    keys = np.unique(query.keys)
+    weights = _Weights(index)
+    told = _Told(settings, learned)
+    same = learned.by_terms.get(keys.tobytes(), set())
+    near = _by_meaning(learned, vector, settings)
+    if not near:
+        near = _by_words(learned, keys, weights, settings)
+    for key in same | set(near):
+        question = learned.questions[key]
+        told.question(key, question, near.get(key, 1.0), weights.likeness(keys, question.keys), key in same)
+    _linked(learned, keys, weights, told, settings)
+    return told.boost(index, allowed)
+
+
+class _Weights:
+    """How much terms say. Speakers' names say nothing here: nearly every question holds one."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.names = {term for terms in index.speakers.values() for term in terms}
+        self.rarest = float(np.log1p((index.size + 0.5) / 0.5))
+        self.known: dict[int, float] = {}
+
+    def of(self, keys: Keys) -> list[float]:
+        fresh = [key for key in keys.tolist() if key not in self.known]
+        if fresh:
+            idf = bm25.idf(self.index, np.array(fresh, np.uint64)).tolist()
+            # A word no grain holds tells two questions apart like the rarest one.
+            self.known |= {
+                key: 0.0 if key in self.names else weight or self.rarest
+                for key, weight in zip(fresh, idf, strict=True)
+            }
+        return [self.known[key] for key in keys.tolist()]
+
+    def likeness(self, one: Keys, other: Keys) -> float:
+        """Weight of the terms both have ÷ weight of those either has."""
+        both = np.intersect1d(one, other, assume_unique=True)
+        shared = sum(self.of(both))
+        joint = sum(self.of(one)) + sum(self.of(other)) - shared
+        return shared / joint if joint > 0 else 0.0
+
+
+def _by_meaning(learned: Learned, vector: Floats | None, settings: Settings) -> dict[int, float]:
+    """The judged questions nearest in meaning, and how alike each is: 0 no more than any two, 1 the same."""
+    if vector is None or learned.vectors is None or not learned.encoded:
+        return {}
+    if learned.vectors.dimension != len(vector):
+        return {}
+    length = float(np.linalg.norm(vector))
+    if not np.isfinite(length) or length == 0:
+        return {}
+    slots, cosines = learned.vectors.search(vector, k=settings.nearest)
+    summed = float(learned.total @ vector.astype(np.float64)) / (GRID * length)
+    count = learned.encoded + settings.common_weight
+    common = min((summed + settings.common_weight * settings.common) / count, 0.95)
+    alike = (cosines.astype(np.float64) - common) / (1 - common)
+    return {learned.slots[slot]: float(z) for slot, z in zip(slots.tolist(), alike, strict=True)}
+
+
+def _by_words(learned: Learned, keys: Keys, weights: _Weights, settings: Settings) -> dict[int, float]:
+    """The same without vectors: shared words are fewer than shared meaning, hence the root."""
+    order = sorted(zip(weights.of(keys), keys.tolist(), strict=True), reverse=True)
+    found: set[int] = set()
+    for weight, term in order:
+        together = learned.by_term.get(term, ())
+        if weight > 0 and len(found) < _MOST_TOGETHER and len(together) <= _MOST_TOGETHER:
+            found |= set(together)
+    alike = {key: weights.likeness(keys, learned.questions[key].keys) for key in found}
+    best = sorted(alike, key=lambda key: (-alike[key], key))[: settings.nearest]
+    return {key: alike[key] ** (1 / 3) for key in best}
+
+
+def _linked(learned: Learned, keys: Keys, weights: _Weights, told: _Told, settings: Settings) -> None:
+    """Grains that terms of the question lead to, by the share of its weight that they cover."""
+    terms = weights.of(keys)
+    whole = sum(terms)
+    if whole <= 0:
+        return
+    covered: dict[int, float] = {}
+    for weight, term in zip(terms, keys.tolist(), strict=True):
+        rows = learned.links.get(term, {})
+        if weight > 0 and len(rows) <= _MOST_LINKED:
+            for row, credit in rows.items():
+                covered[row] = covered.get(row, 0.0) + weight * min(credit / ONE, 1.0)
+    for row, cover in covered.items():
+        if cover / whole >= settings.link_least:
+            told.link(row, cover / whole)
+
+
+class _Told:
+    """Shares and losses by row while they are gathered: of several questions, the strongest counts."""
+
+    def __init__(self, settings: Settings, learned: Learned) -> None:
+        self.settings, self.learned = settings, learned
+        self.share: dict[int, float] = {}
+        self.loss: dict[int, float] = {}
+        self.certain: set[int] = set()
+        self.reasons: dict[int, tuple[str, int, float]] = {}
+
+    def question(self, key: int, judged: Judged, alike: float, words: float, same: bool) -> None:
+        s = self.settings
+        share = s.alike + s.slope * alike + s.steep * max(alike - s.near, 0.0) + s.words * words
+        share = s.same if same else min(share, s.same)
+        lost = 1.0 if same else max((alike - s.loss_near) / (1 - s.loss_near), 0.0) ** 2
+        for row, credit in judged.credits.items():
+            part = credit / ONE
+            if part > 0:
+                self._give(row, share + float(np.log(part)), ("question", key, 1.0 if same else alike), same)
+            elif lost > 0:
+                self.loss[row] = max(self.loss.get(row, 0.0), -part * lost * s.loss)
+                self.reasons.setdefault(row, ("question", key, 1.0 if same else alike))
+
+    def link(self, row: int, cover: float) -> None:
+        s = self.settings
+        self._give(row, s.link + s.link_slope * cover, ("term", 0, cover), False)
+
+    def _give(self, row: int, share: float, reason: tuple[str, int, float], same: bool) -> None:
+        if not same:
+            share -= float(np.log(max(self.learned.useful.get(row, 1) / self.settings.breadth, 1.0)))
+        if share > self.share.get(row, -np.inf):
+            self.share[row] = share
+            self.reasons[row] = reason
+        if same:
+            self.certain.add(row)
+
+    def boost(self, index: Index, allowed: NDArray[np.bool_] | None) -> Boost:
+        rows = sorted(row for row in self.share.keys() | self.loss.keys() if 0 <= row < index.size)
+        if allowed is not None:
+            rows = [row for row in rows if allowed[row]]
+        return Boost(
+            np.array(rows, np.int32),
+            np.array([self.share.get(row, -np.inf) for row in rows], np.float32),
+            # Useful for the same question outweighs what a like one said.
+            np.array([0.0 if row in self.certain else self.loss.get(row, 0.0) for row in rows], np.float32),
+            [self.reasons[row] for row in rows],
+            np.array([row in self.certain for row in rows], np.bool_),
+        )
