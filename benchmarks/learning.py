@@ -78,6 +78,8 @@ class Engine:
         self.row = {name: at for at, name in enumerate(self.ids)}
         self.lessons = learn.Lessons()
         self._read: dict[str, tuple[question.Query, NDArray[np.float32] | None]] = {}
+        self._before: dict[str, list[str]] = {}  # answers while nothing was learned: every seed needs them
+        self._weighed: dict[str, tuple[NDArray[np.int32], NDArray[np.float32]]] = {}
 
     def encode(self, texts: Iterable[str]) -> None:
         wanted = list(dict.fromkeys(text for text in texts if text not in self._read))
@@ -85,14 +87,26 @@ class Engine:
         for at, text in enumerate(wanted):
             self._read[text] = question.read(text, self.space.now), None if encoded is None else encoded[at]
 
-    def weighed(self, text: str) -> recall.Weighed | None:
-        self.encode([text])
-        asked, vector = self._read[text]
-        return recall.weigh(
-            self.space.index, asked, vector, allowed=None, now=self.space.now, settings=self.settings
-        )  # fmt: skip
+    def weighed(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Candidates and their scores while nothing was learned."""
+        if text not in self._weighed:
+            self.encode([text])
+            asked, vector = self._read[text]
+            found = recall.weigh(
+                self.space.index, asked, vector, allowed=None, now=self.space.now, settings=self.settings
+            )  # fmt: skip
+            none = np.empty(0, np.int32), np.empty(0, np.float32)
+            self._weighed[text] = none if found is None else (found.scene.rows[found.pool], found.scores)
+        return self._weighed[text]
 
     def ask(self, text: str) -> list[str]:
+        if not self.space.index.learned:
+            if text not in self._before:
+                self._before[text] = self._ask(text)
+            return self._before[text]
+        return self._ask(text)
+
+    def _ask(self, text: str) -> list[str]:
         self.encode([text])
         asked, vector = self._read[text]
         found = recall.recall(
@@ -188,10 +202,9 @@ class Popularity:
         self.held: dict[str, list[tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.bool_], list[str]]]]
         self.held = defaultdict(list)
         for group, text, evidence in split.groups:
-            weighed = engine.weighed(text)
-            if weighed is not None:
-                rows = weighed.scene.rows[weighed.pool]
-                self.held[group].append((rows, weighed.scores, np.isin(rows, list(useful)), evidence))
+            if group in ("related", "unrelated"):
+                rows, scores = engine.weighed(text)
+                self.held[group].append((rows, scores, np.isin(rows, list(useful)), evidence))
 
     def measured(self, gain: float) -> Scores:
         ids = self.engine.ids
@@ -299,7 +312,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--what", default="told,shown,popularity,hostile")
     parser.add_argument("--report", type=Path, default=ROOT / "reports")
     given = parser.parse_args(arguments)
-    console = Console(stderr=True)
+    console = Console(stderr=True, width=120)
     began, load = time.time(), os.getloadavg()
     found = (
         [spaces.read(path) for path in sorted(given.folder.glob("*.json"))]

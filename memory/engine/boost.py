@@ -4,7 +4,7 @@ It is compared with the few judged questions nearest to it. How alike two are is
 this space have in common anyway (its names, its way of asking):
 
     z = (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few
-    log share = -7.4 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   +4 if the terms are the same
+    log share = -7.5 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   +4 if the terms are the same
 
 A share is one of the answer's probability. Scores order candidates like logarithms of probability, so a useful
 grain's share is added there (`Boost.gains`), not to its score: one that ranks low may rise to where such a question
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from memory.engine import bm25
 from memory.engine.index import Index
-from memory.engine.learned import GRID, ONE, Judged, Keys, Learned
+from memory.engine.learned import GRID, ONE, Judged, Learned
 from memory.engine.question import Query
 
 Rows = NDArray[np.int32]
@@ -34,7 +34,7 @@ class Settings:
     # 1..64. Judged questions nearest in meaning, and as many nearest in words, that have a say.
     nearest: int = 8
     # -12..0. Logarithm of the share a useful grain gets from a question no more alike than any.
-    alike: float = -7.4
+    alike: float = -7.5
     # 0..20. What it gains from there to the same question.
     slope: float = 4.5
     # 0..40. What it gains on top, above `near`.
@@ -56,6 +56,8 @@ class Settings:
     link_slope: float = 5.5
     # 0..1. Share of the question's weight below which links say nothing.
     link_least: float = 0.5
+    # -12..0. Logarithm of the share from which on a grain is looked at that nothing else found.
+    least: float = -4.5
     # 1..1,000. Questions from which on a grain counts as useful for anything, which says little of each.
     breadth: int = 8
     # 0..1 and 0..100. The mean cosine of questions where few are judged, and how many outweigh it.
@@ -67,7 +69,9 @@ DEFAULT = Settings()
 _FURTHEST = -9.0  # below this share, nothing speaks for a candidate at all
 _MIDDLE = 5.0  # minus the logarithm of a share that is neither likely nor unlikely
 _MOST_LINKED = 256  # grains behind one term that are looked at
-_MOST_TOGETHER = 64  # judged questions of one term that are compared by words
+_MOST_TOGETHER = 64  # judged questions that are compared by words
+_EXACT, _RESCORED = 256, 64  # only the nearest few are wanted, so few are scored
+_ROOT = 1 / 3  # without vectors: shared words are fewer than shared meaning
 
 
 @dataclass
@@ -79,6 +83,7 @@ class Boost:
     loss: Floats  # deviations
     reasons: list[tuple[str, int, float]]  # "question" or "term", its key, how alike or how much of the question
     certain: NDArray[np.bool_]  # the same question was asked before
+    candidates: Rows  # those that are looked at even if nothing else found them
 
     def gains(self, rows: Rows, scores: Floats, own: float) -> Floats:
         """What each of these candidates gains or loses, given the scores of all."""
@@ -102,9 +107,8 @@ class Boost:
         return best / (1 + best)
 
 
-NOTHING = Boost(
-    np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32), [], np.empty(0, np.bool_)
-)  # fmt: skip
+_NONE = np.empty(0, np.int32)
+NOTHING = Boost(_NONE, np.empty(0, np.float32), np.empty(0, np.float32), [], np.empty(0, np.bool_), _NONE)
 
 
 def boost(
@@ -114,46 +118,41 @@ def boost(
     """What votes say to this question; the cost does not grow with their number."""
     if not learned or not len(query.keys):
         return NOTHING
-    keys = np.unique(query.keys)
-    weights = _Weights(index)
+    keys = frozenset(query.keys.tolist())
     told = _Told(settings, learned)
-    same = learned.by_terms.get(keys.tobytes(), set())
+    same = learned.by_terms.get(keys, frozenset())
     near = _by_meaning(learned, vector, settings)
+    by_words = [] if near else _by_words(learned, keys)
+    questions = [(key, learned.questions[key]) for key in sorted(same | near.keys() | set(by_words))]
+    weights = _weights(index, keys.union(*(judged.terms for _, judged in questions)))
+    alike = {key: _shared(weights, keys, judged.terms) for key, judged in questions}
     if not near:
-        near = _by_words(learned, keys, weights, settings)
-    for key in same | set(near):
-        question = learned.questions[key]
-        told.question(key, question, near.get(key, 1.0), weights.likeness(keys, question.keys), key in same)
+        best = sorted(alike, key=lambda key: (-alike[key], key))[: settings.nearest]
+        near = {key: alike[key] ** _ROOT for key in best}
+    for key, judged in questions:
+        if key in same or key in near:
+            told.question(key, judged, near.get(key, 1.0), alike[key], key in same)
     _linked(learned, keys, weights, told, settings)
     return told.boost(index, allowed)
 
 
-class _Weights:
+def _weights(index: Index, terms: frozenset[int]) -> dict[int, float]:
     """How much terms say. Speakers' names say nothing here: nearly every question holds one."""
+    keys = np.fromiter(terms, np.uint64, len(terms))
+    # A word no grain holds tells two questions apart like the rarest one.
+    rarest = float(np.log1p((index.size + 0.5) / 0.5))
+    found = {key: weight or rarest for key, weight in zip(terms, bm25.idf(index, keys).tolist(), strict=True)}
+    for names in index.speakers.values():
+        for name in names:
+            if name in found:
+                found[name] = 0.0
+    return found
 
-    def __init__(self, index: Index) -> None:
-        self.index = index
-        self.names = {term for terms in index.speakers.values() for term in terms}
-        self.rarest = float(np.log1p((index.size + 0.5) / 0.5))
-        self.known: dict[int, float] = {}
 
-    def of(self, keys: Keys) -> list[float]:
-        fresh = [key for key in keys.tolist() if key not in self.known]
-        if fresh:
-            idf = bm25.idf(self.index, np.array(fresh, np.uint64)).tolist()
-            # A word no grain holds tells two questions apart like the rarest one.
-            self.known |= {
-                key: 0.0 if key in self.names else weight or self.rarest
-                for key, weight in zip(fresh, idf, strict=True)
-            }
-        return [self.known[key] for key in keys.tolist()]
-
-    def likeness(self, one: Keys, other: Keys) -> float:
-        """Weight of the terms both have ÷ weight of those either has."""
-        both = np.intersect1d(one, other, assume_unique=True)
-        shared = sum(self.of(both))
-        joint = sum(self.of(one)) + sum(self.of(other)) - shared
-        return shared / joint if joint > 0 else 0.0
+def _shared(weights: dict[int, float], one: frozenset[int], other: frozenset[int]) -> float:
+    """Weight of the terms both have ÷ weight of those either has."""
+    joint = sum(weights[term] for term in one | other)
+    return sum(weights[term] for term in one & other) / joint if joint > 0 else 0.0
 
 
 def _by_meaning(learned: Learned, vector: Floats | None, settings: Settings) -> dict[int, float]:
@@ -165,7 +164,7 @@ def _by_meaning(learned: Learned, vector: Floats | None, settings: Settings) -> 
     length = float(np.linalg.norm(vector))
     if not np.isfinite(length) or length == 0:
         return {}
-    slots, cosines = learned.vectors.search(vector, k=settings.nearest)
+    slots, cosines = learned.vectors.search(vector, k=settings.nearest, exact=_EXACT, rescored=_RESCORED)
     summed = float(learned.total @ vector.astype(np.float64)) / (GRID * length)
     count = learned.encoded + settings.common_weight
     common = min((summed + settings.common_weight * settings.common) / count, 0.95)
@@ -173,33 +172,32 @@ def _by_meaning(learned: Learned, vector: Floats | None, settings: Settings) -> 
     return {learned.slots[slot]: float(z) for slot, z in zip(slots.tolist(), alike, strict=True)}
 
 
-def _by_words(learned: Learned, keys: Keys, weights: _Weights, settings: Settings) -> dict[int, float]:
-    """The same without vectors: shared words are fewer than shared meaning, hence the root."""
-    order = sorted(zip(weights.of(keys), keys.tolist(), strict=True), reverse=True)
-    found: set[int] = set()
-    for weight, term in order:
-        together = learned.by_term.get(term, ())
-        if weight > 0 and len(found) < _MOST_TOGETHER and len(together) <= _MOST_TOGETHER:
-            found |= set(together)
-    alike = {key: weights.likeness(keys, learned.questions[key].keys) for key in found}
-    best = sorted(alike, key=lambda key: (-alike[key], key))[: settings.nearest]
-    return {key: alike[key] ** (1 / 3) for key in best}
+def _by_words(learned: Learned, keys: frozenset[int]) -> list[int]:
+    """Judged questions that share a word, through the words fewest of them hold."""
+    found: dict[int, None] = {}
+    together = sorted((some for term in keys if (some := learned.by_term.get(term))), key=lambda some: (len(some), some))
+    for some in together:
+        if len(some) <= _MOST_TOGETHER and len(found) < _MOST_TOGETHER:
+            found |= dict.fromkeys(some)
+    return list(found)
 
 
-def _linked(learned: Learned, keys: Keys, weights: _Weights, told: _Told, settings: Settings) -> None:
+def _linked(
+    learned: Learned, keys: frozenset[int], weights: dict[int, float], told: _Told, settings: Settings
+) -> None:
     """Grains that terms of the question lead to, by the share of its weight that they cover."""
-    terms = weights.of(keys)
-    whole = sum(terms)
+    whole = sum(weights[term] for term in keys)
     if whole <= 0:
         return
     covered: dict[int, float] = {}
-    for weight, term in zip(terms, keys.tolist(), strict=True):
-        rows = learned.links.get(term, {})
-        if weight > 0 and len(rows) <= _MOST_LINKED:
+    for term in sorted(keys):  # in a fixed order: sums of floats depend on it
+        rows = learned.links.get(term)
+        if rows and weights[term] > 0 and len(rows) <= _MOST_LINKED:
             for row, credit in rows.items():
-                covered[row] = covered.get(row, 0.0) + weight * min(credit / ONE, 1.0)
+                covered[row] = covered.get(row, 0.0) + weights[term] * min(credit / ONE, 1.0)
+    least = settings.link_least * whole
     for row, cover in covered.items():
-        if cover / whole >= settings.link_least:
+        if cover >= least:
             told.link(row, cover / whole)
 
 
@@ -243,11 +241,14 @@ class _Told:
         rows = sorted(row for row in self.share.keys() | self.loss.keys() if 0 <= row < index.size)
         if allowed is not None:
             rows = [row for row in rows if allowed[row]]
+        found = np.array(rows, np.int32)
+        share = np.array([self.share.get(row, -np.inf) for row in rows], np.float32)
         return Boost(
-            np.array(rows, np.int32),
-            np.array([self.share.get(row, -np.inf) for row in rows], np.float32),
+            found,
+            share,
             # Useful for the same question outweighs what a like one said.
             np.array([0.0 if row in self.certain else self.loss.get(row, 0.0) for row in rows], np.float32),
             [self.reasons[row] for row in rows],
             np.array([row in self.certain for row in rows], np.bool_),
+            found[share >= self.settings.least],
         )

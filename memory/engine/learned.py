@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,7 @@ GRID = 1 << 20  # the same for the numbers of a vector, in the sum that their me
 class Judged:
     """One question with the credit of each grain judged for it, in units of ONE; never 0."""
 
-    keys: Keys  # distinct terms, ascending
+    terms: frozenset[int]
     slot: int  # row of its vector, -1 without one
     credits: dict[int, int]
 
@@ -36,8 +37,8 @@ class Learned:
     """Grows and shrinks question by question; `arrays` is the same for the same votes, whatever came when."""
 
     questions: dict[int, Judged] = field(default_factory=dict)  # by the key of a question
-    by_terms: dict[bytes, set[int]] = field(default_factory=dict)  # the same terms
-    by_term: dict[int, set[int]] = field(default_factory=dict)
+    by_terms: dict[frozenset[int], set[int]] = field(default_factory=dict)  # the same terms
+    by_term: dict[int, list[int]] = field(default_factory=dict)  # ascending
     links: dict[int, dict[int, int]] = field(default_factory=dict)  # term -> row -> credit
     useful: dict[int, int] = field(default_factory=dict)  # row -> questions it was useful for
     vectors: Dense | None = None
@@ -59,11 +60,11 @@ class Learned:
         credits = {row: credit for row, credit in credits.items() if credit}
         if not credits:
             return
-        held = Judged(keys, self._encode(key, data, scale) if data is not None else -1, credits)
+        held = Judged(frozenset(keys.tolist()), self._encode(key, data, scale) if data is not None else -1, credits)
         self.questions[key] = held
-        self.by_terms.setdefault(keys.tobytes(), set()).add(key)
-        for term in keys.tolist():
-            self.by_term.setdefault(term, set()).add(key)
+        self.by_terms.setdefault(held.terms, set()).add(key)
+        for term in held.terms:
+            insort(self.by_term.setdefault(term, []), key)
         self._link(held, 1)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -75,8 +76,8 @@ class Learned:
         dense = self.vectors
         return {
             "questions": np.array(order, np.uint64),
-            "terms": np.concatenate([one.keys for one in held]) if held else np.empty(0, np.uint64),
-            "term_counts": np.array([len(one.keys) for one in held], np.int32),
+            "terms": np.array([term for one in held for term in sorted(one.terms)], np.uint64),
+            "term_counts": np.array([len(one.terms) for one in held], np.int32),
             "credits": np.array([pair for some in credits for pair in some], np.int64).reshape(-1, 2),
             "credit_counts": np.array([len(some) for some in credits], np.int32),
             "data": np.stack([dense.data[slot] for slot in slots if slot >= 0])
@@ -95,9 +96,13 @@ class Learned:
         if held is None:
             return
         self._link(held, -1)
-        _discard(self.by_terms, held.keys.tobytes(), key)
-        for term in held.keys.tolist():
-            _discard(self.by_term, term, key)
+        self.by_terms[held.terms].discard(key)
+        if not self.by_terms[held.terms]:
+            del self.by_terms[held.terms]
+        for term in held.terms:
+            self.by_term[term].remove(key)
+            if not self.by_term[term]:
+                del self.by_term[term]
         if held.slot >= 0 and self.vectors is not None:
             self.total = self.total - _on_grid(self.vectors, held.slot)
             self.vectors.drop(held.slot)
@@ -126,17 +131,11 @@ class Learned:
             if credit <= 0:
                 continue
             _count(self.useful, row, sign)
-            for term in held.keys.tolist():
+            for term in held.terms:
                 rows = self.links.setdefault(term, {})
                 _count(rows, row, sign * credit)
                 if not rows:
                     del self.links[term]
-
-
-def _discard(sets: dict[Any, set[int]], name: Any, key: int) -> None:
-    sets[name].discard(key)
-    if not sets[name]:
-        del sets[name]
 
 
 def _count(counts: dict[int, int], row: int, amount: int) -> None:

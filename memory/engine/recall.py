@@ -144,9 +144,9 @@ def weigh(
     space = known(index, features.ROLES)
     linked = _Linked(index, space, query, vector, finds, named, allowed, now, settings, caps)
     told = _told(index, query, vector, allowed, settings)
-    if not len(linked.doors[0]) and not len(linked.then) and not len(told.rows) and _nonsense(finds, settings):
+    if not len(linked.doors[0]) and not len(linked.then) and not len(told.candidates) and _nonsense(finds, settings):
         return None
-    scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK), (told.rows, BY_LEARNING)])
+    scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK), (told.candidates, BY_LEARNING)])
     if asked is None:
         scene.counts[:] = 0
         scene.words[:] = 0
