@@ -307,7 +307,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="a few generated collections")
     parser.add_argument("--encoder", default="wordllama", choices=("minilm", "wordllama", "hashed", "none"))
     parser.add_argument("--cache", type=Path, help="where vectors are kept between runs")
-    parser.add_argument("--collections", type=int, default=1_000, help="so many of each set")
+    parser.add_argument("--collections", type=int, help="so many of each set: all in FOLDER, two of generated ones")
     parser.add_argument("--seeds", type=int, default=len(SEEDS))
     parser.add_argument("--what", default="told,shown,popularity,hostile")
     parser.add_argument("--report", type=Path, default=ROOT / "reports")
@@ -319,6 +319,7 @@ def main(arguments: list[str] | None = None) -> int:
         if given.folder
         else made_sets(SEEDS[0], small=given.small)
     )
+    most = given.collections or (1_000 if given.folder else 2)
     models = (given.cache or Path(tempfile.gettempdir()) / "flux-bench") / "models"
     vectors = spaces.Vectors(spaces.encoder(given.encoder, models), given.cache)
     report: dict[str, Any] = {
@@ -329,7 +330,7 @@ def main(arguments: list[str] | None = None) -> int:
     for one in found:
         ways = [
             collection(spaces.space(one["name"], part, vectors), vectors, SEEDS[: given.seeds], given.what.split(","))
-            for part in one["collections"][: given.collections]
+            for part in one["collections"][:most]
         ]
         report["sets"][one["name"]] = rows = table(ways)
         show(console, one["name"], rows)

@@ -4,7 +4,7 @@ It is compared with the few judged questions nearest to it. How alike two are is
 this space have in common anyway (its names, its way of asking):
 
     z = (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few
-    log share = -7.5 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   +4 if the terms are the same
+    log share = -7.3 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   +4 if the terms are the same
 
 A share is one of the answer's probability. Scores order candidates like logarithms of probability, so a useful
 grain's share is added there (`Boost.gains`), not to its score: one that ranks low may rise to where such a question
@@ -13,12 +13,13 @@ usually has its answer, but passes the first only when the questions are nearly 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import bm25
+from memory.engine import bm25, words
 from memory.engine.index import Index
 from memory.engine.learned import GRID, ONE, Judged, Learned
 from memory.engine.question import Query
@@ -34,7 +35,7 @@ class Settings:
     # 1..64. Judged questions nearest in meaning, and as many nearest in words, that have a say.
     nearest: int = 8
     # -12..0. Logarithm of the share a useful grain gets from a question no more alike than any.
-    alike: float = -7.5
+    alike: float = -7.3
     # 0..20. What it gains from there to the same question.
     slope: float = 4.5
     # 0..40. What it gains on top, above `near`.
@@ -45,6 +46,8 @@ class Settings:
     words: float = 0.8
     # 0..10. Logarithm of the share when the same question is asked again.
     same: float = 4.0
+    # 0..20. What of that is lost when only the terms are the same, and the vectors as unlike as any.
+    grammar: float = 6.0
     # 0..1. How much what else speaks for a grain counts in its share.
     own: float = 0.25
     # 0..20. Deviations that a grain loses that was not useful for the same question.
@@ -129,11 +132,20 @@ def boost(
     if not near:
         best = sorted(alike, key=lambda key: (-alike[key], key))[: settings.nearest]
         near = {key: alike[key] ** _ROOT for key in best}
+    about = _about(query)
     for key, judged in questions:
         if key in same or key in near:
-            told.question(key, judged, near.get(key, 1.0), alike[key], key in same)
-    _linked(learned, keys, weights, told, settings)
+            # Two questions of one form are alike in everything but what they are about.
+            shared = len(about & judged.terms) / len(about) if about else 1.0
+            told.question(key, judged, near.get(key, 1.0) * shared, alike[key], key in same)
+    _linked(learned, keys, about, weights, told, settings)
     return told.boost(index, allowed)
+
+
+def _about(query: Query) -> set[int]:
+    """The terms that name something: capitalised ones and numbers."""
+    named = {term for term in query.terms if any(map(str.isdigit, term))}.union(query.capitals)
+    return {words.key(term) for term in named}
 
 
 def _weights(index: Index, terms: frozenset[int]) -> dict[int, float]:
@@ -183,22 +195,30 @@ def _by_words(learned: Learned, keys: frozenset[int]) -> list[int]:
 
 
 def _linked(
-    learned: Learned, keys: frozenset[int], weights: dict[int, float], told: _Told, settings: Settings
+    learned: Learned, keys: frozenset[int], about: set[int], weights: dict[int, float], told: _Told, settings: Settings
 ) -> None:
-    """Grains that terms of the question lead to, by the share of its weight that they cover."""
+    """Grains that terms of the question lead to, by the share of its weight that they cover.
+
+    A term that many judged questions hold is part of how people ask: it leads nowhere in particular. What a question
+    names must lead there too.
+    """
     whole = sum(weights[term] for term in keys)
     if whole <= 0:
         return
+    named = {term for term in about if weights[term] > 0}
     covered: dict[int, float] = {}
+    met: dict[int, int] = {}
     for term in sorted(keys):  # in a fixed order: sums of floats depend on it
         rows = learned.links.get(term)
         if rows and weights[term] > 0 and len(rows) <= _MOST_LINKED:
+            weight = weights[term] / math.log2(1 + len(learned.by_term[term]))
             for row, credit in rows.items():
-                covered[row] = covered.get(row, 0.0) + weights[term] * min(credit / ONE, 1.0)
-    least = settings.link_least * whole
+                covered[row] = covered.get(row, 0.0) + weight * min(credit / ONE, 1.0)
+                met[row] = met.get(row, 0) + (term in named)
     for row, cover in covered.items():
-        if cover >= least:
-            told.link(row, cover / whole)
+        share = cover / whole * (met[row] / len(named) if named else 1.0)
+        if share >= settings.link_least:
+            told.link(row, share)
 
 
 class _Told:
@@ -214,15 +234,17 @@ class _Told:
     def question(self, key: int, judged: Judged, alike: float, words: float, same: bool) -> None:
         s = self.settings
         share = s.alike + s.slope * alike + s.steep * max(alike - s.near, 0.0) + s.words * words
-        share = s.same if same else min(share, s.same)
-        lost = 1.0 if same else max((alike - s.loss_near) / (1 - s.loss_near), 0.0) ** 2
+        lost = max((alike - s.loss_near) / (1 - s.loss_near), 0.0) ** 2
+        if same:  # grammar may differ: "before" and "now" leave the same terms, and the vector tells them apart
+            share, lost = s.same - s.grammar * (1 - alike), max(alike, 0.0)
+        share = min(share, s.same)
         for row, credit in judged.credits.items():
             part = credit / ONE
             if part > 0:
-                self._give(row, share + float(np.log(part)), ("question", key, 1.0 if same else alike), same)
+                self._give(row, share + float(np.log(part)), ("question", key, alike), same)
             elif lost > 0:
                 self.loss[row] = max(self.loss.get(row, 0.0), -part * lost * s.loss)
-                self.reasons.setdefault(row, ("question", key, 1.0 if same else alike))
+                self.reasons.setdefault(row, ("question", key, alike))
 
     def link(self, row: int, cover: float) -> None:
         s = self.settings
