@@ -45,7 +45,7 @@ Scores = dict[str, list[float]]
 
 
 class Memory(Protocol):
-    """Something that answers and learns. The engine is one; the service, asked and voted on through its verbs, another."""
+    """Something that answers and learns: the engine here; the service, by its verbs, has the same four."""
 
     def ask(self, text: str) -> list[str]:
         """Items, best first."""
@@ -72,7 +72,9 @@ class Asked:
 class Engine:
     """The arrays alone."""
 
-    def __init__(self, space: spaces.Space, vectors: spaces.Vectors, settings: recall.Settings = recall.DEFAULT) -> None:
+    def __init__(
+        self, space: spaces.Space, vectors: spaces.Vectors, settings: recall.Settings = recall.DEFAULT
+    ) -> None:
         self.space, self.vectors, self.settings = space, vectors, settings
         self.ids = space.ids
         self.row = {name: at for at, name in enumerate(self.ids)}
@@ -216,7 +218,9 @@ class Popularity:
         return found
 
 
-def collection(space: spaces.Space, vectors: spaces.Vectors, seeds: Sequence[int], what: Sequence[str]) -> dict[str, Any]:
+def collection(
+    space: spaces.Space, vectors: spaces.Vectors, seeds: Sequence[int], what: Sequence[str]
+) -> dict[str, Any]:
     """Scores by seed and way, lists of one number per question; "before" among the ways."""
     engine = Engine(space, vectors)
     asked = asked_of(space)
@@ -278,7 +282,7 @@ def _row(before: dict[str, Any], after: dict[str, Any], group: str) -> dict[str,
         return None
     gains = [late - early for early, late, _ in each]
     return {
-        "before": float(np.mean([early for early, _, _ in each])), "after": float(np.mean([late for _, late, _ in each])),
+        "before": float(np.mean([early for early, *_ in each])), "after": float(np.mean([late for _, late, _ in each])),
         "gain": float(np.mean(gains)), "least": min(gains), "most": max(gains), "questions": sum(n for *_, n in each),
     }  # fmt: skip
 
@@ -298,7 +302,12 @@ def show(console: Console, name: str, rows: dict[str, dict[str, dict[str, float]
 
 
 def _cells(row: dict[str, float]) -> list[str]:
-    return [f"{row['before']:.1f}", f"{row['after']:.1f}", f"{row['gain']:+.2f}", f"{row['least']:+.1f}…{row['most']:+.1f}"]
+    return [
+        f"{row['before']:.1f}",
+        f"{row['after']:.1f}",
+        f"{row['gain']:+.2f}",
+        f"{row['least']:+.1f}…{row['most']:+.1f}",
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -123,7 +123,7 @@ def boost(
         return NOTHING
     keys = frozenset(query.keys.tolist())
     told = _Told(settings, learned)
-    same = learned.by_terms.get(keys, frozenset())
+    same: set[int] = learned.by_terms.get(keys, set())
     near = _by_meaning(learned, vector, settings)
     by_words = [] if near else _by_words(learned, keys)
     questions = [(key, learned.questions[key]) for key in sorted(same | near.keys() | set(by_words))]
@@ -144,8 +144,8 @@ def boost(
 
 def _about(query: Query) -> set[int]:
     """The terms that name something: capitalised ones and numbers."""
-    named = {term for term in query.terms if any(map(str.isdigit, term))}.union(query.capitals)
-    return {words.key(term) for term in named}
+    # "Will" may be capitalised and no term all the same.
+    return {words.key(term) for term in query.terms if term in query.capitals or any(map(str.isdigit, term))}
 
 
 def _weights(index: Index, terms: frozenset[int]) -> dict[int, float]:
@@ -187,7 +187,9 @@ def _by_meaning(learned: Learned, vector: Floats | None, settings: Settings) -> 
 def _by_words(learned: Learned, keys: frozenset[int]) -> list[int]:
     """Judged questions that share a word, through the words fewest of them hold."""
     found: dict[int, None] = {}
-    together = sorted((some for term in keys if (some := learned.by_term.get(term))), key=lambda some: (len(some), some))
+    together = sorted(
+        (some for term in keys if (some := learned.by_term.get(term))), key=lambda some: (len(some), some)
+    )
     for some in together:
         if len(some) <= _MOST_TOGETHER and len(found) < _MOST_TOGETHER:
             found |= dict.fromkeys(some)

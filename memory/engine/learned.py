@@ -86,8 +86,7 @@ class Learned:
             "encoded": np.array([slot >= 0 for slot in slots], np.bool_),
             "total": self.total if self.encoded else np.zeros(0, np.int64),
             "links": np.array(
-                [(term, row, value) for term, rows in sorted(self.links.items()) for row, value in sorted(rows.items())],
-                np.uint64,
+                [(term, *pair) for term, rows in sorted(self.links.items()) for pair in sorted(rows.items())], np.uint64
             ).reshape(-1, 3),
         }  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import boost, bm25, candidates, confidence, features, rank
+from memory.engine import bm25, boost, candidates, confidence, features, rank
 from memory.engine.candidates import BY_LEARNING, BY_LINK, SOURCES, Floats, Mask, Places, Rows, Scene
 from memory.engine.conduits import CONTRADICTS, SUPERSEDES
 from memory.engine.decay import Fading
@@ -146,7 +146,9 @@ def weigh(
     told = _told(index, query, vector, allowed, settings)
     if not len(linked.doors[0]) and not len(linked.then) and not len(told.candidates) and _nonsense(finds, settings):
         return None
-    scene = candidates.scene(index, query, vector, finds, allowed, [(linked.rows, BY_LINK), (told.candidates, BY_LEARNING)])
+    scene = candidates.scene(
+        index, query, vector, finds, allowed, [(linked.rows, BY_LINK), (told.candidates, BY_LEARNING)]
+    )
     if asked is None:
         scene.counts[:] = 0
         scene.words[:] = 0
@@ -181,9 +183,7 @@ def weigh(
     )  # fmt: skip
 
 
-def _told(
-    index: Index, query: Query, vector: Floats | None, allowed: Mask | None, settings: Settings
-) -> boost.Boost:
+def _told(index: Index, query: Query, vector: Floats | None, allowed: Mask | None, settings: Settings) -> boost.Boost:
     if "learning" in settings.without:
         return boost.NOTHING
     return boost.boost(index.learned, query, vector, index, settings.learning, allowed)

@@ -13,7 +13,7 @@ from memory.engine import boost, question
 from memory.engine.learn import Lessons, Vote, learn
 from memory.engine.learned import ONE, Learned
 from memory.engine.recall import Settings
-from tests.engine.memories import NOW, ask, remembered
+from tests.engine.memories import ask, remembered
 
 HOUSE = (
     "The spare key hangs behind the blue door.",
@@ -91,6 +91,21 @@ def test_a_speakers_name_is_no_link() -> None:
     told = boost.boost(held.index.learned, question.read("What did Maren adopt?"), None, held.index)
     assert not len(told.candidates)
     assert told.share.max(initial=-np.inf) <= boost.DEFAULT.alike
+
+
+def test_a_name_that_is_written_like_grammar_is_no_obstacle() -> None:
+    text = "Which garage remote did Will lose?"
+    assert "will" in question.read(text).capitals
+    assert ask(taught(remembered(*HOUSE), [vote(text, 6)]), text).rows[0] == 6
+
+
+def test_questions_of_one_form_about_two_names_are_not_alike() -> None:
+    held = taught(remembered(*HOUSE), [vote("Which street does Anselm live in?", 7)])
+    told = boost.boost(
+        held.index.learned, question.read("Which street does Bertil live in?"),
+        Hashed().encode(["Which street does Bertil live in?"])[0], held.index,
+    )  # fmt: skip
+    assert not len(told.candidates)
 
 
 def test_a_word_that_failed_leads_there_next_time() -> None:
