@@ -3,8 +3,9 @@
 It is compared with the few judged questions nearest to it. How alike two are is measured above what questions of
 this space have in common anyway (its names, its way of asking):
 
-    z = (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few
-    log share = -7.3 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   +4 if the terms are the same
+    z = n (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few,
+                                    n = share of the question's names and numbers that the judged one holds too
+    log share = -7.3 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   same terms: 4 - 6 (1 - z)
 
 A share is one of the answer's probability. Scores order candidates like logarithms of probability, so a useful
 grain's share is added there (`Boost.gains`), not to its score: one that ranks low may rise to where such a question
