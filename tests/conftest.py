@@ -79,6 +79,21 @@ def kept_bytecode() -> None:
 
 
 @pytest.fixture
+def configure(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Change keys of config.yaml for this test."""
+
+    from dataclasses import replace
+
+    from fluxcore import config
+
+    def change(**keys: Any) -> None:
+        changed = replace(config.current(), **keys)
+        monkeypatch.setattr(config, "current", lambda: changed)
+
+    return change
+
+
+@pytest.fixture
 def space(db: None) -> Any:
     from accounts import agents
     from accounts.models import Space

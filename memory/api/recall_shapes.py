@@ -14,7 +14,7 @@ from memory.grains import ask, explain, items
 from memory.grains.models import DecayClass
 from memory.grains.models import Grain as GrainModel
 
-_SOURCES = ["words", "vector", "link", "session", "standing"]
+_SOURCES = ["words", "vector", "link", "learning", "session", "standing"]
 TRACE_ID = OpenApiParameter("trace", OpenApiTypes.UUID, OpenApiParameter.PATH)
 
 

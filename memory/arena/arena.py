@@ -15,6 +15,7 @@ from fluxcore.events import Position
 from memory.arena import rows
 from memory.arena.changes import Changes
 from memory.arena.gate import Gate
+from memory.arena.lessons import Book, Lesson
 from memory.arena.rows import Record
 from memory.engine.dense import Dense
 from memory.engine.index import GONE, NO_ROW, Index
@@ -41,6 +42,7 @@ class Arena:
         self.sound = True  # False: something did not fit, whoever holds it builds anew
         self.behind = False  # True: a thread is catching up
         self.asked_at = -math.inf  # when files of it were asked for, in monotonic seconds
+        self._book = Book()
         self._settle()
 
     def _settle(self) -> None:
@@ -73,7 +75,14 @@ class Arena:
         missing = ends[self.row_of(ends) == NO_ROW]
         return sorted(set(missing.tolist()) - set(changes.grains))
 
-    def apply(self, records: Iterable[Record], changes: Changes) -> None:
+    def teach(self, lessons: Sequence[Lesson], questions: Iterable[int] | None = None) -> None:
+        """What votes say of these questions now; of all that are named in them, if none are given."""
+        if questions is None:
+            questions = dict.fromkeys(one.question for one in lessons)
+        self._book.teach(questions, lessons, self.encoder, self.row_of)
+        self.index.learned = self._book.learned
+
+    def apply(self, records: Iterable[Record], changes: Changes, lessons: Sequence[Lesson] = ()) -> None:
         """Bring grains to what SQL says of them now, conduits to what the log says. Doing it again changes nothing.
 
         A grain that changed and is not among the records is no more.
@@ -90,6 +99,8 @@ class Arena:
                 self.index.graph.cut(np.array(changes.cut, np.int64))
             if len(changes.conduits):
                 self._conduct(changes.conduits)
+            if changes.judged:
+                self.teach(lessons, changes.judged)
 
     @property
     def late(self) -> int:

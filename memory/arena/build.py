@@ -13,6 +13,7 @@ from fluxcore import events
 from memory.arena import rows, tables
 from memory.arena.arena import Arena
 from memory.arena.changes import CONDUIT
+from memory.arena.lessons import Lesson
 from memory.arena.rows import Record
 from memory.engine import words
 from memory.engine.dense import LISTED_ROWS, Dense
@@ -28,7 +29,9 @@ def build(space: int, encoder: str) -> Arena:
     index = assemble(
         ([Record(*row) for row in chunk] for chunk in tables.grains(space, encoder)), _conduits(space)
     )  # fmt: skip
-    return Arena(space, index, position, encoder)
+    arena = Arena(space, index, position, encoder)
+    arena.teach([Lesson(*row) for row in tables.lessons(space)])
+    return arena
 
 
 def assemble(chunks: Iterable[list[Record]], conduits: Iterable[NDArray[np.void]] = ()) -> Index:

@@ -22,6 +22,7 @@ from memory.arena import ahead, tables
 from memory.arena.ahead import Told
 from memory.arena.arena import Arena
 from memory.arena.changes import CONDUIT, Changes, unpack
+from memory.arena.lessons import Lesson
 from memory.arena.rows import Record
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,8 @@ def replay(arena: Arena, found: Sequence[Told], new: Sequence[Told]) -> None:
             changes = gather(new)
             wanted = sorted({*changes.grains, *arena.unknown(changes)})
             rows = tables.grains_by_number(arena.space, arena.encoder, wanted) if wanted else []
-            arena.apply([Record(*row) for row in rows], changes)
+            lessons = tables.lessons(arena.space, changes.judged) if changes.judged else []
+            arena.apply([Record(*row) for row in rows], changes, [Lesson(*row) for row in lessons])
     except Error:
         raise  # the database's trouble, not the arena's
     except Exception as error:
@@ -95,6 +97,7 @@ def gather(found: Sequence[Told]) -> Changes:
     grains: dict[int, None] = {}
     conduits: dict[int, np.void] = {}
     cut: dict[int, None] = {}
+    judged: dict[int, None] = {}
     for told in sorted(found, key=lambda one: one.position.id):
         if not told.packed:
             continue
@@ -106,7 +109,8 @@ def gather(found: Sequence[Told]) -> Changes:
         for number in change.cut:
             conduits.pop(number, None)
             cut[number] = None
-    return Changes(tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut))
+        judged.update(dict.fromkeys(change.judged))
+    return Changes(tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut), tuple(sorted(judged)))
 
 
 def reaches(position: Position) -> bool:

@@ -27,6 +27,7 @@ from fluxcore.events import Position
 from fluxcore.faults import place
 from memory.arena import coherence, rows, tables
 from memory.arena.arena import Arena
+from memory.arena.lessons import Lesson
 from memory.engine.dense import LISTED_ROWS, Dense
 from memory.engine.graph import Graph
 from memory.engine.index import COLUMNS, GONE, Index
@@ -171,6 +172,7 @@ def _open(space: int, generation: int, encoder: str) -> Arena:
         raise Doubt("the log does not reach back to it, or is another one")
     arrays = {name: _map(folder / f"{name}.npy", said) for name, said in meta["arrays"].items()}
     arena = Arena(space, _index(arrays, meta["size"]), position, meta["encoder"], generation=generation)
+    arena.teach([Lesson(*row) for row in tables.lessons(space)])
     if not _complete(arena):
         raise Doubt("it does not hold as many grains as the database")
     return arena

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 
 GRAINS, ENTRIES, CONDUITS, VECTORS = "grains_grain", "grains_entry", "grains_conduit", "grains_vector"
+JUDGED, VOTES = "grains_judged", "grains_vote"
 CHUNK = 5_000
 
 # In the order of `rows.Record`. {s[...]}: a time as whole seconds since 1970.
@@ -22,6 +23,12 @@ _TIMES = {"said_at", "recorded_at", "valid_from", "valid_to"}
 CONDUIT_COLUMNS = (
     "id", "from_entry_id", "from_grain_id", "to_grain_id", "weight", "affinity", "made_at", "used_at", "relation",
     "decay_class",
+)  # fmt: skip
+
+
+# In the order of `lessons.Lesson`: j the question, v the vote.
+LESSON_COLUMNS = (
+    "j.id", "j.actor", "j.terms", "j.encoder", "j.scale", "j.data", "v.grain_id", "v.useful", "v.strength",
 )  # fmt: skip
 
 
@@ -48,15 +55,33 @@ def grains(space: int, encoder: str) -> Iterator[list[tuple[Any, ...]]]:
 
 def grains_by_number(space: int, encoder: str, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
     """These grains as they are now, in one statement. Those that are no more are missing."""
-    values: Any
-    if connection.vendor == "postgresql":
-        where, values = "AND g.id = ANY(%s)", list(numbers)
-    else:
-        # As one value: SQLite counts the marks of a statement.
-        where, values = "AND g.id IN (SELECT value FROM json_each(%s))", json.dumps(list(numbers))
+    where, values = _among("g.id", numbers)
     with connection.cursor() as cursor:
         cursor.execute(_grains(where), [encoder, space, values])
         return list(cursor.fetchall())
+
+
+def lessons(space: int, questions: Sequence[int] | None = None) -> list[tuple[Any, ...]]:
+    """The votes that stand, of these questions or of all, in one statement: question by question."""
+    where: str = ""
+    values: list[Any] = [space]
+    if questions is not None:
+        where, among = _among("j.id", questions)
+        values.append(among)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {', '.join(LESSON_COLUMNS)} FROM {JUDGED} j JOIN {VOTES} v ON v.judged_id = j.id "  # noqa: S608
+            f"WHERE j.space_id = %s AND v.undone_at IS NULL {where} ORDER BY j.id, v.grain_id",
+            values,
+        )
+        return list(cursor.fetchall())
+
+
+def _among(column: str, numbers: Sequence[int]) -> tuple[str, Any]:
+    if connection.vendor == "postgresql":
+        return f"AND {column} = ANY(%s)", list(numbers)
+    # As one value: SQLite counts the marks of a statement.
+    return f"AND {column} IN (SELECT value FROM json_each(%s))", json.dumps(list(numbers))  # noqa: S608
 
 
 def entries(space: int) -> Iterator[list[tuple[Any, ...]]]:

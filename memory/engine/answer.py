@@ -42,6 +42,7 @@ def answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: lis
     order, folded = _spread_out(index, rows, order, folded, k, settings)
     facts = confidence.facts(scene, index.size)
     sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts)
+    sure = 1 - (1 - sure) * (1 - weighed.told.sure(rows[order[: confidence.FIRST]]))
     shown = order[:k]
     scores = _squashed(weighed.scores[order], sure)[:k]
     places = pool[shown]
@@ -116,8 +117,8 @@ def _source(bits: int) -> str:
 
 
 LEVEL = "level"  # of a contribution: what every candidate has
-# The fitted signals in their order, then what truth takes, then the level.
-_PARTS = (*("correction" if group == "form" else group for group in rank.GROUPS), "truth", LEVEL)
+# The fitted signals in their order, then what votes gave, what truth takes, and the level.
+_PARTS = (*("correction" if group == "form" else group for group in rank.GROUPS), "learning", "truth", LEVEL)
 _WORDS, _MEANING, _SPEAKER, _TIME = (rank.GROUPS.index(group) for group in ("words", "meaning", "speaker", "time"))
 
 
@@ -136,6 +137,7 @@ def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
     found[_MEANING] += base.meaning[place] * scale
     found[_SPEAKER] += (base.speaker[place] + base.role[place]) * scale
     found[_TIME] += base.date[place] * scale
+    found[-3] = weighed.gains[shown]
     found[-2] = weighed.truth[shown] - weighed.loss[place] * scale
     found[-1] = weighed.level.sum()
     return [{name: part for name, part in zip(_PARTS, parts, strict=True) if part} for parts in found.T.tolist()]

@@ -24,8 +24,8 @@ Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 # What brought a row, strongest reason first: an answer names the first that is true of it.
-SOURCES = ("words", "vector", "link", "standing", "session")
-BY_WORDS, BY_MEANING, BY_LINK, BY_STANDING, BY_SESSION = (1 << n for n in range(5))
+SOURCES = ("words", "vector", "link", "learning", "standing", "session")
+BY_WORDS, BY_MEANING, BY_LINK, BY_LEARNING, BY_STANDING, BY_SESSION = (1 << n for n in range(6))
 REACH = 2  # turns before and after that are looked at
 _NO_ROWS = np.empty(0, np.int32)
 

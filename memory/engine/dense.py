@@ -121,7 +121,10 @@ class Dense:
         whole, length = self._whole(query)
         return np.where(self.has[rows], self._scores(whole, length, rows), np.float32(0))
 
-    def search(self, query: Floats, *, allowed: NDArray[np.bool_] | None = None, k: int = 400) -> tuple[Rows, Floats]:
+    def search(
+        self, query: Floats, *, allowed: NDArray[np.bool_] | None = None, k: int = 400, exact: int = EXACT_ROWS,
+        rescored: int = RESCORED,
+    ) -> tuple[Rows, Floats]:  # fmt: skip
         """The k nearest rows, best first. `allowed` masks rows; rows it does not reach are not allowed."""
         whole, length = self._whole(query)
         if length == 0 or k < 1:
@@ -132,13 +135,13 @@ class Dense:
             open_rows = open_rows[: len(allowed)] & allowed[: len(open_rows)]
             size = len(open_rows)
         count = int(np.count_nonzero(open_rows))
-        if count <= EXACT_ROWS:
+        if count <= exact:
             rows = np.flatnonzero(open_rows)
         elif self.listed is not None and 2 * count > size:
             # Lists are probed by nearness alone: where a filter leaves little, they could miss all of it.
-            rows = self._probe(self.listed, query, open_rows, max(k, RESCORED) * size // count)
+            rows = self._probe(self.listed, query, open_rows, max(k, rescored) * size // count)
         else:
-            rows = self._scan(query, open_rows, None if count == size else open_rows, max(k, RESCORED))
+            rows = self._scan(query, open_rows, None if count == size else open_rows, max(k, rescored))
         scores = self._scores(whole, length, rows)
         best = np.argsort(-scores, kind="stable")[:k]
         return rows[best], scores[best]

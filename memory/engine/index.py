@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memory.engine.dense import Dense
 from memory.engine.graph import Graph
+from memory.engine.learned import Learned
 from memory.engine.postings import Postings
 
 FOREVER = np.iinfo(np.int64).max
@@ -60,6 +61,7 @@ class Index:
     size: int = 0
     # Speakers of the space: key of the name -> term keys of its words, to see whom a question names.
     speakers: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    learned: Learned | None = None  # what votes taught
     version: int = 0  # moves with every change to a row: what was worked out from columns holds until then
     _totals: tuple[int, int, int] = (0, 0, 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from memory.engine import boost
 from memory.engine.decay import Fading
 from memory.engine.propagate import Propagation
 
@@ -54,6 +55,8 @@ class Settings:
     propagation: Propagation = field(default_factory=lambda: Propagation(hops=1, frontier=8, edges=1_000))
     # How links fade with the time since they were used.
     fading: Fading = field(default_factory=Fading)
+    # What votes do to an answer.
+    learning: boost.Settings = field(default_factory=boost.Settings)
     # Signals that are left out, by name: for measuring what each is worth.
     without: frozenset[str] = frozenset()
 

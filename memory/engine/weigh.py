@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memory.engine import candidates, features, rank, truth
-from memory.engine.candidates import BY_LINK, Floats, Mask, Places, Scene
+from memory.engine import boost, candidates, features, rank, truth
+from memory.engine.candidates import BY_LEARNING, BY_LINK, Floats, Mask, Places, Scene
 from memory.engine.index import Index
 from memory.engine.linked import Linked
 from memory.engine.question import Query
@@ -29,11 +29,13 @@ class Weighed:
     parts: Floats  # correction by group [groups, pool]
     level: Floats  # what of it comes from having nothing of a signal, by group
     truth: Floats  # what stands behind its successor, by pool
+    gains: Floats  # what votes give and take, by pool
     scores: Floats  # before squashing
     deviation: float
     spread: Spread | None
     weights: dict[str, object]
     gate: float
+    told: boost.Boost
 
 
 def weigh(
@@ -54,11 +56,14 @@ def weigh(
     named = named_speakers(index, query)
     space = known(index, ROLES)
     linked = Linked(index, space, query, vector, finds, named, allowed, now, settings, caps)
-    if not len(linked.doors[0]) and not len(linked.then) and _nonsense(finds, settings):
+    told = boost.NOTHING
+    if "learning" not in settings.without:
+        told = boost.boost(index.learned, query, vector, index, settings.learning, allowed)
+    somewhere = len(linked.doors[0]) or len(linked.then) or len(told.candidates)
+    if not somewhere and _nonsense(finds, settings):
         return None
-    scene = candidates.scene(
-        index, query, vector, finds, allowed, [(linked.rows, BY_LINK)], sessions=space.sessions
-    )  # fmt: skip
+    more = [(linked.rows, BY_LINK), (told.candidates, BY_LEARNING)]
+    scene = candidates.scene(index, query, vector, finds, allowed, more, sessions=space.sessions)
     if asked is None:
         scene.counts[:] = 0
         scene.words[:] = 0
@@ -84,11 +89,12 @@ def weigh(
     deviation = max(float(base.std()), rank.LEAST_DEVIATION)
     corrected, level = rank.correction(found, whole)
     scores = (base / np.float32(deviation) + corrected.sum(axis=0)).astype(np.float32)
-    behind = truth.overtaken(index, scene.rows[pool], scores)
+    gains = told.gains(scene.rows[pool], scores, settings.learning.own)
+    behind = truth.overtaken(index, scene.rows[pool], scores + gains)
     return Weighed(
-        scene, pool, seen.base, loss, found, corrected, level, behind,
-        scores + behind, deviation, linked.spread, said,
-        float(said["gate"]),  # type: ignore[arg-type]
+        scene, pool, seen.base, loss, found, corrected, level, behind, gains,
+        scores + gains + behind, deviation, linked.spread, said,
+        float(said["gate"]), told,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -124,5 +130,5 @@ def _pool(index: Index, seen: View, loss: Floats, settings: Settings) -> Places:
         more += before + (before + after) / 4 + seen.session_best
     wish = seen.base.whole - loss + np.float32(settings.beside) * more
     wish[np.lexsort((number, -fused))[: settings.plain]] = np.inf
-    wish[scene.source & candidates.BY_STANDING != 0] = np.inf
+    wish[scene.source & (candidates.BY_STANDING | BY_LEARNING) != 0] = np.inf
     return np.sort(np.lexsort((number, -wish))[: settings.pool])

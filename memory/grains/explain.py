@@ -23,6 +23,7 @@ CALLED = {
     "speaker": "who said it",
     "time": "when it was said",
     "standing": "a standing wish or rule",
+    "learning": "votes on such questions",
     "correction": "the fitted correction",
 }
 RUNGS = {

@@ -60,7 +60,7 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     )  # fmt: skip
     traces.leave(receipt)
     answer = _answer(receipt, ask, found, kept, grains)
-    due_now = None if found.rung == COLD else due.hint(principal)  # without an arena SQL has enough to do
+    due_now = due.hint(principal)
     return answer if due_now is None else {**answer, "feedback_due": due_now}
 
 

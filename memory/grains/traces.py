@@ -17,6 +17,7 @@ from accounts.principals import Principal
 from fluxcore import booth, lanes, rows
 from fluxcore.errors import NotFound
 from memory.grains import history
+from memory.grains.learning import due
 from memory.grains.models import Trace
 from memory.grains.receipt import Receipt, packed, unpacked
 
@@ -98,6 +99,7 @@ def _insert(receipts: list[Receipt]) -> None:
             outside if isinstance(outside, uuid.UUID) else uuid.UUID(outside): number for outside, number in found
         }
         history.note([(one.space, numbers[one.id], one.grains) for one in part])
+        due.look((one.space, one.actor) for one in part)
 
 
 def _row(receipt: Receipt) -> tuple[Any, ...]:

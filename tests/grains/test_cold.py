@@ -60,7 +60,7 @@ def test_it_makes_four_statements_and_leaves_a_receipt(cold: Memory) -> None:
     written = [one for one in statements if "INSERT INTO" in one]
     assert [any(name in one for one in written) for name in ("grains_trace", "grains_recalled")] == [True, True]
     assert len(written) == 2, "\n".join(written)
-    read = [one for one in statements if one.lstrip("( ").startswith("SELECT")]
+    read = [one for one in statements if one.lstrip("( ").startswith("SELECT") and "grains_trace" not in one]
     assert len(read) == 4, "\n".join(read)
 
 

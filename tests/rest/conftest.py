@@ -6,27 +6,12 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from fluxcore import config
 from tests.concurrency.databases import new_database
 from tests.instances import Instance
-
-
-@pytest.fixture
-def configure(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Change keys of config.yaml for this test."""
-
-    def change(**keys: Any) -> None:
-        changed = replace(config.current(), **keys)
-        monkeypatch.setattr(config, "current", lambda: changed)
-
-    return change
-
 
 _MAKE_AGENTS = """
 import json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,7 +20,7 @@ LISTED = 50
 HINTED = 3
 _TABLE = Trace._meta.db_table
 _WHERE = "WHERE space_id = %s AND actor = %s AND NOT rated AND at >= %s AND at <= %s ORDER BY id DESC LIMIT %s"
-_HINT = f"SELECT uuid FROM {_TABLE} {_WHERE}"  # noqa: S608
+_LOOK = f"SELECT uuid, at FROM {_TABLE} {_WHERE}"  # noqa: S608
 _LIST = f"SELECT uuid, query, at, body FROM {_TABLE} {_WHERE}"  # noqa: S608
 _FORGIVE = f"UPDATE {_TABLE} SET rated = %s WHERE NOT rated AND at < %s"  # noqa: S608
 
@@ -43,15 +44,40 @@ def pending(principal: Principal) -> dict[str, Any]:
 
 
 def hint(principal: Principal) -> dict[str, Any] | None:
-    """What an agent's answer says about earlier ones; None if nothing is due, or nobody wants to be reminded."""
+    """What an agent's answer says about earlier ones; None if nothing is due, or nobody wants to be reminded.
+
+    As this process saw it when it last kept receipts of that agent: an answer does not wait for a reminder. So it may
+    name a trace once more that was judged through another process a moment ago.
+    """
     if principal.kind != "agent" or not config.current().FEEDBACK_ENFORCEMENT_ENABLED:
         return None
-    if not may(principal, "grains.feedback"):
+    seen = _seen.get((principal.space, principal.actor))
+    if not seen or not may(principal, "grains.feedback"):
         return None
-    found = [_dashed(outside) for (outside,) in _rows(_HINT, principal, HINTED + 1)]
-    if not found:
-        return None
-    return {"trace_ids": found[:HINTED], "more": len(found) > HINTED}
+    since, until = (moment.isoformat() for moment in _window())
+    found = [trace for trace, at in seen.items() if since <= at <= until]
+    return {"trace_ids": found[:HINTED], "more": len(found) > HINTED} if found else None
+
+
+def look(askers: Iterable[tuple[int, str]]) -> None:
+    """See what is due to these agents, after receipts of theirs were kept."""
+    since, until = (rows.adapt_moment(moment) for moment in (_window()[0], clock.now()))
+    with connection.cursor() as cursor:
+        for space, actor in sorted({one for one in askers if one[1].startswith("agent:")})[:_AT_ONCE]:
+            cursor.execute(_LOOK, [space, actor, since, until, _KEPT])
+            if len(_seen) > _MOST_SEEN:
+                _seen.clear()
+            _seen[space, actor] = {_dashed(trace): _moment(at) for trace, at in cursor.fetchall()}
+
+
+def judged(space: int, actor: str, traces: Iterable[str]) -> None:
+    """These have been: nobody need be reminded of them any more."""
+    for trace in traces:
+        _seen.get((space, actor), {}).pop(trace, None)
+
+
+_seen: dict[tuple[int | None, str], dict[str, str]] = {}  # by asker: what is not judged, newest first, and when
+_KEPT, _AT_ONCE, _MOST_SEEN = 50, 16, 10_000
 
 
 def forgive() -> int:
@@ -74,6 +100,10 @@ def _window() -> tuple[datetime, datetime]:
         now - timedelta(seconds=settings.FEEDBACK_ENFORCEMENT_MAX_BLOCK_SECONDS),
         now - timedelta(seconds=settings.FEEDBACK_ENFORCEMENT_GRACE_SECONDS),
     )
+
+
+def _moment(at: Any) -> str:
+    return str(clock.rfc3339(at)).replace("Z", "+00:00")
 
 
 def _dashed(outside: Any) -> str:

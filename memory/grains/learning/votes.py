@@ -22,7 +22,7 @@ from fluxcore import clock, config, rows
 from fluxcore.errors import FluxError, Invalid, NotFound, NotReturned
 from memory.engine import question
 from memory.grains import bounds, chores, traces
-from memory.grains.learning import ballots
+from memory.grains.learning import ballots, due
 from memory.grains.learning.ballots import Ballot
 from memory.grains.models import Grain, Judged, Trace, Vote
 from memory.grains.receipt import Receipt
@@ -196,6 +196,8 @@ def _record(act: Act, given: Sequence[Said]) -> list[dict[str, Any]]:
         )
     for space in {said.receipt.space for said in given}:
         chores.ask_for_learning(space)
+    for said in given:
+        due.judged(said.receipt.space, said.receipt.actor, [str(said.receipt.id)])
     return [_answer(act, said, judged[said.receipt.id], changed) for said in given]
 
 

@@ -1,0 +1,283 @@
+"""What votes are worth to a question asked now.
+
+It is compared with the few judged questions nearest to it. How alike two are is measured above what questions of
+this space have in common anyway (its names, its way of asking):
+
+    z = n (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few,
+                                    n = share of the question's names and numbers that the judged one holds too
+    log share = -7.3 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   same terms: 4 - 6 (1 - z)
+
+A share is one of the answer's probability. Scores order candidates like logarithms of probability, so a useful
+grain's share is added there (`Boost.gains`), not to its score: one that ranks low may rise to where such a question
+usually has its answer, but passes the first only when the questions are nearly the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.engine import bm25, words
+from memory.engine.index import Index
+from memory.engine.learned import GRID, ONE, Judged, Learned
+from memory.engine.question import Query
+
+Rows = NDArray[np.int32]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every number that shapes what a vote does to an answer."""
+
+    # 1..64. Judged questions nearest in meaning, and as many nearest in words, that have a say.
+    nearest: int = 8
+    # -12..0. Logarithm of the share a useful grain gets from a question no more alike than any.
+    alike: float = -7.3
+    # 0..20. What it gains from there to the same question.
+    slope: float = 4.5
+    # 0..40. What it gains on top, above `near`.
+    steep: float = 6.5
+    # 0..1. Likeness from which on two questions are nearly the same.
+    near: float = 0.6
+    # 0..5. What it is worth when all rare words are the same.
+    words: float = 0.8
+    # 0..10. Logarithm of the share when the same question is asked again.
+    same: float = 4.0
+    # 0..20. What of that is lost when only the terms are the same, and the vectors as unlike as any.
+    grammar: float = 6.0
+    # 0..1. How much what else speaks for a grain counts in its share.
+    own: float = 0.25
+    # 0..20. Deviations that a grain loses that was not useful for the same question.
+    loss: float = 5.0
+    # 0..1. Likeness from which on it begins to lose.
+    loss_near: float = 0.85
+    # -12..0 and 0..20. Logarithm of the share from links of the question's terms: of none of its weight, and of all.
+    link: float = -8.0
+    link_slope: float = 5.5
+    # 0..1. Share of the question's weight below which links say nothing.
+    link_least: float = 0.5
+    # -12..0. Logarithm of the share from which on a grain is looked at that nothing else found.
+    least: float = -4.5
+    # 1..1,000. Questions from which on a grain counts as useful for anything, which says little of each.
+    breadth: int = 8
+    # 0..1 and 0..100. The mean cosine of questions where few are judged, and how many outweigh it.
+    common: float = 0.4
+    common_weight: int = 8
+
+
+DEFAULT = Settings()
+_FURTHEST = -9.0  # below this share, nothing speaks for a candidate at all
+_MIDDLE = 5.0  # minus the logarithm of a share that is neither likely nor unlikely
+_MOST_LINKED = 256  # grains behind one term that are looked at
+_MOST_TOGETHER = 64  # judged questions that are compared by words
+_EXACT, _RESCORED = 256, 64  # only the nearest few are wanted, so few are scored
+_ROOT = 1 / 3  # without vectors: shared words are fewer than shared meaning
+
+
+@dataclass
+class Boost:
+    """What votes say to one question: rows ascending, each with its share and its loss."""
+
+    rows: Rows
+    share: Floats  # logarithm; -inf for none
+    loss: Floats  # deviations
+    reasons: list[tuple[str, int, float]]  # "question" or "term", its key, how alike or how much of the question
+    certain: NDArray[np.bool_]  # the same question was asked before
+    candidates: Rows  # those that are looked at even if nothing else found them
+
+    def gains(self, rows: Rows, scores: Floats, own: float) -> Floats:
+        """What each of these candidates gains or loses, given the scores of all."""
+        if not len(self.rows):
+            return np.zeros(len(rows), np.float32)
+        place = np.minimum(np.searchsorted(rows, self.rows), len(rows) - 1)
+        here = rows[place] == self.rows
+        place, share, loss, certain = place[here], self.share[here], self.loss[here], self.certain[here]
+        gained = np.zeros(len(rows), np.float32)
+        if not len(place):
+            return gained
+        peak = float(scores.max())
+        whole = peak + np.log(np.exp(scores.astype(np.float64) - peak).sum())
+        has = scores[place] - whole
+        share = np.where(certain, share, share + own * (np.maximum(has, _FURTHEST) + _MIDDLE))
+        gained[place] = np.logaddexp(has, share) - has - loss
+        return gained
+
+    def sure(self, rows: Rows) -> float:
+        """The probability that one of these rows answers, by votes alone."""
+        if not len(self.rows):
+            return 0.0
+        shares = self.share[np.isin(self.rows, rows)]
+        best = float(np.exp(min(shares.max(initial=-np.inf), 20.0)))
+        return best / (1 + best)
+
+
+_NONE = np.empty(0, np.int32)
+NOTHING = Boost(_NONE, np.empty(0, np.float32), np.empty(0, np.float32), [], np.empty(0, np.bool_), _NONE)
+
+
+def boost(
+    learned: Learned | None, query: Query, vector: Floats | None, index: Index, settings: Settings = DEFAULT,
+    allowed: NDArray[np.bool_] | None = None,
+) -> Boost:  # fmt: skip
+    """What votes say to this question; the cost does not grow with their number."""
+    if not learned or not len(query.keys):
+        return NOTHING
+    keys = frozenset(query.keys.tolist())
+    told = _Told(settings, learned)
+    same: set[int] = learned.by_terms.get(keys, set())
+    near = _by_meaning(learned, vector, settings)
+    by_words = [] if near else _by_words(learned, keys)
+    questions = [(key, learned.questions[key]) for key in sorted(same | near.keys() | set(by_words))]
+    weights = _weights(index, keys.union(*(judged.terms for _, judged in questions)))
+    alike = {key: _shared(weights, keys, judged.terms) for key, judged in questions}
+    if not near:
+        best = sorted(alike, key=lambda key: (-alike[key], key))[: settings.nearest]
+        near = {key: alike[key] ** _ROOT for key in best}
+    about = _about(query)
+    for key, judged in questions:
+        if key in same or key in near:
+            # Two questions of one form are alike in everything but what they are about.
+            shared = len(about & judged.terms) / len(about) if about else 1.0
+            told.question(key, judged, near.get(key, 1.0) * shared, alike[key], key in same)
+    _linked(learned, keys, about, weights, told, settings)
+    return told.boost(index, allowed)
+
+
+def _about(query: Query) -> set[int]:
+    """The terms that name something: capitalised ones and numbers."""
+    # "Will" may be capitalised and no term all the same.
+    return {words.key(term) for term in query.terms if term in query.capitals or any(map(str.isdigit, term))}
+
+
+def _weights(index: Index, terms: frozenset[int]) -> dict[int, float]:
+    """How much terms say. Speakers' names say nothing here: nearly every question holds one."""
+    keys = np.fromiter(terms, np.uint64, len(terms))
+    # A word no grain holds tells two questions apart like the rarest one.
+    rarest = float(np.log1p((index.size + 0.5) / 0.5))
+    found = {key: weight or rarest for key, weight in zip(terms, bm25.idf(index, keys).tolist(), strict=True)}
+    for names in index.speakers.values():
+        for name in names:
+            if name in found:
+                found[name] = 0.0
+    return found
+
+
+def _shared(weights: dict[int, float], one: frozenset[int], other: frozenset[int]) -> float:
+    """Weight of the terms both have ÷ weight of those either has."""
+    joint = sum(weights[term] for term in one | other)
+    return sum(weights[term] for term in one & other) / joint if joint > 0 else 0.0
+
+
+def _by_meaning(learned: Learned, vector: Floats | None, settings: Settings) -> dict[int, float]:
+    """The judged questions nearest in meaning, and how alike each is: 0 no more than any two, 1 the same."""
+    if vector is None or learned.vectors is None or not learned.encoded:
+        return {}
+    if learned.vectors.dimension != len(vector):
+        return {}
+    length = float(np.linalg.norm(vector))
+    if not np.isfinite(length) or length == 0:
+        return {}
+    slots, cosines = learned.vectors.search(vector, k=settings.nearest, exact=_EXACT, rescored=_RESCORED)
+    summed = float(learned.total @ vector.astype(np.float64)) / (GRID * length)
+    count = learned.encoded + settings.common_weight
+    common = min((summed + settings.common_weight * settings.common) / count, 0.95)
+    alike = (cosines.astype(np.float64) - common) / (1 - common)
+    return {learned.slots[slot]: float(z) for slot, z in zip(slots.tolist(), alike, strict=True)}
+
+
+def _by_words(learned: Learned, keys: frozenset[int]) -> list[int]:
+    """Judged questions that share a word, through the words fewest of them hold."""
+    found: dict[int, None] = {}
+    together = sorted(
+        (some for term in keys if (some := learned.by_term.get(term))), key=lambda some: (len(some), some)
+    )
+    for some in together:
+        if len(some) <= _MOST_TOGETHER and len(found) < _MOST_TOGETHER:
+            found |= dict.fromkeys(some)
+    return list(found)
+
+
+def _linked(
+    learned: Learned, keys: frozenset[int], about: set[int], weights: dict[int, float], told: _Told, settings: Settings
+) -> None:
+    """Grains that terms of the question lead to, by the share of its weight that they cover.
+
+    A term that many judged questions hold is part of how people ask: it leads nowhere in particular. What a question
+    names must lead there too.
+    """
+    whole = sum(weights[term] for term in keys)
+    if whole <= 0:
+        return
+    named = {term for term in about if weights[term] > 0}
+    covered: dict[int, float] = {}
+    met: dict[int, int] = {}
+    for term in sorted(keys):  # in a fixed order: sums of floats depend on it
+        rows = learned.links.get(term)
+        if rows and weights[term] > 0 and len(rows) <= _MOST_LINKED:
+            weight = weights[term] / math.log2(1 + len(learned.by_term[term]))
+            for row, credit in rows.items():
+                covered[row] = covered.get(row, 0.0) + weight * min(credit / ONE, 1.0)
+                met[row] = met.get(row, 0) + (term in named)
+    for row, cover in covered.items():
+        share = cover / whole * (met[row] / len(named) if named else 1.0)
+        if share >= settings.link_least:
+            told.link(row, share)
+
+
+class _Told:
+    """Shares and losses by row while they are gathered: of several questions, the strongest counts."""
+
+    def __init__(self, settings: Settings, learned: Learned) -> None:
+        self.settings, self.learned = settings, learned
+        self.share: dict[int, float] = {}
+        self.loss: dict[int, float] = {}
+        self.certain: set[int] = set()
+        self.reasons: dict[int, tuple[str, int, float]] = {}
+
+    def question(self, key: int, judged: Judged, alike: float, words: float, same: bool) -> None:
+        s = self.settings
+        share = s.alike + s.slope * alike + s.steep * max(alike - s.near, 0.0) + s.words * words
+        lost = max((alike - s.loss_near) / (1 - s.loss_near), 0.0) ** 2
+        if same:  # grammar may differ: "before" and "now" leave the same terms, and the vector tells them apart
+            share, lost = s.same - s.grammar * (1 - alike), max(alike, 0.0)
+        share = min(share, s.same)
+        for row, credit in judged.credits.items():
+            part = credit / ONE
+            if part > 0:
+                self._give(row, share + float(np.log(part)), ("question", key, alike), same)
+            elif lost > 0:
+                self.loss[row] = max(self.loss.get(row, 0.0), -part * lost * s.loss)
+                self.reasons.setdefault(row, ("question", key, alike))
+
+    def link(self, row: int, cover: float) -> None:
+        s = self.settings
+        self._give(row, s.link + s.link_slope * cover, ("term", 0, cover), False)
+
+    def _give(self, row: int, share: float, reason: tuple[str, int, float], same: bool) -> None:
+        if not same:
+            share -= float(np.log(max(self.learned.useful.get(row, 1) / self.settings.breadth, 1.0)))
+        if share > self.share.get(row, -np.inf):
+            self.share[row] = share
+            self.reasons[row] = reason
+        if same:
+            self.certain.add(row)
+
+    def boost(self, index: Index, allowed: NDArray[np.bool_] | None) -> Boost:
+        rows = sorted(row for row in self.share.keys() | self.loss.keys() if 0 <= row < index.size)
+        if allowed is not None:
+            rows = [row for row in rows if allowed[row]]
+        found = np.array(rows, np.int32)
+        share = np.array([self.share.get(row, -np.inf) for row in rows], np.float32)
+        return Boost(
+            found,
+            share,
+            # Useful for the same question outweighs what a like one said.
+            np.array([0.0 if row in self.certain else self.loss.get(row, 0.0) for row in rows], np.float32),
+            [self.reasons[row] for row in rows],
+            np.array([row in self.certain for row in rows], np.bool_),
+            found[share >= self.settings.least],
+        )

@@ -1,0 +1,92 @@
+"""Votes become what a space has learned: a pure function of the votes that stand, whatever their order.
+
+Credits are whole numbers. A caller counts at most once for a grain and a question, however often it asked; callers
+together count at most once too. So nobody moves more by shouting, one caller can outvote another but not several,
+and taking a vote back restores every array.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.engine.dense import quantise
+from memory.engine.learned import ONE, Learned
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One grain judged for one question by one caller."""
+
+    keys: NDArray[np.uint64]  # the question's terms
+    vector: NDArray[np.float32] | None
+    caller: int
+    row: int
+    strength: float  # -1 not useful at all, 1 useful: scaled already by what the grain's word is worth
+    missed: bool = False  # not shown: the caller named it
+
+
+class Lessons:
+    """The votes that stand, added up, and what they teach: one vote costs the same however many came before."""
+
+    def __init__(self, votes: Iterable[Vote] = ()) -> None:
+        self.learned = Learned.empty()
+        self._sums: dict[int, dict[int, dict[int, int]]] = {}  # question -> row -> caller -> sum
+        self._asked: dict[int, tuple[NDArray[np.uint64], NDArray[np.int8] | None, float]] = {}
+        changed = {self._count(vote, 1) for vote in votes}
+        for key in sorted(changed):
+            self._teach(key)
+
+    def add(self, vote: Vote) -> None:
+        self._teach(self._count(vote, 1))
+
+    def remove(self, vote: Vote) -> None:
+        """Exactly what `add` did, undone."""
+        self._teach(self._count(vote, -1))
+
+    def _count(self, vote: Vote, sign: int) -> int:
+        keys = np.unique(vote.keys.astype(np.uint64))
+        data, scale = None, 0.0
+        if vote.vector is not None:
+            quantised, scales = quantise(vote.vector[None, :])
+            if scales[0] > 0:
+                data, scale = quantised[0], float(scales[0])
+        key = _question(keys, data)
+        self._asked[key] = keys, data, scale
+        callers = self._sums.setdefault(key, {}).setdefault(vote.row, {})
+        strength = min(max(vote.strength, -1.0), 1.0) if np.isfinite(vote.strength) else 0.0
+        callers[vote.caller] = callers.get(vote.caller, 0) + sign * round(strength * ONE)
+        if not callers[vote.caller]:
+            del callers[vote.caller]
+        if not callers:
+            del self._sums[key][vote.row]
+        return key
+
+    def _teach(self, key: int) -> None:
+        rows = self._sums.get(key, {})
+        self.learned.put(key, *self._asked[key], {row: _credit(callers.values()) for row, callers in rows.items()})
+        if not rows:
+            self._sums.pop(key, None)
+            self._asked.pop(key, None)
+
+
+def learn(votes: Iterable[Vote]) -> Learned:
+    """What these votes teach."""
+    return Lessons(votes).learned
+
+
+def _credit(sums: Iterable[int]) -> int:
+    """Each caller bounded, then all of them."""
+    return min(max(sum(min(max(one, -ONE), ONE) for one in sums), -ONE), ONE)
+
+
+def _question(keys: NDArray[np.uint64], data: NDArray[np.int8] | None) -> int:
+    """The same words with the same vector are the same question, whoever asked."""
+    digest = hashlib.blake2b(keys.tobytes(), digest_size=8)
+    if data is not None:
+        digest.update(data.tobytes())
+    return int.from_bytes(digest.digest(), "little") or 1

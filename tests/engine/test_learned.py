@@ -1,0 +1,220 @@
+"""What votes teach: the question judged, the same in other words, nothing beside it; and every vote can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from benchmarks.spaces import Space
+from memory.embedding.hashed import Hashed
+from memory.engine import boost, question
+from memory.engine.learn import Lessons, Vote, learn
+from memory.engine.learned import ONE, Learned
+from memory.engine.recall import Settings
+from tests.engine.memories import ask, remembered
+
+HOUSE = (
+    "The spare key hangs behind the blue door.",
+    "Dinner with Priya is on Thursday.",
+    "The boiler was repaired by a plumber from Ghent.",
+    "Otis the beagle hates thunder.",
+    "Tax papers are in the drawer under the stove.",
+    "The neighbour feeds the cat in July.",
+    "The garage opens with the small black remote.",
+    "Lamps for the hall came from the flea market.",
+)
+HEATING = "Who looked after our heating?"
+
+
+def vote(text: str, row: int, strength: float = 1.0, *, caller: int = 1, vector: bool = True) -> Vote:
+    return Vote(question.read(text).keys, Hashed().encode([text])[0] if vector else None, caller, row, strength)
+
+
+def taught(held: Space, votes: Iterable[Vote]) -> Space:
+    held.index.learned = learn(votes)
+    return held
+
+
+def same(one: Learned, other: Learned) -> bool:
+    left, right = one.arrays(), other.arrays()
+    return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_what_was_missed_comes_first_when_the_same_is_asked_again(vectors: bool) -> None:
+    held = remembered(*HOUSE, vectors=vectors)
+    assert ask(held, HEATING).rows[:1].tolist() != [2]
+    answer = ask(taught(held, [vote(HEATING, 2, vector=vectors)]), HEATING)
+    assert answer.rows[0] == 2
+    assert answer.confidence > 0.9
+    assert answer.contributions[0]["learning"] > 0
+
+
+def test_what_only_votes_brought_says_so() -> None:
+    held = taught(remembered(*HOUSE, vectors=False), [vote(HEATING, 2, vector=False)])
+    assert ask(held, HEATING).sources[0] == "learning"
+
+
+def test_grammar_does_not_matter() -> None:
+    held = taught(remembered(*HOUSE), [vote(HEATING, 2)])
+    assert ask(held, "looked after heating").rows[0] == 2
+
+
+def test_a_question_about_something_else_is_answered_as_before() -> None:
+    held = remembered(*HOUSE)
+    for text in ("Where are the tax papers?", "What does Otis hate?", "When is dinner?"):
+        held.index.learned = None
+        before = ask(held, text)
+        after = ask(taught(held, [vote(HEATING, 2)]), text)
+        assert after.rows[0] == before.rows[0]
+        assert after.confidence == pytest.approx(before.confidence, abs=0.02)
+
+
+def test_what_was_not_useful_for_the_same_question_gives_way() -> None:
+    held = remembered(*HOUSE)
+    text = "the blue door key"
+    first = int(ask(held, text).rows[0])
+    assert ask(taught(held, [vote(text, first, -1.0)]), text).rows[0] != first
+
+
+def test_a_speakers_name_is_no_link() -> None:
+    lines = [
+        {"text": text, "speaker": speaker, "session": "1"}
+        for text, speaker in (
+            ("I sold the boat.", "Maren"), ("Good morning, Maren!", "Ivo"), ("The roof leaks.", "Maren"),
+            ("Maren, call the roofer.", "Ivo"), ("I adopted a parrot.", "Maren"),
+        )
+    ]  # fmt: skip
+    held = taught(remembered(*lines, vectors=False), [vote("What did Maren sell?", 0, vector=False)])
+    told = boost.boost(held.index.learned, question.read("What did Maren adopt?"), None, held.index)
+    assert not len(told.candidates)
+    assert told.share.max(initial=-np.inf) <= boost.DEFAULT.alike
+
+
+def test_a_name_that_is_written_like_grammar_is_no_obstacle() -> None:
+    text = "Which garage remote did Will lose?"
+    assert "will" in question.read(text).capitals
+    assert ask(taught(remembered(*HOUSE), [vote(text, 6)]), text).rows[0] == 6
+
+
+def test_questions_of_one_form_about_two_names_are_not_alike() -> None:
+    held = taught(remembered(*HOUSE), [vote("Which street does Anselm live in?", 7)])
+    told = boost.boost(
+        held.index.learned, question.read("Which street does Bertil live in?"),
+        Hashed().encode(["Which street does Bertil live in?"])[0], held.index,
+    )  # fmt: skip
+    assert not len(told.candidates)
+
+
+def test_a_word_that_failed_leads_there_next_time() -> None:
+    held = taught(remembered(*HOUSE, vectors=False), [vote("heating engineer", 2, vector=False)])
+    told = boost.boost(held.index.learned, question.read("heating engineer address"), None, held.index)
+    assert told.rows.tolist() == [2]
+    assert ask(held, "heating engineer address").rows[0] == 2
+
+
+def test_a_grain_that_may_not_be_seen_is_not_brought_by_votes() -> None:
+    held = taught(remembered(*HOUSE), [vote(HEATING, 2)])
+    allowed = np.ones(held.index.size, np.bool_)
+    allowed[2] = False
+    assert 2 not in ask(held, HEATING, allowed=allowed).rows
+
+
+def test_rows_that_the_index_does_not_have_are_passed_over() -> None:
+    held = taught(remembered(*HOUSE), [vote(HEATING, 2), vote(HEATING, 10_000)])
+    assert ask(held, HEATING).rows[0] == 2
+
+
+def test_learning_can_be_left_out() -> None:
+    held = remembered(*HOUSE)
+    before = ask(held, HEATING).rows.tolist()
+    held = taught(held, [vote(HEATING, 2)])
+    assert ask(held, HEATING, settings=Settings(without=frozenset({"learning"}))).rows.tolist() == before
+
+
+def test_the_order_of_votes_changes_nothing() -> None:
+    votes = [vote(f"{text} {n}", row, strength, caller=row % 3)
+             for n, text in enumerate(("key", "boiler man", "cat food", HEATING))
+             for row, strength in ((1, 1.0), (2, -0.5), (3, 0.25))]  # fmt: skip
+    shuffled = [votes[at] for at in np.random.default_rng(5).permutation(len(votes))]
+    one, other = learn(votes), learn(shuffled)
+    assert same(one, other)
+    slowly = Lessons()
+    for each in shuffled:
+        slowly.add(each)
+    assert same(one, slowly.learned)
+
+
+def test_taking_votes_back_restores_every_array() -> None:
+    stay = [vote("boiler man", 2), vote(HEATING, 2), vote(HEATING, 0, -1.0), vote(HEATING, 5, 0.3, caller=2)]
+    go = [vote(HEATING, 2, caller=7), vote("boiler man", 4, -0.7), vote("the garage", 6), vote(HEATING, 5, 0.1)]
+    lessons = Lessons(stay)
+    before = {name: array.copy() for name, array in lessons.learned.arrays().items()}
+    for one in go:
+        lessons.add(one)
+    assert not same(lessons.learned, learn(stay))
+    for one in reversed(go[1:]):
+        lessons.remove(one)
+    lessons.remove(go[0])
+    after = lessons.learned.arrays()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    for one in stay:
+        lessons.remove(one)
+    assert not lessons.learned
+    assert same(lessons.learned, Learned.empty())
+
+
+def test_one_caller_counts_once_however_often_it_votes() -> None:
+    (once,) = learn([vote(HEATING, 2)]).questions.values()
+    (often,) = learn([vote(HEATING, 2)] * 50).questions.values()
+    assert once.credits == often.credits == {2: ONE}
+
+
+def test_two_callers_outvote_one() -> None:
+    against = [vote(HEATING, 2, -1.0, caller=9)] * 100
+    assert not learn([*against, vote(HEATING, 2, caller=1)])
+    (held,) = learn([*against, vote(HEATING, 2, caller=1), vote(HEATING, 2, caller=2)]).questions.values()
+    assert held.credits == {2: ONE}
+
+
+def test_a_weak_vote_does_less() -> None:
+    held = remembered(*HOUSE)
+    told = [boost.boost(learn([vote(HEATING, 2, by)]), question.read(HEATING), None, held.index) for by in (0.1, 1.0)]
+    assert told[0].share[0] < told[1].share[0]
+
+
+def test_what_is_useful_for_everything_says_little_of_anything() -> None:
+    held = remembered(*HOUSE, vectors=False)
+    narrow = learn([vote("heating engineer", 2, vector=False)])
+    wide = learn([vote("heating engineer", 2, vector=False), *(vote(f"thing {n}", 2, vector=False) for n in range(60))])
+    asked = question.read("heating engineer address")
+    shares = [boost.boost(one, asked, None, held.index).share[0] for one in (narrow, wide)]
+    assert shares[1] < shares[0] - 1
+
+
+def test_vectors_of_another_encoder_are_not_compared() -> None:
+    held = remembered(*HOUSE)
+    other = Vote(question.read(HEATING).keys, np.ones(64, np.float32), 1, 2, 1.0)
+    assert ask(taught(held, [other]), HEATING).rows[0] == 2
+    mixed = learn([other, vote("the garage", 6)])
+    assert len(mixed.questions) == 2
+    assert mixed.encoded == 1
+
+
+@pytest.mark.parametrize("strength", [0.0, float("nan"), float("inf")])
+def test_a_vote_without_a_strength_teaches_nothing(strength: float) -> None:
+    assert not learn([vote(HEATING, 2, strength)])
+
+
+def test_a_vector_without_direction_is_no_vector() -> None:
+    held = remembered(*HOUSE)
+    none = Vote(question.read(HEATING).keys, np.zeros(held.index.dense.dimension, np.float32), 1, 2, 1.0)
+    assert ask(taught(held, [none]), HEATING).rows[0] == 2
+
+
+def test_nothing_learned_says_nothing() -> None:
+    held = remembered(*HOUSE)
+    assert not len(boost.boost(None, question.read(HEATING), None, held.index).rows)
+    assert not len(boost.boost(Learned.empty(), question.read(HEATING), None, held.index).rows)
