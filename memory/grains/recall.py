@@ -58,10 +58,9 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
         found.confidence if kept else 0.0, found.hops if kept else 0, body(ask, asked, found, kept, grains),
         tuple(hit.id for hit in kept),
     )  # fmt: skip
+    answer, waiting = _answer(receipt, ask, found, kept, grains), due.hint(principal)
     traces.leave(receipt)
-    answer = _answer(receipt, ask, found, kept, grains)
-    due_now = due.hint(principal)
-    return answer if due_now is None else {**answer, "feedback_due": due_now}
+    return answer if waiting is None else {**answer, "feedback_due": waiting}
 
 
 def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Found:
