@@ -1,6 +1,7 @@
 """What votes are worth: half of a collection's questions are asked once and judged, then everything is asked again.
 
     python -m benchmarks.learning FOLDER                  LoCoMo and whatever else FOLDER holds
+    python -m benchmarks.learning FOLDER --service        the same through the public service
     python -m benchmarks.learning --small                 generated collections: a smoke run
 
 nDCG@10 before and after of: the *same* questions; the same in other words (*keywords*, *synonyms*, *without the rarest*
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import measure, paraphrases, spaces
+from benchmarks import measure, paraphrases, service, spaces
 from benchmarks.made.__main__ import sets as made_sets
 from memory.engine import boost, learn, question, recall
 from memory.engine.settings import DEFAULT, Settings
@@ -131,6 +132,47 @@ class Engine:
         self.space.index.learned = None
 
 
+class Service:
+    """The public service: stored and asked by verbs, votes applied by the worker's job."""
+
+    def __init__(self, stored: service.Stored) -> None:
+        self.stored = stored
+        self._votes: list[tuple[str, str]] = []
+
+    def ask(self, text: str) -> list[str]:
+        return self.stored.items(self.stored.ask(text, SHOWN))
+
+    def judge(self, text: str, useful: Sequence[str], useless: Sequence[str], caller: int) -> None:
+        from memory.grains.learning import votes
+
+        answer, grain_of = self.stored.ask(text, SHOWN), self.stored.grain_of
+        trace, back = answer["trace_id"], {hit["id"] for hit in answer["grains"]}
+        wanted = {grain_of[item] for item in useful}
+        said = [{"trace_id": trace, "missed": sorted(wanted)}] if wanted else []
+        said += [
+            {"trace_id": trace, "grain_id": grain, "useful": False}
+            for grain in dict.fromkeys(grain_of[item] for item in useless)
+            if grain in back and grain not in wanted
+        ]
+        if said:
+            votes.feedback_batch(self.stored.person, items=said)
+            self._votes += [(trace, grain) for grain in wanted]
+            self._votes += [(trace, one["grain_id"]) for one in said if "grain_id" in one]
+
+    def settle(self) -> None:
+        from fluxcore import jobs
+
+        jobs.drain(seconds=service.SECONDS)
+
+    def forget(self) -> None:
+        from memory.grains.learning import votes
+
+        for trace, grain in self._votes:
+            votes.withdraw(self.stored.person, trace=trace, grain=grain)
+        self._votes = []
+        self.settle()
+
+
 def asked_of(space: spaces.Space) -> list[Asked]:
     """Questions that count: answered by items of the space, and not meant to mislead."""
     known = set(space.ids)
@@ -219,28 +261,31 @@ class Popularity:
 
 
 def collection(
-    space: spaces.Space, vectors: spaces.Vectors, seeds: Sequence[int], what: Sequence[str]
-) -> dict[str, Any]:
+    space: spaces.Space, vectors: spaces.Vectors, seeds: Sequence[int], what: Sequence[str],
+    memory: Memory | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Scores by seed and way, lists of one number per question; "before" among the ways."""
     engine = Engine(space, vectors)
     asked = asked_of(space)
-    engine.encode([text for one in asked for text in (one.text, *one.others.values())])
+    if memory is None:
+        engine.encode([text for one in asked for text in (one.text, *one.others.values())])
+        memory = engine
     found: dict[str, Any] = {}
     for seed in seeds:
         split = Split.of(asked, seed)
-        ways: dict[str, Scores] = {"before": measured(engine, split.groups)}
+        ways: dict[str, Scores] = {"before": measured(memory, split.groups)}
         if "popularity" in what:
             control = Popularity(engine, split)
             ways |= {f"popularity {gain}": control.measured(gain) for gain in POPULAR}
         for mode in MODES:
             if mode in what:
-                teach(engine, split.judged, told=mode == "told")
-                ways[mode] = measured(engine, split.groups)
-                engine.forget()
+                teach(memory, split.judged, told=mode == "told")
+                ways[mode] = measured(memory, split.groups)
+                memory.forget()
         if "hostile" in what:
-            attack(engine, split.judged, space.ids, seed)
-            ways["hostile"] = measured(engine, [one for one in split.groups if one[0] in ("related", "unrelated")])
-            engine.forget()
+            attack(memory, split.judged, space.ids, seed)
+            ways["hostile"] = measured(memory, [one for one in split.groups if one[0] in ("related", "unrelated")])
+            memory.forget()
         found[str(seed)] = ways
     return found
 
@@ -322,6 +367,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--collections", type=int, help="so many of each set: all in FOLDER, two of generated ones")
     parser.add_argument("--seeds", type=int, default=len(SEEDS))
     parser.add_argument("--what", default="told,shown,popularity,hostile")
+    parser.add_argument("--service", action="store_true", help="through the verbs and the worker's job, not the arrays")
     parser.add_argument("--report", type=Path, default=ROOT / "reports")
     given = parser.parse_args(arguments)
     console = Console(stderr=True, width=120)
@@ -331,6 +377,8 @@ def main(arguments: list[str] | None = None) -> int:
         if given.folder
         else made_sets(SEEDS[0], small=given.small)
     )
+    if given.service:
+        service.prepare(given.encoder)
     most = given.collections or (1_000 if given.folder else 2)
     models = (given.cache or Path(tempfile.gettempdir()) / "flux-bench") / "models"
     vectors = spaces.Vectors(spaces.encoder(given.encoder, models), given.cache)
@@ -341,9 +389,12 @@ def main(arguments: list[str] | None = None) -> int:
     }  # fmt: skip
     for one in found:
         ways = [
-            collection(spaces.space(one["name"], part, vectors), vectors, SEEDS[: given.seeds], given.what.split(","))
-            for part in one["collections"][:most]
-        ]
+            collection(
+                spaces.space(one["name"], part, vectors), vectors, SEEDS[: given.seeds], given.what.split(","),
+                Service(service.stored(one["name"], number, part)) if given.service else None,
+            )
+            for number, part in enumerate(one["collections"][:most])
+        ]  # fmt: skip
         report["sets"][one["name"]] = rows = table(ways)
         show(console, one["name"], rows)
     report["load"].append(os.getloadavg())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from benchmarks.spaces import moment
@@ -39,26 +41,40 @@ def ranked(name: str, collections: list[dict[str, Any]], k: int) -> Iterator[tup
     Needs Django set up on an empty home (`benchmarks.home.prepare`).
     """
     for number, collection in enumerate(collections):
-        ask, items_of = _stored(f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}-{number}", collection)
+        space = stored(name, number, collection)
         for query in collection["queries"]:
-            answer = ask(query=query["query"], k=k)
-            yield (
-                query,
-                [
-                    item
-                    for grain in answer["grains"]
-                    for found in (grain["id"], *grain["same"])
-                    for item in items_of[found]
-                ],
-                answer["confidence"],
-            )
+            answer = space.ask(query["query"], k)
+            yield query, space.items(answer), answer["confidence"]
 
 
-def _stored(space: str, collection: dict[str, Any]) -> tuple[Callable[..., dict[str, Any]], dict[str, list[str]]]:
+@dataclass
+class Stored:
+    """A collection in a space of its own."""
+
+    person: Any  # who stores and asks
+    items_of: dict[str, list[str]]  # by grain
+
+    def ask(self, text: str, k: int) -> dict[str, Any]:
+        from memory.grains.recall import recall
+
+        return recall(self.person, query=text, k=k)
+
+    def items(self, answer: dict[str, Any]) -> list[str]:
+        """What came back, best first, equal texts one after the other."""
+        found = (grain for hit in answer["grains"] for grain in (hit["id"], *hit["same"]))
+        return [item for grain in found for item in self.items_of[grain]]
+
+    @cached_property
+    def grain_of(self) -> dict[str, str]:
+        return {item: grain for grain, items in self.items_of.items() for item in items}
+
+
+def stored(name: str, number: int, collection: dict[str, Any]) -> Stored:
+    """Through the verb, and enriched by the job."""
+    space = f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}-{number}"
     from accounts.agents import create_space
     from accounts.principals import find_space, shell
     from fluxcore import jobs
-    from memory.grains.recall import recall
     from memory.grains.store import store_batch
 
     create_space(shell(), name=space, reason="benchmark")
@@ -73,7 +89,7 @@ def _stored(space: str, collection: dict[str, Any]) -> tuple[Callable[..., dict[
                 raise RuntimeError(f"{item['id']} was refused: {result['error']}")
             items_of.setdefault(result["grain_id"], []).append(item["id"])
     jobs.drain(seconds=SECONDS)
-    return lambda **given: recall(person, **given), items_of
+    return Stored(person, items_of)
 
 
 def _item(item: dict[str, Any]) -> dict[str, Any]:
