@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from django.core.management import CommandError, load_command_class
 
 import memory.management.commands
 from accounts import grants, tokens
-from fluxcore import booth, jobs
+from fluxcore import booth, clock, jobs
 from fluxsite.home import Home, make_home
+from memory.grains.models import Grain, Judged, Vote
 
 pytestmark = pytest.mark.either_database  # what a command asks of a database, its own file asks on both
 
@@ -27,6 +29,8 @@ WORKS = [
     "flux_audit tail", "flux_audit verify", "flux_audit checkpoint", "flux_audit rotate-key", "flux_backup list",
     "flux_grant list", "flux_grant give helper metrics.read", "flux_grant revoke {grant}", "flux_grant requests",
     "flux_grant accept {request}", "flux_grant decline {request}",
+    "flux_learning list", "flux_learning explain --trace {trace} --grain {grain}",
+    "flux_learning undo --caller agent:nobody",
     "flux_init --no-input", "flux_jobs list", "flux_jobs show {waiting}", "flux_jobs run {parked}",
     "flux_jobs park {waiting}", "flux_jobs drain", "flux_recall anything",
     "flux_reembed --encoder hashed", "flux_space list", "flux_space create other", "flux_status",
@@ -48,6 +52,7 @@ REFUSED = [
     "flux_backup verify", "flux_backup verify {nowhere}", "flux_backup verify {manifest}",
     "flux_backup restore {manifest} --confirm other", "flux_init --no-input --admin ada",
     "flux_init --no-input --token-file {nowhere}/token", "flux_jobs show banana", "flux_jobs run {waiting}",
+    "flux_learning undo", "flux_learning explain", "flux_learning list --space nowhere",
     "flux_jobs park {parked}", "flux_recall", "flux_recall x --space nowhere",
     "flux_reembed --encoder banana", "flux_reset --confirm other", "flux_space create", "flux_space create main",
     "flux_store", "flux_store x --space nowhere",
@@ -107,12 +112,27 @@ def things(run, tmp_path, monkeypatch, settings):
     run("flux_jobs", "park", parked)
     grant = run("flux_grant", "give", "helper", "snapshots.read", "--json").json()["id"]
     agent = tokens.authenticate(run("flux_token", "mint", "helper", "--json").json()["token"])
+    run("flux_store", "something to judge")
+    trace, grain = _judged()
     return {
+        "trace": trace, "grain": grain,
         "grant": grant, "request": grants.request(agent, capability="metrics.read")["id"],
         "waiting": waiting, "parked": parked, "prefix": run("flux_token", "mint", "helper", "--json").json()["prefix"],
         "manifest": tmp_path / "manifest.yaml", "nowhere": tmp_path / "nowhere",
         "password": tmp_path / "password",
     }  # fmt: skip
+
+
+def _judged() -> tuple[str, str]:
+    """A vote; the ids it is named by."""
+    grain = Grain.objects.get()
+    judged = Judged.objects.create(
+        uuid=uuid.uuid4(), space_id=grain.space_id, actor="agent:helper", asked_at=clock.now(), query="q", terms=b""
+    )
+    Vote.objects.create(
+        space_id=grain.space_id, judged=judged, grain=grain, useful=True, strength=1, scale=1, at=clock.now()
+    )
+    return str(judged.uuid), str(grain.uuid)
 
 
 @pytest.fixture

@@ -1,0 +1,137 @@
+"""What was learned, from whom and by which vote; and how to unlearn it: one vote, a caller's, or a time's."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from accounts.principals import Principal
+from accounts.verbs import Act, Change, selector, verb
+from fluxcore import clock
+from fluxcore.errors import Invalid, NotFound
+from memory.grains import chores
+from memory.grains.learning import credit
+from memory.grains.models import Effect, Vote
+
+MOST = 500
+UNDONE_AT_ONCE = 5_000
+
+
+@selector("grains.learned", needs="grains.manage")
+def votes(principal: Principal, *, limit: int = 50, **bounds: Any) -> dict[str, Any]:
+    """Votes, newest first: who said what about which grain for which question."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
+        raise Invalid(f"limit is 1 to {MOST}.", field="limit")
+    found = _bounded(principal, standing=False, **bounds).select_related("judged", "grain", "space").order_by("-id")
+    shown = list(found[: limit + 1])
+    return {"votes": [_shape(row) for row in shown[:limit]], "more": len(shown) > limit}
+
+
+@selector("grains.explain_vote", needs="grains.manage")
+def explain(principal: Principal, *, trace: str, grain: str) -> dict[str, Any]:
+    """What one vote did to each link, as it is now."""
+    row = (
+        _bounded(principal, standing=False, trace=trace, grain=grain).select_related("judged", "grain", "space").first()
+    )
+    if row is None:
+        raise NotFound("There is no such vote.")
+    effects = Effect.objects.filter(space=row.space_id, vote=row.pk).select_related("conduit__from_entry")
+    return {
+        **_shape(row),
+        "scale": round(row.scale, 4),
+        "links": [
+            {
+                "conduit": one.conduit_id,
+                "from_entry": one.conduit.from_entry.feature if one.conduit.from_entry else None,
+                "from_grain": one.conduit.from_grain_id,
+                "weight_without_votes": round(_base(one.conduit), 4),
+                "weight": round(one.conduit.weight, 4),
+                "part": round((one.gain - one.loss) / credit.UNIT, 4),
+            }
+            for one in effects.order_by("conduit_id")
+        ],
+    }
+
+
+@verb("grains.unlearn", needs="grains.manage")
+def undo(act: Act, **bounds: Any) -> Change:
+    """Take back every vote within the bounds: of a trace, a grain, a caller, a time. There must be a bound."""
+    if not any(value is not None for value in bounds.values()):
+        raise Invalid("Say which votes: of a trace, a grain, a caller, or a time.", field="caller")
+    found = _bounded(act.principal, standing=True, **bounds)
+
+    def change() -> dict[str, Any]:
+        numbers = list(found.order_by("id").values_list("id", "space_id")[: UNDONE_AT_ONCE + 1])
+        now = numbers[:UNDONE_AT_ONCE]
+        Vote.objects.filter(id__in=[number for number, _ in now]).update(
+            undone_at=clock.now(), undone_by=act.principal.actor, applied=False
+        )
+        said = {name: str(value) for name, value in bounds.items() if value is not None}
+        act.record("", votes=len(now), **said)
+        for space in sorted({space for _, space in now}):
+            chores.ask_for_learning(space)
+        if now:
+            act.event("votes.undone", "", {"votes": len(now), **said})
+        return {"undone": len(now), "more": len(numbers) > UNDONE_AT_ONCE}
+
+    return change
+
+
+def _bounded(
+    principal: Principal, *, standing: bool, trace: Any = None, grain: Any = None, caller: Any = None,
+    since: Any = None, until: Any = None,
+) -> QuerySet[Any]:  # fmt: skip
+    found: QuerySet[Any] = Vote.objects.all()
+    if principal.space is not None:
+        found = found.filter(space=principal.space)
+    if standing:
+        found = found.filter(undone_at=None)
+    if trace is not None:
+        found = found.filter(judged__uuid=_identifier(trace, "trace"))
+    if grain is not None:
+        found = found.filter(grain__uuid=_identifier(grain, "grain"))
+    if caller is not None:
+        if not isinstance(caller, str) or not caller or "\0" in caller or len(caller) > 160:
+            raise Invalid("caller is who voted, for example agent:helper.", field="caller")
+        found = found.filter(judged__actor=caller)
+    if since is not None:
+        found = found.filter(at__gte=_moment(since, "since"))
+    if until is not None:
+        found = found.filter(at__lt=_moment(until, "until"))
+    return found
+
+
+def _identifier(given: Any, name: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(given)
+    except (ValueError, TypeError, AttributeError):
+        raise Invalid(f"{name}: that is not an id.", field=name) from None
+
+
+def _moment(given: Any, name: str) -> datetime:
+    return clock.parse(given, name=name)
+
+
+def _base(conduit: Any) -> float:
+    return float(conduit.weight if conduit.base is None else conduit.base)
+
+
+def _shape(row: Any) -> dict[str, Any]:
+    return {
+        "trace_id": str(row.judged.uuid),
+        "grain_id": str(row.grain.uuid),
+        "query": row.judged.query,
+        "content": row.grain.text,
+        "caller": row.judged.actor,
+        "space": row.space.name,
+        "useful": row.useful,
+        "missed": row.missed,
+        "strength": row.strength,
+        "at": clock.rfc3339(row.at),
+        "undone_at": clock.rfc3339(row.undone_at),
+        "undone_by": row.undone_by or None,
+        "applied": row.applied,
+    }

@@ -1,0 +1,106 @@
+"""What votes taught the memory: list it, explain one vote, take votes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from rich.text import Text
+
+from accounts.principals import find_space, shell
+from fluxcore.errors import Invalid
+from memory.management.base import FluxCommand
+
+_LONGEST = 40
+
+
+class Command(FluxCommand):
+    help = "What was learned from votes: list, explain one, undo by trace, grain, caller or time."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", nargs="?", default="list", choices=["list", "explain", "undo"])
+        parser.add_argument("--space", help="only this one (default: all)")
+        parser.add_argument("--trace", help="votes on this answer")
+        parser.add_argument("--grain", help="votes on this grain")
+        parser.add_argument("--caller", help="votes of whom, for example agent:helper")
+        parser.add_argument("--since", help="votes from then on, for example 2030-01-31T18:00:00Z")
+        parser.add_argument("--until", help="votes before then")
+        parser.add_argument("--limit", type=int, default=50, help="list: how many at most")
+        parser.add_argument("--reason", default="", help="undo: why, for the audit chain")
+
+    def run(self, options: dict[str, Any]) -> None:
+        operator = shell(find_space(options["space"])) if options["space"] else shell()
+        bounds = {name: options[name] for name in ("trace", "grain", "caller", "since", "until")}
+        getattr(self, f"_{options['action']}")(operator, bounds, options)
+
+    def _list(self, operator: Any, bounds: dict[str, Any], options: dict[str, Any]) -> None:
+        from memory.grains.learning import ledger
+
+        found = ledger.votes(operator, limit=options["limit"], **bounds)
+        if self.as_json:
+            self.answer(found)
+            return
+        self.table(
+            ("when", "caller", "said", "question", "grain", "trace"),
+            [
+                (
+                    one["at"][:10],
+                    one["caller"],
+                    _said(one),
+                    _short(one["query"]),
+                    _short(one["content"]),
+                    one["trace_id"][:8],
+                )
+                for one in found["votes"]
+            ],
+            empty="Nothing was learned yet. Agents vote with POST /feedback.",
+        )
+        if found["more"]:
+            self.console.print("There are more: --limit, or bounds like --since.")
+        if found["votes"]:
+            self.console.print("[dim]Whole ids: --json[/]")
+
+    def _explain(self, operator: Any, bounds: dict[str, Any], options: dict[str, Any]) -> None:
+        from memory.grains.learning import ledger
+
+        if not bounds["trace"] or not bounds["grain"]:
+            raise Invalid("Name the vote: flux_learning explain --trace ID --grain ID.", field="trace")
+        found = ledger.explain(operator, trace=bounds["trace"], grain=bounds["grain"])
+        if self.as_json:
+            self.answer(found)
+            return
+        self.console.print(Text(f"{found['caller']} asked: {found['query']}"))
+        self.console.print(Text(f"and said of “{_short(found['content'], 100)}”: {_said(found)}."))
+        self.table(
+            ("link", "weight without votes", "weight now", "this vote's part"),
+            [
+                (one["from_entry"] or f"grain {one['from_grain']}", one["weight_without_votes"], one["weight"],
+                 f"{one['part']:+.3f}")
+                for one in found["links"]
+            ],
+            empty="It moved no link: the question itself is remembered with what was useful for it.",
+        )  # fmt: skip
+
+    def _undo(self, operator: Any, bounds: dict[str, Any], options: dict[str, Any]) -> None:
+        from memory.grains.learning import ledger
+
+        undone = 0
+        while True:
+            found = ledger.undo(operator, reason=options["reason"], **bounds)
+            undone += found["undone"]
+            if not found["more"]:
+                break
+        self.answer({"undone": undone})
+        if not self.as_json:
+            what = "vote was" if undone == 1 else "votes were"
+            self.console.print(f"{undone} {what} taken back. The worker unlearns what they taught within moments.")
+
+
+def _said(one: dict[str, Any]) -> str:
+    said = "was missing" if one["missed"] else "useful" if one["useful"] else "not useful"
+    return f"{said}, taken back" if one["undone_at"] else said
+
+
+def _short(text: str, longest: int = _LONGEST) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= longest else f"{flat[: longest - 1]}…"

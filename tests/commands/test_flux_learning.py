@@ -1,0 +1,85 @@
+"""flux_learning"""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts.models import AuditEntry, Space
+from accounts.principals import shell
+from fluxcore import jobs
+from memory.grains import recall
+from memory.grains.learning import votes
+from memory.grains.models import Effect, Grain, Vote
+
+
+@pytest.fixture
+def voted(run):
+    """The operator asked, and said what was missing; the trace and the grain."""
+    run("flux_space", "create", "main")
+    run("flux_store", "The boiler was serviced in March")
+    run("flux_store", "The cat sleeps on the radiator")
+    jobs.drain()
+    person = shell(Space.objects.get(name="main"))
+    answer = recall.recall(person, query="When was the heater maintained?", k=5)
+    grain = str(Grain.objects.get(text__contains="boiler").uuid)
+    votes.feedback(person, trace_id=answer["trace_id"], missed=[grain])
+    jobs.drain()
+    return answer["trace_id"], grain
+
+
+def test_it_lists_who_said_what_about_which_grain(run, voted):
+    trace, grain = voted
+    (one,) = run("flux_learning", "--json").json()["votes"]
+    assert (one["trace_id"], one["grain_id"], one["useful"], one["applied"]) == (trace, grain, True, True)
+    assert one["query"] == "When was the heater maintained?"
+    text = run("flux_learning").text
+    assert "heater" in text and "was missing" in " ".join(text.split()) and trace[:8] in text
+
+
+def test_nothing_learned_says_how_to_begin(run):
+    run("flux_space", "create", "main")
+    assert "POST /feedback" in run("flux_learning", "list").text
+
+
+def test_it_explains_what_a_vote_did(run, voted):
+    trace, grain = voted
+    found = run("flux_learning", "explain", "--trace", trace, "--grain", grain, "--json").json()
+    assert found["links"] and all(link["part"] > 0 for link in found["links"])
+    assert any(link["from_entry"] for link in found["links"])
+    assert "this vote's part" in run("flux_learning", "explain", "--trace", trace, "--grain", grain).text
+
+
+@pytest.mark.parametrize("bound", ["trace", "grain", "caller", "since"])
+def test_it_takes_votes_back_by_any_bound(run, voted, bound):
+    trace, grain = voted
+    value = {"trace": trace, "grain": grain, "caller": Vote.objects.get().judged.actor, "since": "2020-01-01T00:00:00Z"}
+    assert run("flux_learning", "undo", f"--{bound}", value[bound], "--reason", "a test", "--json").json() == {
+        "undone": 1
+    }
+    jobs.drain()
+    assert not Effect.objects.exists()
+    assert AuditEntry.objects.filter(action="grains.unlearn", reason="a test").exists()
+    assert "taken back" in run("flux_learning").text
+    assert "0 votes were" in run("flux_learning", "undo", f"--{bound}", value[bound]).text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("undo",), ("explain",), ("explain", "--trace", "x", "--grain", "y"), ("list", "--limit", "0"),
+        ("undo", "--since", "yesterday"), ("undo", "--grain", "x"), ("list", "--caller", ""),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_it_refuses_what_it_cannot_understand(run, voted, words):
+    said = run("flux_learning", *words, "--json")
+    assert said.status == 65 and said.json()["error"]["code"] == "invalid"
+    assert Vote.objects.filter(undone_at=None).exists()
+
+
+def test_another_space_is_left_alone(run, voted):
+    run("flux_space", "create", "other")
+    assert run("flux_learning", "--space", "other", "--json").json()["votes"] == []
+    assert run("flux_learning", "undo", "--since", "2020-01-01T00:00:00Z", "--space", "other", "--json").json() == {
+        "undone": 0
+    }
