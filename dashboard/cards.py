@@ -67,6 +67,8 @@ class Card:
     way: list[Stop]
     grain: dict[str, Any] = field(default_factory=dict)  # its particulars; a kept receipt has none
     times: list[tuple[str, datetime]] = field(default_factory=list)
+    trace: str = ""  # of the answer, where the person may say what it was worth
+    vote: Any = None  # what they said
 
     @property
     def origin(self) -> str:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.here import here
 from accounts.principals import Principal
-from dashboard import cards, shell
+from dashboard import cards, shell, voting
 from dashboard.account import signed_in
 from dashboard.marking import excerpt
 from fluxcore import clock, config
@@ -99,6 +99,9 @@ def ask(request: HttpRequest) -> HttpResponse:
     if form.is_bound:
         try:
             found["answer"] = _answer(me, form) if form.is_valid() else None
+            if found["answer"]:
+                may = here(request).may("grains.feedback", space.pk)
+                found["answer"]["cards"] = voting.votable(found["answer"]["cards"], found["answer"]["trace"], may=may)
         except Invalid as refusal:
             name = refusal.details.get("field")
             form.add_error(name if name in form.fields else None, refusal.message)
@@ -130,7 +133,12 @@ def receipt(request: HttpRequest, trace: UUID) -> HttpResponse:
         "at": clock.parse(kept["at"]),
         "mine": kept["asked_by"] == me.actor,
         "confidence": cards.Confidence.of(kept["confidence"]),
-        "cards": cards.cards(kept["grains"], names, kept["texts"], {}),
+        "cards": voting.votable(
+            cards.cards(kept["grains"], names, kept["texts"], {}),
+            str(trace),
+            said=voting.said(me, trace),
+            may=kept["asked_by"] == me.actor and who.may("grains.feedback", space.pk),
+        ),
         "rung": explain.RUNGS[kept["rung"]] if kept["rung"] != "warm" else "",
         "admin_page": _admin_page(trace) if who.may("grains.manage", space.pk) else "",
         "bounds": [(name.replace("_", " "), _said(value)) for name, value in kept["bounds"].items()],

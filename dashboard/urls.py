@@ -7,7 +7,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from dashboard import account, enrolment, entering, graph, recall, views
+from dashboard import account, enrolment, entering, graph, recall, views, voting
 
 admin.autodiscover()  # done already where the door is served, but not in a command that asks for an address
 
@@ -27,6 +27,7 @@ urlpatterns = [
     path("account/end-session", account.end_session, name="end-session"),
     path("recall", recall.ask, name="recall"),
     path("recall/<uuid:trace>", recall.receipt, name="receipt"),
+    path("recall/<uuid:trace>/vote", voting.vote, name="vote"),
     path("graph", graph.graph, name="graph"),
     path("graph/data", graph.data, name="graph-data"),
     path("graph/find", graph.find, name="graph-find"),

@@ -15,6 +15,8 @@ from tests.grains.conftest import Memory
 
 pytestmark = pytest.mark.storage
 
+ABSENT = "7b9d6c1e-0000-4000-8000-000000000000"
+
 
 @pytest.fixture
 def answer(memory):
@@ -106,10 +108,10 @@ def test_unknown_traces_and_grains_are_not_found(memory, answer):
     "given",
     [
         {}, {"grain_id": "x", "useful": True}, {"grain_id": None, "useful": True}, {"missed": "all"},
-        {"missed": [1]}, {"missed": [str(uuid.uuid4())] * 21}, {"missed": [str(uuid.uuid4())], "strength": 0},
-        {"missed": [str(uuid.uuid4())], "strength": 1.1}, {"missed": [str(uuid.uuid4())], "strength": True},
-        {"missed": [str(uuid.uuid4())], "strength": float("nan")}, {"missed": [str(uuid.uuid4())], "color": "red"},
-        {"trace_id": "no id", "missed": [str(uuid.uuid4())]}, {"trace_id": None, "missed": [str(uuid.uuid4())]},
+        {"missed": [1]}, {"missed": [ABSENT] * 21}, {"missed": [ABSENT], "strength": 0},
+        {"missed": [ABSENT], "strength": 1.1}, {"missed": [ABSENT], "strength": True},
+        {"missed": [ABSENT], "strength": float("nan")}, {"missed": [ABSENT], "color": "red"},
+        {"trace_id": "no id", "missed": [ABSENT]}, {"trace_id": None, "missed": [ABSENT]},
     ],
 )  # fmt: skip
 @pytest.mark.either_database
