@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 
 import pytest
 
@@ -120,6 +121,30 @@ def test_every_state_of_the_recall_page_can_be_read_on_any_screen(house, browser
     page.locator(".errorlist").wait_for()
     fit(page, "Recall")
     answered(complaints, 422)
+
+
+def test_a_vote_is_given_and_what_it_changed_is_seen(house, browser, complaints):
+    page = house.open(browser)
+    complaints.listen(page)
+    house.enter(page)
+    house.go(page, "/recall")
+    ask(page, "Who plays an instrument in Lisbon?")
+    card = page.locator(".grain", has_text="violin")
+    card.get_by_role("button", name="was useful").click()
+    page.locator(".messages").get_by_text("Noted").wait_for()
+    card = page.locator(".grain", has_text="violin")
+    for _ in range(40):  # the worker learns behind the page
+        if "→" in card.inner_text():
+            break
+        page.wait_for_timeout(250)
+        page.reload()
+    before, now = re.search(r"weight (0\.\d+) → (0\.\d+)", card.inner_text()).groups()
+    assert float(now) > float(before)
+    fit(page, "Receipt of a recall")
+    card.get_by_role("button", name="Take it back").click()
+    page.locator(".messages").get_by_text("Taken back").wait_for()
+    assert page.locator(".grain", has_text="violin").get_by_role("button", name="was useful").count() == 1
+    answered(complaints)
 
 
 def test_the_graph_is_drawn_and_a_click_opens_the_panel(house, browser, complaints):

@@ -1,0 +1,101 @@
+"""Three hundred votes, each sent five times by sixteen clients while workers are killed: each is applied once."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.concurrency.databases import connect, new_database
+from tests.concurrency.load import Call, fire
+from tests.instances import Instance
+
+pytestmark = pytest.mark.torture
+
+QUESTIONS, GRAINS, TIMES, CLIENTS, KILLS = 60, 5, 5, 16, 5
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def instance(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Instance]:
+    environment = {}
+    if request.param == "postgres":
+        environment["DATABASE_URL"] = new_database(request.getfixturevalue("postgres_url"))
+    one = Instance(tmp_path, **environment)
+    one.folder.mkdir(parents=True, mode=0o700)
+    (one.folder / "config.yaml").write_text("MAX_GRAINS_PER_MINUTE: 100000\n")
+    yield one.start()
+    one.stop()
+
+
+def workers(instance: Instance) -> list[int]:
+    found = []
+    for pid in instance.pids():
+        try:
+            if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def test_each_vote_is_applied_once_whatever_happens_to_the_worker(instance: Instance) -> None:
+    for number in range(40):
+        body = {
+            "content": f"Fact {number}: the ferry {number} to Porto leaves at {number % 24}",
+            "session": f"s{number % 7}",
+        }
+        assert instance.call("POST", "/store", body, token=instance.token).status == 200
+    calls = []
+    for number in range(QUESTIONS):
+        body = {"query": f"When does the ferry {number} leave for Porto?", "k": GRAINS}
+        answer = instance.call("POST", "/retrieve", body, token=instance.token).json()
+        assert len(answer["grains"]) == GRAINS
+        for place, grain in enumerate(answer["grains"]):
+            said = {"trace_id": answer["trace_id"], "grain_id": grain["id"], "useful": place % 2 == 0}
+            calls += [Call(instance.token, said, path="/feedback")] * TIMES
+    random.Random(7).shuffle(calls)
+    over = threading.Event()
+    killed = []
+
+    def killer() -> None:
+        while len(killed) < KILLS and not over.is_set():
+            for pid in workers(instance):
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+            time.sleep(2.5)  # the supervisor starts another
+
+    thread = threading.Thread(target=killer)
+    thread.start()
+    replies = fire(instance, calls, threads=CLIENTS)
+    assert {reply.status for reply in replies} == {200}, [reply.body for reply in replies if reply.status != 200][:3]
+    thread.join()
+    over.set()
+    wanted = QUESTIONS * GRAINS
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        with connect(instance) as database:
+            waiting = database.execute("SELECT count(*) FROM grains_vote WHERE NOT applied").fetchone()[0]
+        if not waiting:
+            break
+        time.sleep(0.5)
+    with connect(instance) as database:
+        votes = database.execute("SELECT count(*) FROM grains_vote WHERE applied").fetchone()[0]
+        sums = database.execute(
+            "SELECT c.id, c.gain, c.loss, COALESCE(SUM(e.gain), 0), COALESCE(SUM(e.loss), 0) FROM grains_conduit c "
+            "JOIN grains_effect e ON e.conduit_id = c.id GROUP BY c.id, c.gain, c.loss"
+        ).fetchall()
+        told = database.execute("SELECT count(*) FROM fluxcore_event WHERE kind = 'vote.recorded'").fetchone()[0]
+    changed = sum(reply.json()["changed"] for reply in replies)
+    print(
+        f"\n{len(replies)} requests for {wanted} votes, {len(killed)} workers killed: {votes} applied, "
+        f"{changed} answers said it was new, {told} events, {len(sums)} conduits moved"
+    )
+    assert (votes, waiting, changed, told) == (wanted, 0, wanted, wanted)
+    assert len(killed) >= KILLS
+    assert sums and all((gain, loss) == (int(gains), int(losses)) for _, gain, loss, gains, losses in sums)
