@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,15 @@ def kept_bytecode() -> None:
     """Where none may stand beside the source, the processes of a run share a folder: compiling is half a start."""
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(Path(os.environ["FLUX_TESTS_HOME"]) / "bytecode")
+
+
+@pytest.fixture(autouse=True)
+def no_arena_is_left() -> None:
+    """Tests are rolled back and number their rows from 1 again: an arena of the one before would speak of others."""
+    held = sys.modules.get("memory.arena.shelf")
+    if held is not None:
+        for space in held.shelf().spaces():
+            held.shelf().drop(space)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from memory.grains.learning import ballots, due, votes
 
 class Feedback(Call):
     @extend_schema(
-        operation_id="feedback", request=feedback_shapes.Feedback, responses=feedback_shapes.Recorded,
+        operation_id="feedback", request=feedback_shapes.FEEDBACK, responses=feedback_shapes.Recorded,
         parameters=shapes.WRITE_HEADERS,
     )  # fmt: skip
     def post(self, request: Request) -> HttpResponse:
@@ -25,7 +25,7 @@ class Feedback(Call):
 
 class FeedbackBatch(Call):
     @extend_schema(
-        operation_id="feedback_batch", request=feedback_shapes.FeedbackBatch, responses=feedback_shapes.RecordedBatch,
+        operation_id="feedback_batch", request=feedback_shapes.FEEDBACK_BATCH, responses=feedback_shapes.RecordedBatch,
         parameters=shapes.WRITE_HEADERS,
     )  # fmt: skip
     def post(self, request: Request) -> HttpResponse:

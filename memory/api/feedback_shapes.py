@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
-from memory.api import shapes
+from accounts.verbs import MAX_REASON
+from fluxcore.idempotency import MAX_KEY
+from memory.api import parsers, shapes
 from memory.grains.learning import ballots
 
 _ID = {"type": "string", "format": "uuid"}
@@ -18,32 +20,42 @@ VOTE_IDS = [
 ]
 
 
-def _value(says: str, **shape: Any) -> serializers.Field[Any, Any, Any, Any]:
-    @extend_schema_field(shape)
-    class Value(serializers.Field[Any, Any, Any, Any]):
-        pass
+_STRENGTH = {
+    "type": ["number", "null"], "minimum": ballots.LEAST, "maximum": ballots.MOST,
+    "description": "How sure the caller is. Default 1.",
+}  # fmt: skip
+_MISSED = {"type": "array", "items": _ID, "maxItems": ballots.MAX_MISSED}
 
-    return Value(required=False, allow_null=True, help_text=says)
+
+def _body(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
 
 
-class Vote(serializers.Serializer[None]):
-    trace_id = serializers.UUIDField(help_text="Of the answer: `trace_id` of /retrieve.")
-    grain_id = _value("A grain of that answer.", **_ID)
-    useful = _value("Whether it was; belongs to grain_id.", type="boolean")
-    strength = _value(
-        "How sure the caller is. Default 1.", type="number", minimum=ballots.LEAST, maximum=ballots.MOST
+def _votes(**more: Any) -> dict[str, Any]:
+    """A word on a grain of the answer, or on what was missing from it: the two forms of a vote."""
+    trace = {**_ID, "description": "Of the answer: `trace_id` of /retrieve."}
+    on_a_grain = _body(
+        ["trace_id", "grain_id", "useful"], trace_id=trace, grain_id={**_ID, "description": "A grain of that answer."},
+        useful={"type": "boolean"}, strength=_STRENGTH, missed={**_MISSED, "type": ["array", "null"]}, **more,
     )  # fmt: skip
-    missed = _value(
-        "Grains that should have been in the answer.", type="array", items=_ID, maxItems=ballots.MAX_MISSED
-    )  # fmt: skip
+    on_what_was_missing = _body(
+        ["trace_id", "missed"], trace_id=trace, strength=_STRENGTH, missed={**_MISSED, "minItems": 1}, **more
+    )
+    return {"oneOf": [on_a_grain, on_what_was_missing]}
 
 
-class Feedback(Vote, shapes.Labelled):
-    pass
+def _text(longest: int, pattern: str) -> dict[str, Any]:
+    return {"type": ["string", "null"], "maxLength": longest, "pattern": pattern}
 
 
-class FeedbackBatch(shapes.Labelled):
-    items = serializers.ListField(child=Vote(), min_length=1, max_length=ballots.MAX_ITEMS)
+_LABELLED = {
+    **{name: _text(longest, parsers.LABEL) for name, longest in parsers.LABELS.items()},
+    "reason": _text(MAX_REASON, shapes.NO_NUL),
+    "idempotency_key": {**_text(MAX_KEY, shapes.KEY), "description": "The header Idempotency-Key wins over it."},
+}
+FEEDBACK = {"application/json": _votes(**_LABELLED)}
+_ITEMS = {"type": "array", "items": _votes(), "minItems": 1, "maxItems": ballots.MAX_ITEMS}
+FEEDBACK_BATCH = {"application/json": _body(["items"], items=_ITEMS, **_LABELLED)}
 
 
 class Recorded(serializers.Serializer[None]):

@@ -44,6 +44,8 @@ def add_common_answers(result: dict[str, Any], generator: Any, request: Any, pub
     components["responses"] = {str(status): answer for status, answer in refusals.items()}
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
+            if "requestBody" in operation and method != "delete" and not _may_be_empty(path):
+                operation["requestBody"]["required"] = True
             for status in refusals:
                 if _meets(status, path=path, method=method, operation=operation):
                     operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/{status}"})
@@ -70,9 +72,14 @@ def _refusals() -> dict[int, dict[str, Any]]:
     return found
 
 
+def _may_be_empty(path: str) -> bool:
+    """Calls whose address says it all."""
+    return path.endswith(("/pin", "/unpin", "/close"))
+
+
 def _meets(status: int, *, path: str, method: str, operation: dict[str, Any]) -> bool:
     if status in _OF_WRITES:
         return method != "get"
     if status in (401, 429):  # refusals are limited too, so a read can meet a limit
         return bool(operation.get("security"))
-    return status != 404 or "{" in path
+    return status != 404 or "{" in path or path == "/api/v1/feedback"  # a vote names a trace and a grain in its body

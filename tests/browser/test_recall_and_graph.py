@@ -129,10 +129,9 @@ def test_a_vote_is_given_and_what_it_changed_is_seen(house, browser, complaints)
     house.enter(page)
     house.go(page, "/recall")
     ask(page, "Who plays an instrument in Lisbon?")
-    card = page.locator(".grain", has_text="violin")
+    card = page.locator(".grain", has=page.locator("p.text", has_text="violin")).first
     card.get_by_role("button", name="was useful").click()
-    page.locator(".messages").get_by_text("Noted").wait_for()
-    card = page.locator(".grain", has_text="violin")
+    page.get_by_text("Noted.").wait_for()
     for _ in range(40):  # the worker learns behind the page
         if "→" in card.inner_text():
             break
@@ -142,8 +141,8 @@ def test_a_vote_is_given_and_what_it_changed_is_seen(house, browser, complaints)
     assert float(now) > float(before)
     fit(page, "Receipt of a recall")
     card.get_by_role("button", name="Take it back").click()
-    page.locator(".messages").get_by_text("Taken back").wait_for()
-    assert page.locator(".grain", has_text="violin").get_by_role("button", name="was useful").count() == 1
+    page.get_by_text("Taken back").wait_for()
+    assert card.get_by_role("button", name="was useful").count() == 1
     answered(complaints)
 
 

@@ -43,7 +43,7 @@ include-path-regex = "/(pin|unpin|close)$"
 expected-statuses = ["2xx", 403, 404, 409, 422]
 
 [[operations]]
-include-path = "/api/v1/store/batch"
+include-path-regex = "/api/v1/(store|feedback)/batch$"
 
 [operations.checks.negative_data_rejection]
 expected-statuses = ["2xx", 400, 409, 415, 422, 429]

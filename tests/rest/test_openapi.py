@@ -64,7 +64,7 @@ def test_bodies_take_no_unknown_field(document):
     requests = {name: shape for name, shape in document["components"]["schemas"].items() if name.endswith("Request")}
     assert set(requests) == {
         "StoreRequest", "StoreBatchRequest", "ItemRequest", "AskForGrantRequest", "RetrieveRequest", "CloseRequest",
-        "LabelledRequest", "FeedbackRequest", "FeedbackBatchRequest", "VoteRequest",
+        "LabelledRequest",
     }  # fmt: skip
     assert all(shape["additionalProperties"] is False for shape in requests.values())
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.xdist_group("door")
 
 
 def test_the_instance_keeps_what_its_schema_promises(door: Door, tmp_path: Path):
-    capabilities = ["grains.read", "grains.write", "health.read", "metrics.read"]
+    capabilities = ["grains.read", "grains.write", "grains.feedback", "health.read", "metrics.read"]
     token = door.make_agents(("schema", "tester", capabilities))["schema/tester"]
     outcome = attack(door, token, tmp_path, "--max-examples", "5", "--seed", "1", seconds=120)
     print(outcome.last_lines)
