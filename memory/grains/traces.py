@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -63,6 +63,14 @@ def _write_on() -> None:
         time.sleep(BEHIND_SECONDS)
         _bell.clear()
         flush()
+
+
+def settle(wanted: Iterable[uuid.UUID]) -> None:
+    """Keep these now, if they wait here: what is said about an answer must never be durable before the answer is."""
+    if any(one in _waiting for one in wanted):
+        gathered = _gathered()
+        if gathered:
+            booth.write(lambda: _insert(gathered), lane=lanes.FREE)
 
 
 def flush() -> None:

@@ -12,7 +12,7 @@ from accounts import agents, tokens
 from accounts.principals import shell
 from fluxcore import booth, clock, config
 from fluxcore.errors import NotFound
-from memory.grains import explain, retention
+from memory.grains import explain, retention, traces
 from memory.grains.models import Grain, Relation, Trace
 from tests.grains.conftest import Memory
 from tests.instances import Instance
@@ -123,3 +123,17 @@ def test_old_receipts_go_and_of_very_many_only_the_newest_stay(memory: Memory, m
     assert booth.write(retention.forget_old) == 2
     left = set(Trace.objects.values_list("query", flat=True))
     assert left == {"question 3", "question 4", "question 5"}  # the last hour stays whatever the number
+
+
+def test_what_is_said_about_an_answer_finds_its_receipt_kept(memory, settings):
+    """Or the worker might apply a vote before it can see which way the answer came."""
+    memory.store("Mia moved to Lisbon in 2021")
+    memory.drain()
+    answer = memory.ask("Where did Mia move?")
+    kept = Trace.objects.get(uuid=answer["trace_id"])
+    receipt = traces.several([kept.uuid])[kept.uuid]
+    Trace.objects.all().delete()
+    with traces._lock:
+        traces._waiting[receipt.id] = receipt
+    memory.vote(answer["trace_id"], answer["grains"][0]["id"], useful=True)
+    assert Trace.objects.filter(uuid=receipt.id).exists() and not traces._waiting

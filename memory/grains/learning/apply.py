@@ -111,6 +111,9 @@ def _apply(
 ) -> None:
     current = {vote.id: vote for vote in _waiting(space)}
     votes = [vote for vote in seen if current.get(vote.id) == vote]  # the others changed meanwhile
+    if not votes:
+        chores.ask_for_learning(space)
+        return
     before = _effects(space, [vote.id for vote in votes])
     after, born = _planned(space, votes)
     change: dict[int, Step] = defaultdict(Step)

@@ -146,7 +146,9 @@ class _Known:
 
     def __init__(self, principal: Principal, given: Sequence[Ballot]) -> None:
         self.principal = principal
-        self.receipts = traces.several([*{ballot.trace for ballot in given}]) if given else {}
+        wanted = {ballot.trace for ballot in given}
+        traces.settle(wanted)
+        self.receipts = traces.several([*wanted]) if wanted else {}
         spaces = {receipt.space for receipt in self.receipts.values() if principal.reaches(receipt.space)}
         named = {one for ballot in given for one in (ballot.grain, *ballot.missed) if one is not None}
         found = Grain.objects.filter(uuid__in=named, space__in=spaces).values_list("uuid", "id", "space_id")

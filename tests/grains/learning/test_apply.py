@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import uuid
 
 import pytest
 
-from fluxcore import jobs
+from fluxcore import booth, jobs
 from memory.grains.learning import apply, credit, votes
 from memory.grains.models import Conduit, Effect, Entry, Pair, Vote
 
@@ -163,6 +164,19 @@ def test_grains_that_are_useful_together_become_neighbours(talk):
     votes.withdraw(talk.principal, trace=answer["trace_id"], grain=one)
     talk.drain()
     assert not shortcut.exists()
+
+
+def test_when_every_vote_changed_meanwhile_the_next_run_sees_to_them(talk):
+    answer, why = led_there(talk)
+    talk.vote(answer["trace_id"], why["grain_id"], useful=True)
+    space = Vote.objects.get().space_id
+    run = jobs.Run(0, uuid.uuid4(), "grains.learn", space, {}, 1)
+    change = apply.learn(run)
+    talk.vote(answer["trace_id"], why["grain_id"], useful=False)
+    booth.write(change)
+    assert not Effect.objects.exists() and not Vote.objects.get().applied
+    talk.drain()
+    assert Vote.objects.get().applied and all(effect.loss > 0 for effect in Effect.objects.all())
 
 
 def test_a_vote_that_changes_while_it_is_applied_waits_for_the_next_run(talk):
