@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from django.db.models import Q
 
 from fluxcore import booth, events, lanes
+from fluxcore.events import Position
+from memory.arena import ahead
 from memory.arena.changes import Changes, conduits
 from memory.engine import dense, words
 from memory.grains.models import Conduit, Entry, Grain, Vector
@@ -23,6 +26,13 @@ class Scribe:
     def __init__(self, space: int) -> None:
         self.space = space
         self.count = 0
+
+    def settle(self) -> None:
+        """PostgreSQL: until other tests' transactions end, an arena keeps its place before what was written here."""
+        until = time.monotonic() + 30
+        while not all(told.settled for told in ahead.follow(self.space, Position(), 10_000)):
+            assert time.monotonic() < until, "somebody's transaction does not end"
+            time.sleep(0.01)
 
     def store(self, text: str, *, entries: Sequence[str] = (), vector: bool = True, **given: Any) -> Grain:
         """A grain, its vector and its links from entries."""

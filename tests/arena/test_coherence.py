@@ -132,9 +132,11 @@ def test_a_change_nobody_can_read_makes_the_arena_unsound(scribe, packed):
 
 def test_a_log_that_was_cut_below_the_arena_makes_it_unsound(scribe, monkeypatch):
     scribe.store("one")
+    scribe.settle()
     arena = build(scribe.space, ENCODER)
     scribe.store("two")
     scribe.store("three")
+    scribe.settle()
     Event.objects.filter(id__lte=Event.objects.order_by("-id")[1].id).delete()
     monkeypatch.setattr(coherence, "QUIET_SECONDS", -1.0)
     assert not catch_up(arena)
@@ -143,6 +145,7 @@ def test_a_log_that_was_cut_below_the_arena_makes_it_unsound(scribe, monkeypatch
 
 def test_a_quiet_arena_moves_on_with_the_log_of_others(scribe, monkeypatch):
     scribe.store("one")
+    scribe.settle()
     arena = build(scribe.space, ENCODER)
     booth.write(lambda: events.append("test", space=scribe.space + 1, actor="a", subject="s"))
     Event.objects.filter(id__lt=events.head().id - 1).delete()
@@ -225,6 +228,7 @@ def test_an_open_transaction_elsewhere_neither_hides_a_commit_nor_is_passed_over
 
 def test_a_conduit_brings_the_grains_it_needs(scribe):
     first = scribe.store("one")
+    scribe.settle()
     arena = build(scribe.space, ENCODER)
     position = arena.position
     second = scribe.store("two")

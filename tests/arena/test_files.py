@@ -20,14 +20,13 @@ from accounts.principals import shell
 from fluxcore import jobs
 from fluxcore.events import Position
 from fluxcore.models import Event, Job
-from memory.arena import ahead, coherence, files, merge, rows
 from memory.arena import arena as arenas
+from memory.arena import coherence, files, merge, rows
 from memory.arena import shelf as module
 from memory.arena.build import build
 from memory.grains.models import Grain
 from tests.arena.canon import canon
 from tests.arena.scribe import ENCODER
-from tests.arena.test_shelf import wait_for
 
 pytestmark = [pytest.mark.storage, pytest.mark.django_db(transaction=True)]
 
@@ -53,8 +52,7 @@ def written(scribe):
         for number in range(7)
     ]
     scribe.link(made[0], made[1])
-    # PostgreSQL: until other tests' transactions end, an arena would keep its place before these.
-    wait_for(lambda: all(told.settled for told in ahead.follow(scribe.space, Position(), 100)))
+    scribe.settle()
     arena = build(scribe.space, ENCODER)
     assert files.write(arena) == 1
     return scribe
@@ -188,6 +186,7 @@ def test_instead_of_doubtful_files_the_arena_is_built(written, shelf):
 
 def test_a_log_that_was_cut_below_them_is_a_doubt(written):
     written.store("later")
+    written.settle()
     Event.objects.filter(id__lte=Event.objects.order_by("-id")[1].id).delete()
     assert files.open_newest(written.space, ENCODER) is None
 

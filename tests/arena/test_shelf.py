@@ -15,8 +15,8 @@ from accounts import agents
 from accounts.models import Space
 from accounts.principals import shell
 from fluxcore import booth, config, events
-from memory.arena import ahead, coherence
 from memory.arena import arena as arenas
+from memory.arena import coherence
 from memory.arena import shelf as module
 from memory.arena.build import assemble, build
 from memory.arena.changes import CONDUIT
@@ -132,8 +132,7 @@ def test_an_unsound_arena_is_built_anew_before_the_answer(scribe, shelf):
         pass
     scribe.store("two")
     booth.write(lambda: events.append("test", space=scribe.space, actor="a", subject="s", packed=b"nonsense"))
-    # PostgreSQL: until other tests' transactions end, a new arena would meet it again.
-    wait_for(lambda: all(told.settled for told in ahead.follow(scribe.space, first.position, 10)))
+    scribe.settle()
     with shelf.arena(scribe.space) as (arena, rung):
         assert arena is not first and rung == "warm"
         assert canon(arena) == canon(build(scribe.space, ENCODER))
