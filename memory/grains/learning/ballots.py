@@ -44,11 +44,11 @@ def checked(given: Mapping[str, Any]) -> Ballot:
     if grain is None and useful is not None:
         raise Invalid("useful is said of a grain: give its grain_id.", field="grain_id")
     return Ballot(
-        _identifier(given.get("trace_id"), "trace_id"),
-        None if grain is None else _identifier(grain, "grain_id"),
+        identifier(given.get("trace_id"), "trace_id"),
+        None if grain is None else identifier(grain, "grain_id"),
         bool(useful),
         _strength(given.get("strength")),
-        tuple(dict.fromkeys(_identifier(one, "missed") for one in missed)),
+        tuple(dict.fromkeys(identifier(one, "missed") for one in missed)),
     )
 
 
@@ -62,7 +62,8 @@ def _strength(given: Any) -> float:
     return float(given)
 
 
-def _identifier(given: Any, name: str) -> uuid.UUID:
+def identifier(given: Any, name: str) -> uuid.UUID:
+    """An outside id, whatever was given."""
     try:
         return uuid.UUID(given)
     except (ValueError, TypeError, AttributeError):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -14,6 +12,7 @@ from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
 from memory.grains import chores
 from memory.grains.learning import credit
+from memory.grains.learning.ballots import identifier
 from memory.grains.models import Effect, Vote
 
 MOST = 500
@@ -90,29 +89,18 @@ def _bounded(
     if standing:
         found = found.filter(undone_at=None)
     if trace is not None:
-        found = found.filter(judged__uuid=_identifier(trace, "trace"))
+        found = found.filter(judged__uuid=identifier(trace, "trace"))
     if grain is not None:
-        found = found.filter(grain__uuid=_identifier(grain, "grain"))
+        found = found.filter(grain__uuid=identifier(grain, "grain"))
     if caller is not None:
         if not isinstance(caller, str) or not caller or "\0" in caller or len(caller) > 160:
             raise Invalid("caller is who voted, for example agent:helper.", field="caller")
         found = found.filter(judged__actor=caller)
     if since is not None:
-        found = found.filter(at__gte=_moment(since, "since"))
+        found = found.filter(at__gte=clock.parse(since, name="since"))
     if until is not None:
-        found = found.filter(at__lt=_moment(until, "until"))
+        found = found.filter(at__lt=clock.parse(until, name="until"))
     return found
-
-
-def _identifier(given: Any, name: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(given)
-    except (ValueError, TypeError, AttributeError):
-        raise Invalid(f"{name}: that is not an id.", field=name) from None
-
-
-def _moment(given: Any, name: str) -> datetime:
-    return clock.parse(given, name=name)
 
 
 def _base(conduit: Any) -> float:
