@@ -97,11 +97,11 @@ def _spread_out(
         return order, folded
     session = index.columns["session"][rows[order]]
     _, inverse = np.unique(session, return_inverse=True)
-    by = np.argsort(inverse, kind="stable")
+    by = inverse.argsort(kind="stable")
     rank_in = np.empty(len(order), np.int64)
-    rank_in[by] = np.arange(len(order)) - np.searchsorted(inverse[by], inverse[by])
+    rank_in[by] = np.arange(len(order)) - inverse[by].searchsorted(inverse[by])
     late = (rank_in >= most) & (session != 0)
-    moved = np.argsort(late, kind="stable")
+    moved = late.argsort(kind="stable")
     return order[moved], [folded[place] for place in moved.tolist()]
 
 

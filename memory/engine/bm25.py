@@ -56,10 +56,15 @@ class Terms(NamedTuple):
 
 
 def shape(index: Index) -> Shape:
-    _, characters = index.totals()
-    mean = max(characters / index.size, 1.0) if index.size else 140.0
-    b = min(max(0.4 + 0.2 * math.log(mean / 140), 0.4), 0.95)
-    return Shape(b, min(max(0.9 + 0.3 * (b - 0.4) / 0.35, 0.9), 1.2))
+    """Kept beside the index until it grows."""
+    held: tuple[int, Shape] | None = vars(index).get("_shape")
+    if held is None or held[0] != index.size:
+        _, characters = index.totals()
+        mean = max(characters / index.size, 1.0) if index.size else 140.0
+        b = min(max(0.4 + 0.2 * math.log(mean / 140), 0.4), 0.95)
+        held = index.size, Shape(b, min(max(0.9 + 0.3 * (b - 0.4) / 0.35, 0.9), 1.2))
+        vars(index)["_shape"] = held
+    return held[1]
 
 
 def terms(index: Index, keys: NDArray[np.uint64]) -> Terms:
@@ -121,12 +126,12 @@ def search(
     LAST_READ postings: if that is not enough, `caps` is told, and of a list longer than that the newest
     rows are read.
     """
-    known = np.flatnonzero(asked.spans.frequency)
+    known = asked.spans.frequency.nonzero()[0]
     if not len(known) or k < 1:
         return np.empty(0, np.int32), np.empty(0, np.float32)
-    known = known[np.argsort(asked.spans.frequency[known], kind="stable")]
+    known = known[asked.spans.frequency[known].argsort(kind="stable")]
     if allowed is not None and np.count_nonzero(allowed) <= FEW_ROWS:
-        rows = np.flatnonzero(allowed).astype(np.int32)
+        rows = allowed.nonzero()[0].astype(np.int32)
     elif index.size <= FIRST_READ and int(asked.spans.frequency.sum()) <= 2 * FIRST_READ:
         return _first(*_added(index, asked, known, allowed), k)
     else:
@@ -152,11 +157,11 @@ def _added(index: Index, asked: Terms, known: NDArray[np.int64], allowed: Mask |
     given = shape(index)
     weights = asked.idf[known] * np.float32(given.k1 + 1)
     many /= many + _usual(index)[rows]
-    brought = many * np.repeat(weights, [len(rows) for rows, _ in read])
+    brought = many * weights.repeat([len(rows) for rows, _ in read])
     sums = np.bincount(rows, brought, minlength=index.size)
     if allowed is not None:
         sums *= allowed
-    found = np.flatnonzero(sums)
+    found = sums.nonzero()[0]
     return found.astype(np.int32), sums[found].astype(np.float32)
 
 
@@ -172,7 +177,7 @@ def _race(
     most = index.postings.most(spans).astype(np.float32)
     unread = np.zeros(len(weights) + 1)
     peak = weights * most / (most + np.float32(given.k1 * (1 - given.b)))
-    unread[:-1] = np.cumsum(peak[::-1], dtype=np.float64)[::-1]
+    unread[:-1] = peak[::-1].cumsum(dtype=np.float64)[::-1]
     unread *= 1 + 1e-6  # what rounding could take away
     race = _Race(index, _usual(index), spans, weights, unread, allowed)
     read = 0

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.engine import bm25, words
-from memory.engine.dense import Dense
 from memory.engine.graph import NOWHERE
 from memory.engine.index import NO_ROW, Index
 from memory.engine.marks import PREFERENCE, STANDING
@@ -53,7 +52,7 @@ class Scene:
 
     def at(self, rows: NDArray[np.integer]) -> Places:
         """Where rows stand in the scene; -1 for those that do not."""
-        place = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        place = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
         return np.where((self.rows[place] == rows) & (rows >= 0), place, -1)
 
     def words_share(self) -> Floats:
@@ -96,27 +95,9 @@ def search(
     by_meaning: tuple[NDArray[np.int64], Floats] = (np.empty(0, np.int64), np.empty(0, np.float32))
     statistics = (0.0, 0.0, 0.0)
     if vector is not None and index.dense is not None:
-        statistics = _statistics(index.dense, vector)
+        statistics = index.dense.statistics(vector)
         by_meaning = index.dense.search(vector, allowed=allowed, k=depth)
     return Finds(asked, by_words, by_meaning, statistics, _standing(index, query, asked, vector, allowed, standing))
-
-
-def _statistics(dense: Dense, vector: Floats) -> tuple[float, float, float]:
-    """Lowest, mean and deviation of the cosines of a few hundred rows that follow from the size alone."""
-    stride = 1
-    while dense.size > _SAMPLE * stride:
-        stride *= 2
-    rows = np.arange(0, dense.size, stride, dtype=np.int64)
-    rows = rows[dense.has[rows]]
-    if len(rows) < min(_SAMPLE // 8, dense.size):
-        return dense.statistics(vector)  # few are encoded: look harder
-    scores = dense.scores(vector, rows)
-    mean = float(scores.sum(dtype=np.float64)) / len(rows)
-    square = float(np.dot(scores, scores)) / len(rows)
-    return float(scores.min()), mean, max(square - mean * mean, 0.0) ** 0.5
-
-
-_SAMPLE = 256
 
 
 def _standing(
@@ -146,7 +127,7 @@ def _marked(index: Index, wanted: int) -> NDArray[np.int64]:
     held: dict[int, tuple[int, NDArray[np.int64]]] = vars(index).setdefault("_marked", {})
     found = held.get(wanted)
     if found is None or found[0] != index.size:
-        rows = np.flatnonzero(index.column("marks") & np.uint16(wanted))
+        rows = (index.column("marks") & np.uint16(wanted)).nonzero()[0]
         found = held[wanted] = index.size, rows[-_FEW_OF_MANY:]
     return found[1]
 
@@ -185,7 +166,7 @@ def scene(
     found_words = bm25.weigh(index, rows, counts, asked.idf, bm25.shape(index))
     meaning, has = np.zeros(len(rows), np.float32), np.zeros(len(rows), np.bool_)
     if vector is not None and index.dense is not None and len(rows):
-        inside = slice(0, int(np.searchsorted(rows, index.dense.size)))  # rows come in order
+        inside = slice(0, int(rows.searchsorted(index.dense.size)))  # rows come in order
         has[inside] = index.dense.has[rows[inside]]
         meaning[inside] = index.dense.scores(vector, rows[inside].astype(np.int64))
     low, mean, deviation = finds.statistics
@@ -202,10 +183,10 @@ def scene(
 def _once(groups: list[tuple[NDArray[np.integer], int]]) -> tuple[Rows, NDArray[np.uint8]]:
     """Each row once, ascending, with everything that brought it."""
     rows = np.concatenate([np.asarray(some, np.int32) for some, _ in groups])
-    marks = np.repeat(np.array([mark for _, mark in groups], np.uint8), [len(some) for some, _ in groups])
-    order = np.argsort(rows, kind="stable")
+    marks = np.array([mark for _, mark in groups], np.uint8).repeat([len(some) for some, _ in groups])
+    order = rows.argsort(kind="stable")
     rows, marks = rows[order], marks[order]
-    begin = np.flatnonzero(np.concatenate((np.ones(min(len(rows), 1), np.bool_), rows[1:] != rows[:-1])))
+    begin = (np.concatenate((np.ones(min(len(rows), 1), np.bool_), rows[1:] != rows[:-1]))).nonzero()[0]
     return rows[begin], np.bitwise_or.reduceat(marks, begin) if len(begin) else marks
 
 
@@ -220,11 +201,11 @@ def heads(
     weight = balance if len(by_meaning) else 1.0
     good = np.zeros(len(rows), np.float32)
     if len(by_words):
-        good[np.searchsorted(rows, by_words)] += np.float32(weight) * finds.words[1][:_HEAD] / finds.words[1][0]
+        good[rows.searchsorted(by_words)] += np.float32(weight) * finds.words[1][:_HEAD] / finds.words[1][0]
     if len(by_meaning):
         scores, low = finds.meaning[1], min(finds.statistics[0], float(finds.meaning[1][-1]))
         span = max(float(scores[0]) - low, 1e-6)
-        good[np.searchsorted(rows, by_meaning)] += np.float32((1 - weight) / span) * (scores[:_HEAD] - np.float32(low))
+        good[rows.searchsorted(by_meaning)] += np.float32((1 - weight) / span) * (scores[:_HEAD] - np.float32(low))
     if len(named) == 1:
         good += np.float32(speaker) * (index.columns["speaker"][rows] == named[0])
     best = np.lexsort((index.columns["id"][rows], -good))[:most]
@@ -240,13 +221,13 @@ def said_then(
     """Rows said in the time a question names: of many those nearest in meaning, without vectors the newest."""
     said = index.column("said")
     for begin, end, _ in sorted(spans, key=lambda span: span[1] - span[0]):  # the most exact one
-        rows = np.flatnonzero((said >= begin) & (said < end))
+        rows = ((said >= begin) & (said < end)).nonzero()[0]
         if allowed is not None:
             rows = rows[allowed[rows]]
         rows = rows[-_MOST_DATED:]
         if len(rows) > most and vector is not None and index.dense is not None:
             rows = rows[rows < index.dense.size]
-            rows = rows[np.argsort(-index.dense.scores(vector, rows), kind="stable")]
+            rows = rows[(-index.dense.scores(vector, rows)).argsort(kind="stable")]
             return rows[:most].astype(np.int32)
         return rows[-most:].astype(np.int32)
     return _NO_ROWS

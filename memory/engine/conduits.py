@@ -75,7 +75,7 @@ def sort(given: Flat, rows: int, capacity: int = 0) -> dict[str, NDArray[Any]]:
     count = len(given.id)
     rows = max(rows, 1 + int(given.source.max(initial=-1)), 1 + int(given.target.max(initial=-1)))
     keys = np.unique(given.key[given.source < 0])
-    source = np.where(given.source < 0, rows + np.searchsorted(keys, given.key), given.source)
+    source = np.where(given.source < 0, rows + keys.searchsorted(given.key), given.source)
     # Equal weights: the one used last, then the lower row.
     order = np.lexsort((given.id, given.target, -given.used, -given.weight, source))
     target, weight, used = given.target[order], given.weight[order], given.used[order]
@@ -116,7 +116,8 @@ def room_after(size: int) -> int:
 
 def runs(begin: Numbers, count: Numbers) -> Numbers:
     """begin[0], begin[0] + 1, .. count[0] of them, then those of the next."""
-    return np.arange(int(count.sum())) + np.repeat(begin + count - np.cumsum(count), count)
+    offset: Numbers = begin + count - count.cumsum()
+    return np.arange(int(count.sum())) + offset.repeat(count)
 
 
 def padded(array: NDArray[Any], room: int) -> NDArray[Any]:
@@ -129,7 +130,7 @@ def padded(array: NDArray[Any], room: int) -> NDArray[Any]:
 
 def _starts(nodes: Numbers, count: int) -> NDArray[np.int32]:
     start = np.zeros(count + 1, np.int32)
-    np.cumsum(np.bincount(nodes, minlength=count), out=start[1:])
+    np.bincount(nodes, minlength=count).cumsum(out=start[1:])
     return start
 
 

@@ -7,6 +7,7 @@ the row it stands in. Equal vectors always tie, and ties go to the lower row.
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ Rows: TypeAlias = NDArray[np.int64]
 EXACT_ROWS = 4_096  # up to here every row is scored; above, bits choose whom to score
 RESCORED = 400  # rows the bits let through: recall@10 .98 on sentence vectors, .96 with 200
 LISTED_ROWS = 300_000  # from here on `build_ivf` pays
-SAMPLE = 1_024
+SAMPLE = 256  # rows that tell how near any row is to a query
 _BLOCK = 8_192
 _SCORED = 512  # rows in one product: they stay in the cache, and BLAS does not wake its threads
 _EXACT_SUM = 2.0**24
@@ -50,6 +51,9 @@ class Dense:
         self.data, self.scale, self.has, self.bits, self.centre = data, scale, has, bits, centre
         self.size = size
         self.listed = listed
+        # Worked out once for a query and a state of the rows: one question asks three times.
+        self._asked: tuple[Floats, Floats, float] | None = None
+        self._sampled: tuple[int, Rows, Floats] | None = None
 
     @classmethod
     def build(cls, data: NDArray[np.int8], scale: Floats, has: NDArray[np.bool_], capacity: int | None = None) -> Dense:
@@ -95,6 +99,7 @@ class Dense:
         self.data[row], self.scale[row] = data, scale
         self.bits[:, row] = self._cut(self._unit(slice(row, row + 1)))[0]
         self.has[row] = True
+        self._sampled = None
         self.size = max(self.size, row + 1)
         if self.listed is not None:
             self.listed.put(row)
@@ -103,6 +108,7 @@ class Dense:
         """The grain of this row has no vector any more."""
         if row < self.size:
             self.has[row] = False
+            self._sampled = None
 
     def grow(self, capacity: int) -> None:
         """Room for `capacity` rows; copies every array, so leave slack where they are built."""
@@ -136,14 +142,14 @@ class Dense:
             size = len(open_rows)
         count = int(np.count_nonzero(open_rows))
         if count <= exact:
-            rows = np.flatnonzero(open_rows)
+            rows = open_rows.nonzero()[0]
         elif self.listed is not None and 2 * count > size:
             # Lists are probed by nearness alone: where a filter leaves little, they could miss all of it.
             rows = self._probe(self.listed, query, open_rows, max(k, rescored) * size // count)
         else:
             rows = self._scan(query, open_rows, None if count == size else open_rows, max(k, rescored))
         scores = self._scores(whole, length, rows)
-        best = np.argsort(-scores, kind="stable")[:k]
+        best = (-scores).argsort(kind="stable")[:k]
         return rows[best], scores[best]
 
     def statistics(self, query: Floats) -> tuple[float, float, float]:
@@ -151,22 +157,32 @@ class Dense:
 
         The sample follows from the rows alone (every 2^n-th), so processes with other histories agree.
         """
-        stride = 1
-        while self.size > SAMPLE * stride:
-            stride *= 2
-        rows = np.arange(0, self.size, stride, dtype=np.int64)
-        rows = rows[self.has[rows]]
-        if stride > 1 and len(rows) < SAMPLE // 16:  # few grains are encoded: the sample may have missed them all
-            rows = np.flatnonzero(self.has[: self.size])[:SAMPLE]
+        rows, matrix = self._sample()
         whole, length = self._whole(query)
         if not len(rows) or length == 0:
             return 0.0, 0.0, 0.0
-        scores = self._scores(whole, length, rows).astype(np.float64)
-        return float(scores.min()), float(scores.mean()), float(scores.std())
+        scores = (matrix @ whole) * (self.scale[rows] * np.float32(1 / length))
+        mean = float(np.add.reduce(scores, dtype=np.float64)) / len(rows)
+        square = float(scores @ scores) / len(rows)
+        return float(np.minimum.reduce(scores)), mean, max(square - mean * mean, 0.0) ** 0.5
+
+    def _sample(self) -> tuple[Rows, Floats]:
+        """A few hundred rows with their numbers, kept as the product wants them until one of the rows changes."""
+        held = self._sampled
+        if held is None or held[0] != self.size:
+            stride = 1
+            while self.size > SAMPLE * stride:
+                stride *= 2
+            rows = np.arange(0, self.size, stride, dtype=np.int64)
+            rows = rows[self.has[rows]]
+            if len(rows) < min(SAMPLE // 8, self.size):  # few are encoded: it may have missed them all
+                rows = self.has[: self.size].nonzero()[0][: 4 * SAMPLE]
+            held = self._sampled = self.size, rows, self.data[rows].astype(np.float32)
+        return held[1], held[2]
 
     def build_ivf(self, count: int | None = None) -> None:
         """Sort the rows of now into lists around centroids: seconds of work, for the background."""
-        rows = np.flatnonzero(self.has[: self.size])
+        rows = self.has[: self.size].nonzero()[0]
         self.listed = lists.build(self._unit, self.bits, rows, self.size, count) if len(rows) else None
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -187,17 +203,25 @@ class Dense:
 
     def _whole(self, query: Floats) -> tuple[Floats, float]:
         """The query in whole numbers and their length; length 0 for a query without direction."""
-        length = float(np.linalg.norm(query))
-        if not np.isfinite(length) or length == 0:
+        held = self._asked
+        if held is not None and held[0] is query:
+            return held[1], held[2]
+        length = math.sqrt(float(query @ query))
+        if not math.isfinite(length) or length == 0:
             return np.zeros(self.dimension, np.float32), 0.0
         root = self.dimension**0.5
-        whole = np.rint(query * np.float32((_EXACT_SUM / (127 * root) - root) / length))
-        return whole.astype(np.float32, copy=False), float(np.linalg.norm(whole.astype(np.float64)))
+        whole = np.rint(query * np.float32((_EXACT_SUM / (127 * root) - root) / length)).astype(np.float32, copy=False)
+        exact = whole.astype(np.float64)
+        length = math.sqrt(float(exact @ exact))
+        if not query.flags.writeable:  # another question would have another array
+            self._asked = query, whole, length
+        return whole, length
 
     def _scores(self, whole: Floats, length: float, rows: Rows) -> Floats:
         dots = np.empty(len(rows), np.float32)
         first = int(rows[0]) if len(rows) else 0
-        gaps = bool((np.diff(rows) != 1).any())  # without them a slice saves the copy
+        # Without gaps a slice saves the copy.
+        gaps = len(rows) > 0 and (int(rows[-1]) - first + 1 != len(rows) or bool((rows[1:] - rows[:-1] != 1).any()))
         for at in range(0, len(rows), _SCORED):
             end = min(at + _SCORED, len(rows))
             part = self.data[rows[at:end]] if gaps else self.data[first + at : first + end]
@@ -211,7 +235,7 @@ class Dense:
         return np.packbits(units > self.centre, axis=1, bitorder="little").view(np.uint64)
 
     def _query_bits(self, query: Floats) -> NDArray[np.uint64]:
-        unit = (query / np.linalg.norm(query)).astype(np.float32)
+        unit = (query / np.float32(math.sqrt(float(query @ query)))).astype(np.float32, copy=False)
         bits: NDArray[np.uint64] = self._cut(unit[None, :])[0]
         return bits
 
@@ -225,7 +249,7 @@ class Dense:
         rows, bits = listed.near(query, self.bits[:, : len(open_rows)])
         # Closed rows are dropped from the few that are near, which is why more of them are wanted.
         rows = np.unique(rows[_within(_hamming(bits, self._query_bits(query)), self.dimension, wanted)])
-        rows = rows[: np.searchsorted(rows, len(open_rows))]
+        rows = rows[: rows.searchsorted(len(open_rows))]
         return rows[open_rows[rows]]
 
 
@@ -258,9 +282,9 @@ def _within(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:
     Of very many rows a sample tells how near the nearest must be, and only those are counted.
     """
     if len(distance) > _SAMPLED * wanted:
-        counts = np.cumsum(np.bincount(distance[::_STRIDE], minlength=furthest + 2))
-        about = int(np.searchsorted(counts, 3 * wanted // _STRIDE + 8))
-        near = np.flatnonzero(distance <= min(about, furthest))
+        counts = np.bincount(distance[::_STRIDE], minlength=furthest + 2).cumsum()
+        about = int(counts.searchsorted(3 * wanted // _STRIDE + 8))
+        near = (distance <= min(about, furthest)).nonzero()[0]
         if len(near) >= wanted:
             return near[_nearest(distance[near], furthest, wanted)]
     return _nearest(distance, furthest, wanted)
@@ -270,14 +294,14 @@ _SAMPLED, _STRIDE = 64, 16
 
 
 def _nearest(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:
-    reached = np.cumsum(np.bincount(distance, minlength=furthest + 2)[: furthest + 1])
-    cut = int(np.searchsorted(reached, wanted))
+    reached = (np.bincount(distance, minlength=furthest + 2)[: furthest + 1]).cumsum()
+    cut = int(reached.searchsorted(wanted))
     if cut > furthest:
-        return np.flatnonzero(distance <= furthest)
+        return (distance <= furthest).nonzero()[0]
     if reached[cut] <= 2 * wanted:
-        return np.flatnonzero(distance <= cut)
-    equal = np.flatnonzero(distance == cut)[: 2 * wanted - (int(reached[cut - 1]) if cut else 0)]
-    return np.sort(np.concatenate((np.flatnonzero(distance < cut), equal)))
+        return (distance <= cut).nonzero()[0]
+    equal = (distance == cut).nonzero()[0][: 2 * wanted - (int(reached[cut - 1]) if cut else 0)]
+    return np.sort(np.concatenate(((distance < cut).nonzero()[0], equal)))
 
 
 def _padded(array: NDArray[Any], room: int) -> NDArray[Any]:

@@ -110,12 +110,12 @@ class Graph:
         if not len(keys):
             return found
         keys = np.asarray(keys, np.uint64)
-        at = np.searchsorted(self._keys, keys)
-        within = np.flatnonzero(at < len(self._keys))
+        at = self._keys.searchsorted(keys)
+        within = (at < len(self._keys)).nonzero()[0]
         within = within[self._keys[at[within]] == keys[within]]
         found[within] = ~at[within]
         if self._entry_since:
-            for place in np.flatnonzero(found == NOWHERE).tolist():
+            for place in (found == NOWHERE).nonzero()[0].tolist():
                 number = self._entry_since.get(int(keys[place]))
                 found[place] = NOWHERE if number is None else ~number
         return found
@@ -149,7 +149,7 @@ class Graph:
         else:
             read = np.minimum(np.concatenate((count, into_count)), limit)
             first = int(read[: len(nodes)].sum())
-            which = np.repeat(np.tile(np.arange(len(nodes)), 2), read)
+            which = np.tile(np.arange(len(nodes)), 2).repeat(read)
             position = conduits.runs(np.concatenate((begin, into_begin)), read)
             position[first:] = self._into[position[first:]]
         return Around(which, position, first, degree, int(degree.sum()) > len(which))
@@ -163,9 +163,9 @@ class Graph:
         """The node each conduit begins at."""
         # In order and of the array's own type: a search from one to the next, and no copy of the array.
         wanted = np.minimum(position, self.base - 1).astype(np.int32)
-        order = np.argsort(wanted)
+        order = wanted.argsort()
         node = np.empty(len(position), np.int64)
-        node[order] = np.searchsorted(self._start, wanted[order], side="right") - 1
+        node[order] = self._start.searchsorted(wanted[order], side="right") - 1
         node = np.where(node >= self.rows, self.rows + ~node, node)
         if self.since:
             since = position >= self.base
@@ -190,7 +190,7 @@ class Graph:
         """Every conduit of one rare relation between grains: targets in ascending order, sources, positions."""
         held = self._pairs.get(relation)
         if held is None:
-            at = np.flatnonzero(((self._kind[: self.size] & 15) == relation) & (self.weight[: self.size] > 0))
+            at = (((self._kind[: self.size] & 15) == relation) & (self.weight[: self.size] > 0)).nonzero()[0]
             source, target = self.source(at), self.target[at].astype(np.int64)
             order = np.lexsort((source, target))
             order = order[source[order] >= 0]
@@ -199,7 +199,7 @@ class Graph:
 
     def flat(self) -> Flat:
         """Every living conduit."""
-        at = np.flatnonzero(self.weight[: self.size] > 0)
+        at = (self.weight[: self.size] > 0).nonzero()[0]
         node = self.source(at)
         entry = node < 0
         keys = np.concatenate((self._keys, np.fromiter(self._entry_since, np.uint64, len(self._entry_since))))
@@ -217,7 +217,7 @@ class Graph:
         if not self.size:
             self._epoch = conduits.epoch_of(flat.made)
         made, kind = conduits.hours_after(self._epoch, flat.made), flat.kind
-        whole = np.flatnonzero(flat.whole).tolist()
+        whole = flat.whole.nonzero()[0].tolist()
         for place in whole:
             number, source, weight = int(flat.id[place]), int(flat.source[place]), max(float(flat.weight[place]), 0.0)
             node = source if source >= 0 else self._entry(int(flat.key[place]))
@@ -277,7 +277,7 @@ class Graph:
         since: dict[int, list[int]], limit: int,
     ) -> Links:  # fmt: skip
         count = np.minimum(count, limit)
-        which = np.repeat(np.arange(len(nodes)), count)
+        which = np.arange(len(nodes)).repeat(count)
         position = conduits.runs(begin, count)
         if through is not None:
             position = through[position].astype(np.int64)
@@ -295,7 +295,7 @@ class Graph:
         used = self.used[position].astype(np.int64)
         order = np.lexsort((self.ids[position], self.target[position], -used, -self.weight[position], which))
         which, position = which[order], position[order]
-        rank = np.arange(len(which)) - np.searchsorted(which, which)
+        rank = np.arange(len(which)) - which.searchsorted(which)
         return which[rank < limit], position[rank < limit]
 
     def _entry(self, key: int) -> int:
@@ -311,7 +311,7 @@ class Graph:
         if at is not None or number > self._top:
             return at
         begin, count = (int(found[0]) for found in self._out_range(np.array([node], np.int64)))
-        places = np.flatnonzero(self.ids[begin : begin + count] == number)
+        places = (self.ids[begin : begin + count] == number).nonzero()[0]
         if not len(places):
             return None
         at = begin + int(places[0])

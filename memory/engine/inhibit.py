@@ -44,13 +44,13 @@ class Inhibition:
     def _hand_on(self, level: Level) -> None:
         nodes, signal = level.node, level.signal
         for _ in range(_CHAIN):
-            begin, end = np.searchsorted(self._old, nodes), np.searchsorted(self._old, nodes, side="right")
-            given = np.flatnonzero(end > begin)
+            begin, end = self._old.searchsorted(nodes), self._old.searchsorted(nodes, side="right")
+            given = (end > begin).nonzero()[0]
             if not len(given):
                 return
             count = (end - begin)[given]
             part = np.floor(signal[given] * (1 - self._keeps) / count)
-            which = np.repeat(np.arange(len(given)), count)
+            which = np.arange(len(given)).repeat(count)
             pairs = runs(begin[given], count)
             self._record(level, nodes[given], part * count, pairs, part[which])
             nodes, signal = group(self._new[pairs], part[which])
@@ -59,14 +59,14 @@ class Inhibition:
         self, level: Level, giver: Numbers, gave: NDArray[np.float64], pairs: Numbers, part: NDArray[np.float64]
     ) -> None:
         kept = np.ones(len(level.receiver))
-        at = np.minimum(np.searchsorted(giver, level.receiver), len(giver) - 1)
+        at = np.minimum(giver.searchsorted(level.receiver), len(giver) - 1)
         gives = giver[at] == level.receiver
-        total = level.signal[np.searchsorted(level.node, level.receiver[gives])]
+        total = level.signal[level.node.searchsorted(level.receiver[gives])]
         kept[gives] = 1 - gave[at[gives]] / np.maximum(total, 1)
         level.message = level.message * kept
         joined(level, np.concatenate((giver, self._new[pairs])), np.concatenate((-gave, part)))
         receiver = np.concatenate((level.receiver, self._new[pairs]))
-        order = np.argsort(receiver, kind="stable")
+        order = receiver.argsort(kind="stable")
         level.receiver = receiver[order]
         level.sender = np.concatenate((level.sender, self._old[pairs]))[order]
         level.position = np.concatenate((level.position, self._position[pairs]))[order]

@@ -53,7 +53,7 @@ class Linked:
         )  # fmt: skip
         caps += sorted(self.spread.caps)
         received = self.spread.received
-        order = np.argsort(-received, kind="stable")[: settings.reached]
+        order = (-received).argsort(kind="stable")[: settings.reached]
         order = order[received[order] > 0]
         if len(order):
             self.reached = self.spread.rows[order].astype(np.int32), received[order] / received[order[0]]

@@ -55,10 +55,10 @@ class Postings:
             counts.extend([min(count, MOST) for count in terms.values()])
             lengths.append(len(terms))
         flat = _numbers(keys, np.uint64)
-        rows = np.repeat(np.arange(len(lengths), dtype=np.int32), _numbers(lengths, np.int32))
-        order = np.argsort(flat, kind="stable")  # stable: rows stay ascending within a key
+        rows = np.arange(len(lengths), dtype=np.int32).repeat(_numbers(lengths, np.int32))
+        order = flat.argsort(kind="stable")  # stable: rows stay ascending within a key
         flat = flat[order]
-        first = np.flatnonzero(np.r_[True, flat[1:] != flat[:-1]]) if len(flat) else np.empty(0, np.int64)
+        first = np.r_[True, flat[1:] != flat[:-1]].nonzero()[0] if len(flat) else np.empty(0, np.int64)
         starts = np.r_[first, len(flat)].astype(np.int64)
         return cls(flat[first], starts, rows[order], _numbers(counts, np.uint8)[order], len(lengths))
 
@@ -82,7 +82,7 @@ class Postings:
     def spans(self, keys: Keys) -> Spans:
         """Where each term stands."""
         if len(self.keys):
-            at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+            at = np.minimum(self.keys.searchsorted(keys), len(self.keys) - 1)
             known = self.keys[at] == keys
             begin = np.where(known, self.starts[at], 0)
             end = np.where(known, self.starts[at + 1], 0)
@@ -122,7 +122,7 @@ class Postings:
         """How often each term stands in each of these rows: [len(terms), len(rows)]."""
         found = np.zeros((len(spans.keys), len(rows)), np.uint8)
         wanted = np.asarray(rows, np.int32)
-        late = np.flatnonzero(wanted >= self.base) if self._delta else _NO_ROWS
+        late = (wanted >= self.base).nonzero()[0] if self._delta else _NO_ROWS
         for place, (begin, end) in enumerate(zip(spans.begin.tolist(), spans.end.tolist(), strict=True)):
             if begin < end:
                 _look_up(self.rows[begin:end], self.counts[begin:end], wanted, found[place])
@@ -141,13 +141,13 @@ class Postings:
         late = np.array(sorted(self._delta), np.uint64)
         late_lengths = np.array([len(self._delta[key][0]) for key in late.tolist()], np.int64)
         keys = np.union1d(self.keys, late)
-        lengths, late_at = np.zeros(len(keys), np.int64), np.searchsorted(keys, late)
-        base_at = np.searchsorted(keys, self.keys)
+        lengths, late_at = np.zeros(len(keys), np.int64), keys.searchsorted(late)
+        base_at = keys.searchsorted(self.keys)
         base_lengths = np.diff(self.starts)
         lengths[base_at] = base_lengths
         lengths[late_at] += late_lengths
         starts = np.zeros(len(keys) + 1, np.int64)
-        np.cumsum(lengths, out=starts[1:])
+        lengths.cumsum(out=starts[1:])
         rows, counts = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint8)
         to = np.repeat(starts[base_at] - self.starts[:-1], base_lengths) + np.arange(len(self.rows))
         rows[to], counts[to] = self.rows, self.counts

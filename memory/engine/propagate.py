@@ -150,7 +150,7 @@ def _open(nodes: Numbers, active: NDArray[np.bool_] | None) -> NDArray[np.bool_]
 
 def _front(level: Level, fired: NDArray[np.bool_], found: Spread, settings: Propagation) -> Numbers:
     """Places in the level of the nodes that fire, strongest first (ties: entries, then the lower row)."""
-    front = np.flatnonzero((level.signal >= settings.threshold * _WHOLE) & ~fired[level.node])
+    front = ((level.signal >= settings.threshold * _WHOLE) & ~fired[level.node]).nonzero()[0]
     front = front[strongest(level.signal[front])]
     if len(front) > settings.frontier:
         found.caps.add("frontier")
@@ -167,7 +167,7 @@ def _fire(
         found.caps.add("hub")
     if len(which) > settings.edges - found.edges:
         found.caps.add("edges")
-        fits = (np.cumsum(np.bincount(which, minlength=len(nodes))) <= settings.edges - found.edges)[which]
+        fits = (np.bincount(which, minlength=len(nodes)).cumsum() <= settings.edges - found.edges)[which]
         which, position, out = which[fits], position[fits], int(np.count_nonzero(fits[:out]))
     found.edges += len(which)
     sender, receiver = nodes[which], graph.target[position].astype(np.int64)
@@ -177,21 +177,21 @@ def _fire(
     gain = np.concatenate((along[relation[:out]], against[relation[out:]]))
     gain[receiver < 0] = settings.gains.to_entry
     if nodes.min(initial=0) < 0:
-        entry = np.flatnonzero(sender < 0)
+        entry = (sender < 0).nonzero()[0]
         gain[entry] *= graph.affinity(position[entry])
     share = np.minimum(1.0, settings.hub_degree / np.maximum(degree, 1)) ** settings.hub_power * settings.attenuation
     worth = _effective(graph, position, now, fading)
     news = strength[which]
     if len(level.receiver):
         # Only one that fired before can have sent anything.
-        back = np.flatnonzero(fired[receiver])
+        back = fired[receiver].nonzero()[0]
         news[back] -= level.echo(nodes, sender[back], receiver[back])
     fired[nodes] = True
     message = np.rint(news * (share[which] * gain * worth))
     hears = (message > 0) & (receiver != sender) & _open(receiver, active)
     if inhibition.silences:
         hears &= ~inhibition.silent(sender, receiver)
-    heard = np.flatnonzero(hears)
+    heard = hears.nonzero()[0]
     return Level.reached(receiver[heard], sender[heard], position[heard], message[heard], worth[heard])
 
 

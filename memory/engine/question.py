@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,74 +63,85 @@ _NEGATION = _says(
     "不 没 沒 ない ません 안 않 없 ไม่",
 )
 _OPENS_YES_NO = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "am",
-        "do",
-        "does",
-        "did",
-        "can",
-        "could",
-        "will",
-        "would",
-        "should",
-        "has",
-        "have",
-        "had",
-    ]
-)
+    ("is", "are", "was", "were", "am", "do", "does", "did", "can", "could", "will", "would", "should", "has", "have",
+     "had")
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Query:
-    """A question, read."""
+    """A question, read. What kind of answer it wants is worked out when it is asked for: few spaces need it."""
 
     text: str
     terms: tuple[str, ...]
     keys: NDArray[np.uint64]  # of the terms, in their order
-    pairs: NDArray[np.uint64]  # keys of adjacent terms, one row of two each
     mentions: tuple[Mention, ...]
-    capitals: tuple[str, ...]  # terms of words that are capitalised inside a sentence, each once
-    wants_when: bool
-    wants_who: bool
-    wants_where: bool
-    wants_which: bool
-    wants_how_many: bool
-    wants_preference: bool
-    first_person: bool
-    yes_no: bool
-    ordering: bool  # first, last, before, after, latest
-    negation: bool
+
+    @cached_property
+    def pairs(self) -> NDArray[np.uint64]:
+        """Keys of adjacent terms, one row of two each."""
+        return np.column_stack((self.keys[:-1], self.keys[1:]))
+
+    @cached_property
+    def capitals(self) -> tuple[str, ...]:
+        """Terms of words that are capitalised inside a sentence, each once."""
+        return tuple(dict.fromkeys(_capitals(self._chunks)))
+
+    @cached_property
+    def wants_when(self) -> bool:
+        return bool(_WHEN.search(self._low))
+
+    @cached_property
+    def wants_who(self) -> bool:
+        return bool(_WHO.search(self._low))
+
+    @cached_property
+    def wants_where(self) -> bool:
+        return bool(_WHERE.search(self._low))
+
+    @cached_property
+    def wants_which(self) -> bool:
+        return bool(_WHICH.search(self._low))
+
+    @cached_property
+    def wants_how_many(self) -> bool:
+        return bool(_HOW_MANY.search(self._low))
+
+    @cached_property
+    def wants_preference(self) -> bool:
+        return bool(_PREFERENCE.search(self._low))
+
+    @cached_property
+    def first_person(self) -> bool:
+        return bool(marks(self.text) & FIRST_PERSON)
+
+    @cached_property
+    def yes_no(self) -> bool:
+        return bool(self._chunks) and self._chunks[0].core in _OPENS_YES_NO
+
+    @cached_property
+    def ordering(self) -> bool:
+        """First, last, before, after, latest."""
+        return bool(_ORDERING.search(self._low))
+
+    @cached_property
+    def negation(self) -> bool:
+        return bool(_NEGATION.search(self._low))
+
+    @cached_property
+    def _low(self) -> str:
+        return scripts.folded(scripts.settled(self.text))
+
+    @cached_property
+    def _chunks(self) -> list[names.Chunk]:
+        return [names.look(raw) for raw in scripts.settled(self.text).split()]
 
 
 def read(query: str, said_at: int | None = None) -> Query:
     """What a question asks for; `said_at` (seconds since 1970, UTC) tells what its "yesterday" is."""
     query = query[:LONGEST]
     terms = words.terms(query)
-    keys = words.keys(terms)
-    low = scripts.folded(scripts.settled(query))
-    chunks = [names.look(raw) for raw in scripts.settled(query).split()]
-    return Query(
-        text=query,
-        terms=tuple(terms),
-        keys=keys,
-        pairs=np.column_stack((keys[:-1], keys[1:])),
-        mentions=tuple(mentions(query, said_at)),
-        capitals=tuple(dict.fromkeys(_capitals(chunks))),
-        wants_when=bool(_WHEN.search(low)),
-        wants_who=bool(_WHO.search(low)),
-        wants_where=bool(_WHERE.search(low)),
-        wants_which=bool(_WHICH.search(low)),
-        wants_how_many=bool(_HOW_MANY.search(low)),
-        wants_preference=bool(_PREFERENCE.search(low)),
-        first_person=bool(marks(query) & FIRST_PERSON),
-        yes_no=bool(chunks) and chunks[0].core in _OPENS_YES_NO,
-        ordering=bool(_ORDERING.search(low)),
-        negation=bool(_NEGATION.search(low)),
-    )
+    return Query(query, tuple(terms), words.keys(terms), tuple(mentions(query, said_at)))
 
 
 def _capitals(chunks: list[names.Chunk]) -> list[str]:

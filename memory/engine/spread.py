@@ -51,7 +51,7 @@ class Level:
     def reached(
         cls, receiver: Numbers, sender: Numbers, position: Numbers, message: Floats, effective: NDArray[np.float32]
     ) -> Level:
-        order = np.argsort(receiver)
+        order = receiver.argsort()
         receiver, message = receiver[order], message[order]
         begin = _begins(receiver)
         signal = np.add.reduceat(message, begin) if len(begin) else np.zeros(0)
@@ -62,16 +62,16 @@ class Level:
 
     def echo(self, nodes: Numbers, sender: Numbers, receiver: Numbers) -> Floats:
         """What each sender was itself sent in this hop by the one it sends to; all senders are among `nodes`."""
-        begin, end = np.searchsorted(self.receiver, nodes), np.searchsorted(self.receiver, nodes, side="right")
+        begin, end = self.receiver.searchsorted(nodes), self.receiver.searchsorted(nodes, side="right")
         at = runs(begin, end - begin)
         known, sent = group(pair(self.receiver[at], self.sender[at]), self.message[at])
         wanted = pair(sender, receiver)
-        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        place = np.minimum(known.searchsorted(wanted), len(known) - 1)
         return np.where(known[place] == wanted, sent[place], 0.0)
 
     def best(self, node: int, without: int | None = None) -> int | None:
         """Place of the strongest message to a node, leaving out one sender's; ties go to the lower sender."""
-        begin, end = np.searchsorted(self.receiver, (node, node + 1)).tolist()
+        begin, end = self.receiver.searchsorted((node, node + 1)).tolist()
         places = np.arange(begin, end)
         if without is not None:
             places = places[self.sender[begin:end] != without]
@@ -149,9 +149,9 @@ class Spread:
             none = np.zeros(0, np.int64)
             node = np.concatenate([none, *(level.node for level in self.levels)])
             signal = np.concatenate([np.zeros(0), *(level.signal for level in self.levels)])
-            hop = np.repeat(np.arange(len(self.levels)), [len(level.node) for level in self.levels])
-            order = np.argsort(node)
-            order = order[np.searchsorted(node[order], 0) :]
+            hop = np.arange(len(self.levels)).repeat([len(level.node) for level in self.levels])
+            order = node.argsort()
+            order = order[node[order].searchsorted(0) :]
             begin = _begins(node[order])
             if not len(begin):
                 self._totals = none, np.zeros(0), np.zeros(0), none.astype(np.int8)
@@ -170,14 +170,14 @@ class Spread:
             if hop == 0:
                 came, moved = group(level.receiver, level.message)
                 got = np.zeros(len(level.node))
-                got[np.searchsorted(level.node, came)] = moved
+                got[level.node.searchsorted(came)] = moved
             parts.append(got)
         return np.concatenate(parts)
 
 
 def group(nodes: Numbers, signal: Floats) -> tuple[Numbers, Floats]:
     """Each node once, ascending, with the sum of its signals."""
-    order = np.argsort(nodes)
+    order = nodes.argsort()
     nodes = nodes[order]
     begin = _begins(nodes)
     return nodes[begin], np.add.reduceat(signal[order], begin) if len(begin) else np.zeros(0)
@@ -204,4 +204,4 @@ def _begins(ordered: Numbers) -> Numbers:
         return np.zeros(0, np.int64)
     changes = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=changes[1:])
-    return np.flatnonzero(changes)
+    return changes.nonzero()[0]

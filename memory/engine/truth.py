@@ -30,7 +30,7 @@ def overtaken(index: Index, rows: Rows, scores: Floats) -> Floats:
     old, new, _ = index.graph.pairs(SUPERSEDES)
     if not len(old):
         return truth
-    at_old, at_new = (np.minimum(np.searchsorted(rows, some), len(rows) - 1) for some in (old, new))
+    at_old, at_new = (np.minimum(rows.searchsorted(some), len(rows) - 1) for some in (old, new))
     both = (rows[at_old] == old) & (rows[at_new] == new) & (old != new)
     for _ in range(_VERSIONS):  # a chain of versions settles link by link
         limit = np.full(len(rows), np.inf, np.float32)

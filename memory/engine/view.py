@@ -169,8 +169,8 @@ def session_mean(index: Index, scene: Scene, fused: Floats, best: int = 3) -> tu
     order = np.lexsort((-fused, session))
     first = np.ones(len(order), np.bool_)
     first[1:] = session[order[1:]] != session[order[:-1]]
-    begin = np.flatnonzero(first)
-    which = np.cumsum(first) - 1
+    begin = first.nonzero()[0]
+    which = first.cumsum() - 1
     counted = np.arange(len(order)) - begin[which] < best
     total = np.add.reduceat(fused[order] * counted, begin) / np.float32(best)
     held = np.logical_or.reduceat(scene.counts[:, order] > 0, begin, axis=1)

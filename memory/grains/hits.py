@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from memory.engine import spread, words
 from memory.engine.answer import Ranking
@@ -17,8 +17,7 @@ MOST_FOLDED = 16
 UNNAMED = "?"
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One conduit on the way to a grain."""
 
     conduit: int
@@ -31,8 +30,7 @@ class Step:
     hop: int
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """One grain and what brought it."""
 
     id: int
@@ -67,7 +65,7 @@ class Found:
     def then(self, faded: Found, k: int) -> Found:
         """What has faded answers after everything that is alive, and never looks surer than that."""
         ceiling = FADED * (self.hits[-1].score if self.hits else 1.0)
-        more = tuple(replace(hit, score=hit.score * ceiling) for hit in faded.hits)
+        more = tuple(hit._replace(score=hit.score * ceiling) for hit in faded.hits)
         return replace(
             self,
             hits=(self.hits + more)[:k],
@@ -78,20 +76,22 @@ class Found:
 
 
 def found(index: Index, asked: Query, ranking: Ranking, rung: str) -> Found:
-    ids, entries = index.column("id"), _entries(index, asked)
+    ids = index.column("id")
+    through = any(step.source < 0 for path in ranking.paths for step in path)
+    entries = _entries(index, asked) if through else {}
     hits = tuple(
         Hit(
-            id=int(ids[row]),
-            score=float(score),
+            id=number,
+            score=score,
             source=source,
             parts=parts,
             matched=tuple(matched),
             path=tuple(_step(index, entries, step) for step in path),
             folded=tuple(int(ids[other]) for other in folded),
         )
-        for row, score, source, parts, matched, path, folded in zip(
-            ranking.rows, ranking.scores, ranking.sources, ranking.contributions, ranking.matched, ranking.paths,
-            ranking.folded, strict=True,
+        for number, score, source, parts, matched, path, folded in zip(
+            ids[ranking.rows].tolist(), ranking.scores.tolist(), ranking.sources, ranking.contributions,
+            ranking.matched, ranking.paths, ranking.folded, strict=True,
         )
     )  # fmt: skip
     return Found(
@@ -99,7 +99,7 @@ def found(index: Index, asked: Query, ranking: Ranking, rung: str) -> Found:
         confidence=ranking.confidence,
         hops=ranking.hops,
         fallback=ranking.fallback,
-        expansion=tuple(int(ids[row]) for row in ranking.expansion),
+        expansion=tuple(ids[ranking.expansion].tolist()),
         weights=ranking.weights,
         caps=tuple(ranking.caps),
         rung=rung,

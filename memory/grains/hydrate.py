@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -13,16 +12,16 @@ from accounts import origins
 from fluxcore import clock
 from memory.grains.models import DecayClass, Grain
 
-_COLUMNS = (
+COLUMNS = (
     "id, uuid, text, origin, authority, confidence, decay_class, status, writer, corroborations, pinned, "
     "session, speaker, tags, said_at, valid_from, valid_to, recorded_at"
 )
 _TABLE = Grain._meta.db_table
+_CLASSES = {kind.value: kind.name.lower() for kind in DecayClass}
 
 
-@dataclass(frozen=True)
-class Particulars:
-    """A grain as an answer shows it."""
+class Particulars(NamedTuple):
+    """A grain as an answer shows it. Times and tags are as the database gave them until somebody shows them."""
 
     id: int
     uuid: str
@@ -37,11 +36,11 @@ class Particulars:
     pinned: bool
     session: str
     speaker: str
-    tags: list[str]
-    said_at: str | None
-    valid_from: str | None
-    valid_to: str | None
-    recorded_at: str | None
+    tags: Any
+    said_at: Any
+    valid_from: Any
+    valid_to: Any
+    recorded_at: Any
 
     def shape(self) -> dict[str, Any]:
         """The seed's fields first, then ours."""
@@ -49,19 +48,19 @@ class Particulars:
             "id": self.uuid,
             "content": self.text,
             "provenance": self.origin,
-            "decay_class": DecayClass(self.decay_class).name.lower(),
+            "decay_class": _CLASSES[self.decay_class],
             "confidence": round(self.confidence, 4),
             "origin": self.origin,
             "authority": origins.AUTHORITY[self.authority],
             "status": self.status,
-            "valid_from": self.valid_from,
-            "valid_to": self.valid_to,
-            "time": self.said_at,
+            "valid_from": clock.rfc3339(self.valid_from),
+            "valid_to": clock.rfc3339(self.valid_to),
+            "time": clock.rfc3339(self.said_at),
             "session": self.session or None,
             "speaker": self.speaker or None,
-            "tags": self.tags,
-            "pinned": self.pinned,
-            "recorded_at": self.recorded_at,
+            "tags": _listed(self.tags),
+            "pinned": bool(self.pinned),
+            "recorded_at": clock.rfc3339(self.recorded_at),
         }
 
 
@@ -72,26 +71,21 @@ def grains(space: int, numbers: Iterable[int], statuses: tuple[str, ...]) -> dic
         return {}
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {_COLUMNS} FROM {_TABLE} WHERE id IN ({', '.join(['%s'] * len(wanted))}) AND space_id = %s "  # noqa: S608
+            f"SELECT {COLUMNS} FROM {_TABLE} WHERE id IN ({', '.join(['%s'] * len(wanted))}) AND space_id = %s "  # noqa: S608
             f"AND status IN ({', '.join(['%s'] * len(statuses))})",
             [*wanted, space, *statuses],
         )
-        return {row[0]: _particulars(row) for row in cursor.fetchall()}
+        return {row[0]: particulars(row) for row in cursor.fetchall()}
 
 
-def _particulars(row: tuple[Any, ...]) -> Particulars:
-    (
-        number, outside, text, origin, authority, confidence, decay_class, status, writer, corroborations, pinned,
-        session, speaker, tags, said_at, valid_from, valid_to, recorded_at,
-    ) = row  # fmt: skip
-    return Particulars(
-        number,
-        dashed(outside) if isinstance(outside, str) else str(outside),
-        text, origin, authority, confidence, decay_class, status, writer, corroborations, bool(pinned),
-        session, speaker,
-        [] if tags == "[]" else json.loads(tags) if isinstance(tags, str) else tags,
-        clock.rfc3339(said_at), clock.rfc3339(valid_from), clock.rfc3339(valid_to), clock.rfc3339(recorded_at),
-    )  # fmt: skip
+def particulars(row: Sequence[Any]) -> Particulars:
+    number, outside, *rest = row
+    return Particulars(number, dashed(outside) if isinstance(outside, str) else str(outside), *rest)
+
+
+def _listed(tags: Any) -> list[str]:
+    found: list[str] = [] if tags == "[]" else json.loads(tags) if isinstance(tags, str) else tags
+    return found
 
 
 def dashed(digits: str) -> str:

@@ -21,7 +21,7 @@ CURSOR = r"^[A-Za-f][A-Za-z0-9_-]{10}$"
 _CURSOR = re.compile(CURSOR)
 _TABLE = Grain._meta.db_table
 _OWN = ("ordinal", "label", "digest", "enriched")
-_COLUMNS = ", ".join(f"g.{name}" for name in (*hydrate._COLUMNS.split(", "), *_OWN))
+_COLUMNS = ", ".join(f"g.{name}" for name in (*hydrate.COLUMNS.split(", "), *_OWN))
 _ONE = f"SELECT {_COLUMNS} FROM {_TABLE} g WHERE g.uuid = %s AND g.space_id = %s"  # noqa: S608
 _PAGE = (
     f"SELECT {_COLUMNS} FROM {_TABLE} g "  # noqa: S608
@@ -41,7 +41,7 @@ _NARROWED = (
 
 def shape(row: tuple[Any, ...]) -> dict[str, Any]:
     """Everything there is to say about a grain by itself."""
-    grain = hydrate._particulars(row[: -len(_OWN)])
+    grain = hydrate.particulars(row[: -len(_OWN)])
     ordinal, label, digest, enriched = row[-len(_OWN) :]
     return {
         **grain.shape(),

@@ -189,9 +189,9 @@ def test_an_empty_space_and_a_query_without_direction_find_nothing() -> None:
 
 
 def test_statistics_are_those_of_all_rows_while_they_are_few() -> None:
-    vectors = clustered(900, 64, 17)
+    vectors = clustered(SAMPLE - 6, 64, 17)
     dense, query = dense_of(vectors), near(vectors, 18, 1)[0]
-    scores = dense.scores(query, np.arange(900))
+    scores = dense.scores(query, np.arange(len(vectors)))
     low, mean, deviation = dense.statistics(query)
     assert low == scores.min()
     assert mean == pytest.approx(scores.mean(), abs=1e-6)
@@ -199,7 +199,7 @@ def test_statistics_are_those_of_all_rows_while_they_are_few() -> None:
 
 
 def test_statistics_of_many_rows_come_from_a_sample_that_history_does_not_change() -> None:
-    vectors = clustered(5 * SAMPLE, 64, 19)
+    vectors = clustered(20 * SAMPLE, 64, 19)
     data, scale = quantise(vectors)
     grown = dense_of(vectors[:2_000])
     for row in range(2_000, len(vectors)):
@@ -210,6 +210,19 @@ def test_statistics_of_many_rows_come_from_a_sample_that_history_does_not_change
     scores = vectors @ query
     assert mean == pytest.approx(scores.mean(), abs=0.05)
     assert deviation == pytest.approx(scores.std(), rel=0.1)
+
+
+def test_statistics_follow_a_row_of_the_sample_that_changes() -> None:
+    vectors = clustered(SAMPLE, 64, 19)
+    data, scale = quantise(vectors)
+    dense, query = dense_of(vectors), near(vectors, 20, 1)[0]
+    before = dense.statistics(query)
+    dense.put(0, -data[0], float(scale[0]))
+    changed = vectors.copy()
+    changed[0] = -changed[0]
+    assert dense.statistics(query) == dense_of(changed).statistics(query) != before
+    dense.drop(0)
+    assert dense.statistics(query) != dense_of(changed).statistics(query)
 
 
 def test_statistics_find_the_few_vectors_of_a_large_space() -> None:
