@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from memory.engine import words
 from memory.engine.question import Query, read
 
-FLAGS = [field.name for field in dataclasses.fields(Query) if field.type == "bool"]
+FLAGS = [
+    name
+    for name, value in vars(Query).items()
+    if isinstance(value, cached_property) and value.func.__annotations__["return"] == "bool"
+]
 
 
 def asked(query: str) -> set[str]:
