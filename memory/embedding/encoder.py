@@ -48,7 +48,7 @@ def _fault(rows: object, count: int, dimension: int) -> str | None:
         return f"{getattr(rows, 'dtype', type(rows).__name__)} instead of float32 rows"
     if rows.shape != (count, dimension):
         return f"an array of shape {rows.shape} instead of {(count, dimension)}"
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    lengths = _lengths(rows)
     if not np.isfinite(lengths).all() and not np.isfinite(rows).all():
         return "numbers that are not finite"
     if not (np.abs(lengths - 1) <= UNIT_TOLERANCE).all():
@@ -63,10 +63,15 @@ def readable(text: str) -> str:
 
 def unit(rows: Vectors) -> Vectors:
     """Each row at length one. A row of zeros points along the first axis: nothing said is nothing in common."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    empty = lengths[:, 0] == 0
-    if empty.any():
+    lengths = _lengths(rows)
+    if not lengths.all():
+        empty = lengths == 0
         rows = rows.copy()
         rows[empty, 0] = 1
         lengths[empty] = 1
-    return np.asarray(rows / lengths, dtype=np.float32)
+    return np.asarray(rows / lengths[:, None], dtype=np.float32)
+
+
+def _lengths(rows: Vectors) -> Vectors:
+    lengths: Vectors = np.sqrt(np.add.reduce(rows * rows, axis=1))
+    return lengths

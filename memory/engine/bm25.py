@@ -179,18 +179,19 @@ def _race(
     peak = weights * most / (most + np.float32(given.k1 * (1 - given.b)))
     unread[:-1] = peak[::-1].cumsum(dtype=np.float64)[::-1]
     unread *= 1 + 1e-6  # what rounding could take away
-    race = _Race(index, _usual(index), spans, weights, unread, allowed)
-    read = 0
+    race = _Race(index, spans, weights, unread, allowed)
+    reach = spans.frequency.cumsum().tolist()
+    read = race.begin(sum(end <= FIRST_READ for end in reach) or 1)
     while race.place < len(weights):
         frequency = int(spans.frequency[race.place])
-        if read and read + frequency > LAST_READ:
+        if read + frequency > LAST_READ:
             _tell(caps)
             break
-        if read + frequency > FIRST_READ and race.kth(sure) >= unread[race.place]:
+        if race.kth(sure) >= unread[race.place]:
             break
-        if frequency > LAST_READ:
-            _tell(caps)
         read += race.read()
+    if reach[0] > LAST_READ:
+        _tell(caps)
     return race.finish(k)
 
 
@@ -198,34 +199,48 @@ class _Race:
     """Rows that hold a term, with what the terms read so far have brought them."""
 
     def __init__(
-        self, index: Index, norms: Scores, spans: Spans, weights: Scores, unread: NDArray[np.float64],
-        allowed: Mask | None,
-    ) -> None:  # fmt: skip
-        self.index, self.norms, self.spans, self.weights, self.unread = index, norms, spans, weights, unread
+        self, index: Index, spans: Spans, weights: Scores, unread: NDArray[np.float64], allowed: Mask | None
+    ) -> None:
+        self.index, self.norms, self.spans, self.weights, self.unread = index, _usual(index), spans, weights, unread
         self.allowed = allowed
         self.place = 0  # terms read
-        self._sums = np.zeros(index.size, np.float64)
-        self._rows: list[Rows] = []
+        self._rows: list[Rows] = []  # those of each term
         self._leading: tuple[int, Sums] | None = None
+
+    def begin(self, terms: int) -> int:
+        """Add up the first terms in one go."""
+        read = [self._postings(place) for place in range(terms)]
+        self._rows = [rows for rows, _ in read]
+        rows = np.concatenate(self._rows)
+        many = np.concatenate([counts for _, counts in read]).astype(np.float32)
+        many /= many + self.norms[rows]
+        many *= self.weights[:terms].repeat([len(some) for some in self._rows])
+        self._sums = np.bincount(rows, many, minlength=self.index.size)
+        self.place = terms
+        return len(rows)
 
     def read(self) -> int:
         """Add up the next term."""
-        rows, counts = self.index.postings.read(self.spans, self.place)
-        rows, counts = rows[-LAST_READ:], counts[-LAST_READ:]
-        before = self._sums[rows]
-        self._rows.append(rows[before == 0] if self._rows else rows)
+        rows, counts = self._postings(self.place)
         many = counts.astype(np.float32)
         many /= many + self.norms[rows]
         many *= self.weights[self.place]
-        before += many
-        self._sums[rows] = before
+        self._sums[rows] += many  # no row stands twice in one term
+        self._rows.append(rows)
         self.place += 1
         return len(rows)
+
+    def _postings(self, place: int) -> tuple[Rows, NDArray[np.uint8]]:
+        rows, counts = self.index.postings.read(self.spans, place)
+        return rows[-LAST_READ:], counts[-LAST_READ:]
 
     def kth(self, k: int) -> float:
         """No more than the k-th best score is, and near it."""
         leading = self._leaders(k)
-        return float(np.partition(leading, len(leading) - k)[len(leading) - k]) if len(leading) >= k else 0.0
+        if len(leading) < k:
+            return 0.0
+        leading.partition(len(leading) - k)
+        return float(leading[len(leading) - k])
 
     def _leaders(self, k: int) -> Sums:
         """The full scores of those that lead so far among the rows of the rarest terms."""
@@ -237,12 +252,12 @@ class _Race:
                 count += len(leading[-1])
                 if count >= max(_LEADERS, k):
                     break
-            rows = np.concatenate(leading) if leading else np.empty(0, np.int32)
+            rows = _once(np.concatenate(leading)) if leading else np.empty(0, np.int32)
             most = max(k, _SCORED)
             if len(rows) > most:
                 have = self._sums[rows]
-                rows = rows[np.argpartition(have, len(have) - most)[len(have) - most :]]
-            rows = np.sort(rows)
+                rows = rows[have.argpartition(len(have) - most)[len(have) - most :]]
+                rows.sort()
             have, norms = self._sums[rows], self.norms[rows]
             for place in range(self.place, len(self.weights)):
                 have += self._brings(place, rows, norms)
@@ -256,7 +271,7 @@ class _Race:
         rows = rows[self._sums[rows] + self.unread[self.place] >= least]
         if self.allowed is not None:
             rows = rows[self.allowed[rows]]
-        rows = np.sort(rows)  # in order, they are looked up several times faster
+        rows = _once(rows)  # in order, they are looked up several times faster
         have, norms = self._sums[rows], self.norms[rows]
         for place in range(self.place, len(self.weights)):
             have += self._brings(place, rows, norms)
@@ -271,6 +286,14 @@ class _Race:
         many *= self.weights[place]
         brought: Scores = many
         return brought
+
+
+def _once(rows: Rows) -> Rows:
+    """Each row once, ascending."""
+    rows.sort()
+    keep = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=keep[1:])
+    return rows[keep]
 
 
 def _usual(index: Index) -> Scores:
