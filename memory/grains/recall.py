@@ -47,6 +47,7 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     ask = asking.checked(given)
     if principal.space is None:
         raise Invalid("Name a space to recall from.", field="space")
+    due.demand(principal)
     moment = clock.now()
     with _place():
         asked = question.read(ask.query, bounds.seconds(moment))

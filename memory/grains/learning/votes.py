@@ -20,6 +20,7 @@ from accounts.principals import Principal
 from accounts.verbs import Act, Change, verb
 from fluxcore import clock, config, rows
 from fluxcore.errors import FluxError, Invalid, NotFound, NotReturned
+from fluxcore.limits import Ticket
 from memory.engine import question
 from memory.grains import bounds, chores, traces
 from memory.grains.learning import ballots, due
@@ -73,9 +74,14 @@ class Said:
 def feedback(act: Act, **given: Any) -> Change:
     """Say whether a grain of an answer was useful, or what was missing from it."""
     ballot = ballots.checked(given)
-    known = _Known(act.principal, [ballot])
-    said = known.said(ballot)
-    return lambda: _record(act, [said])[0]
+    ticket = _count(act, 1)
+    said = _Known(act.principal, [ballot]).said(ballot)
+
+    def change() -> dict[str, Any]:
+        ticket.take()
+        return _record(act, [said])[0]
+
+    return change
 
 
 @verb("grains.feedback_batch", needs="grains.feedback")
@@ -83,6 +89,7 @@ def feedback_batch(act: Act, *, items: object) -> Change:
     """Up to a hundred ballots, each recorded or refused on its own."""
     if not isinstance(items, list) or not 1 <= len(items) <= ballots.MAX_ITEMS:
         raise Invalid(f"items is a list of 1 to {ballots.MAX_ITEMS} votes.", field="items")
+    ticket = _count(act, len(items))
     good: list[tuple[int, Ballot]] = []
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, item in enumerate(items):
@@ -101,6 +108,7 @@ def feedback_batch(act: Act, *, items: object) -> Change:
             results[index] = _refused(index, error)
 
     def change() -> dict[str, Any]:
+        ticket.take()
         answers = _record(act, [one for _, one in said]) if said else []
         for (index, _), answer in zip(said, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}
@@ -135,6 +143,10 @@ def withdraw(act: Act, *, trace: str, grain: str) -> Change:
         return {"trace_id": str(ids[0]), "grain_id": str(ids[1]), "changed": bool(changed)}
 
     return change
+
+
+def _count(act: Act, votes: int) -> Ticket:
+    return act.share("votes", cost=votes, limit=config.current().MAX_VOTES_PER_MINUTE)
 
 
 def _refused(index: int, error: FluxError) -> dict[str, Any]:
