@@ -120,6 +120,8 @@ class Config:
     QUARANTINE_CORRECTION_COUNT: int = _key(3, "corrections that quarantine at once", low=1, high=1000, hot=True)
     QUARANTINE_PERIOD_DAYS: float = _key(30.0, "days in quarantine before a decision", low=0, high=3650, hot=True)
     CORRECTION_DETECTION_TURNS: int = _key(3, "turns in which a new statement corrects", low=1, high=100, hot=True)
+    IMPLIED_VOTES_ENABLED: bool = _key(True, "take a rephrased question or a correction for a weak vote", hot=True)
+    IMPLIED_VOTE_STRENGTH: float = _key(0.2, "strength of such a vote", low=0.1, high=1, hot=True)
     DEDUP_SIMILARITY_THRESHOLD: float = _key(
         0.90, "cosine of near-equal texts; above 1 none are", low=0, high=2, hot=True
     )

@@ -108,6 +108,13 @@ def _insert(receipts: list[Receipt]) -> None:
         }
         history.note([(one.space, numbers[one.id], one.grains) for one in part])
         due.look((one.space, one.actor) for one in part)
+        noticed((one.space, numbers[one.id], one.actor) for one in part)
+
+
+def noticed(asked: Iterable[tuple[int, int, str]]) -> None:
+    from memory.grains.learning import implied  # which reads traces itself
+
+    implied.noticed(asked)
 
 
 def _row(receipt: Receipt) -> tuple[Any, ...]:

@@ -34,16 +34,17 @@ MULTIPLIERS = {
     "unknown": 0.3,
 }  # fmt: skip
 _JUDGED = ("uuid", "space", "actor", "label", "asked_at", "query", "terms", "encoder")
-_VOTE = (
-    "space", "judged", "grain", "useful", "strength", "scale", "missed", "implied", "at", "undone_at", "undone_by",
-    "applied", "counted",
+COLUMNS = (
+    "space", "judged", "grain", "useful", "strength", "scale", "missed", "implied", "corrected", "at", "undone_at",
+    "undone_by", "applied", "counted",
 )  # fmt: skip
 _TABLE, _TRACES = Vote._meta.db_table, Trace._meta.db_table
 _OR_FIND = f"ON CONFLICT (uuid) DO UPDATE SET uuid = {Judged._meta.db_table}.uuid RETURNING id, uuid"
 # The same word again changes nothing: it must not be applied twice.
 _OR_REPLACE = (
     "ON CONFLICT (judged_id, grain_id) DO UPDATE SET useful = excluded.useful, strength = excluded.strength, "
-    "scale = excluded.scale, missed = excluded.missed, implied = excluded.implied, at = excluded.at, "
+    "scale = excluded.scale, missed = excluded.missed, implied = excluded.implied, "
+    "corrected = excluded.corrected, at = excluded.at, "
     "undone_at = NULL, undone_by = '', applied = excluded.applied "
     f"WHERE {_TABLE}.useful <> excluded.useful OR {_TABLE}.strength <> excluded.strength "
     f"OR {_TABLE}.implied <> excluded.implied OR {_TABLE}.undone_at IS NOT NULL RETURNING judged_id, grain_id"
@@ -193,16 +194,16 @@ def _record(act: Act, given: Sequence[Said]) -> list[dict[str, Any]]:
     """Everything in a few statements: the questions, the votes, and that their traces were rated."""
     moment = clock.now()
     receipts = {said.receipt.id: said.receipt for said in given}
-    judged = _judged(list(receipts.values()))
+    judged = questions(list(receipts.values()))
     # The last word of a batch counts.
     words = {(judged[said.receipt.id], word.grain): (said, word) for said in given for word in said.words}
-    scales = _scales({(said.receipt.space, word.grain) for said, word in words.values()})
+    scale = scales({word.grain for _, word in words.values()})
     values = [
-        (said.receipt.space, question, word.grain, word.useful, word.strength, scales[word.grain], word.missed, False,
-         moment, None, "", False, False)
+        (said.receipt.space, question, word.grain, word.useful, word.strength, scale[word.grain], word.missed, False,
+         False, moment, None, "", False, False)
         for (question, _), (said, word) in words.items()
     ]  # fmt: skip
-    changed = {(question, grain) for question, grain in rows.upsert(Vote, _VOTE, values, _OR_REPLACE)}
+    changed = {(question, grain) for question, grain in rows.upsert(Vote, COLUMNS, values, _OR_REPLACE)}
     with connection.cursor() as cursor:
         cursor.executemany(
             f"UPDATE {_TRACES} SET rated = %s WHERE uuid = %s",  # noqa: S608
@@ -234,7 +235,8 @@ def _answer(act: Act, said: Said, question: int, changed: set[tuple[int, int]]) 
     }
 
 
-def _judged(receipts: Sequence[Receipt]) -> dict[uuid.UUID, int]:
+def questions(receipts: Sequence[Receipt]) -> dict[uuid.UUID, int]:
+    """The judged questions of these answers, made if they are new."""
     values = [
         (one.id, one.space, one.actor, one.label, one.at, one.query, _terms(one), "") for one in receipts
     ]  # fmt: skip
@@ -251,9 +253,9 @@ def _stored(identity: uuid.UUID) -> Any:
     return Trace._meta.get_field("uuid").get_db_prep_value(identity, connection)
 
 
-def _scales(grains: set[tuple[int, int]]) -> dict[int, float]:
+def scales(grains: set[int]) -> dict[int, float]:
     """By grain: how fast paths learn from it, by its origin and by how useful it was of late."""
-    numbers = [grain for _, grain in grains]
+    numbers = sorted(grains)
     since = clock.now() - timedelta(days=config.current().USEFULNESS_WINDOW_DAYS)
     marks = ", ".join(["%s"] * len(numbers))
     with connection.cursor() as cursor:
