@@ -20,7 +20,7 @@ from memory.embedding import choice
 from memory.engine import words
 from memory.engine.dense import quantise
 from memory.grains import chores, receipt
-from memory.grains.clusters import touch
+from memory.grains.clusters import shift, touch
 from memory.grains.learning import credit, pairs
 from memory.grains.learning.credit import Step
 from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, Judged, Relation, Trace, Vote
@@ -127,6 +127,7 @@ def _apply(
     _write_effects(space, before, after)
     changed, cut = _write_conduits(space, change, born)
     touch.follow(space, [vote.id for vote in votes])
+    shift.look(space)
     made = pairs.recount(space, {vote.judged for vote in votes}, [vote.id for vote in votes])
     with connection.cursor() as cursor:
         cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])

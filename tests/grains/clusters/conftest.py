@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fluxcore import booth, jobs, lanes
+from fluxcore import booth, config, jobs, lanes
 from memory.arena.shelf import shelf
 from memory.grains import chores
 from memory.grains.models import Grain, Member
@@ -42,6 +43,18 @@ FERRY = [
 def of(grains: list[Grain]) -> set[int]:
     """The clusters these grains are in."""
     return set(Member.objects.filter(grain__in=grains).values_list("cluster_id", flat=True))
+
+
+@pytest.fixture
+def settings_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put values of config.yaml into force."""
+    usual = config.current()
+
+    def put(**values: Any) -> None:
+        now = replace(usual, **values)
+        monkeypatch.setattr(config, "current", lambda: now)
+
+    return put
 
 
 @pytest.fixture
