@@ -99,12 +99,17 @@ class Vote(serializers.Serializer[None]):
     vote = serializers.FloatField(help_text="-1 to 1.")
 
 
+class Home(serializers.Serializer[None]):
+    id = serializers.UUIDField()
+    name = serializers.CharField(allow_blank=True)
+
+
 class Dossier(Grain):
     conduits = Conduits()
     found_by = Door(many=True)
     recalls = Use(many=True)
     votes = Vote(many=True)
-    cluster = serializers.DictField(allow_null=True)
+    cluster = Home(allow_null=True, help_text="Null: it hangs together with too few, or is newer than the clusters.")
     lineage = Lineage()
 
 
