@@ -144,6 +144,12 @@ class Config:
     CLEANUP_INTERVAL_HOURS: float = _key(6.0, "hours between clean-ups", low=0.1, high=8760, hot=True)
     CLEANUP_STALE_HOURS: float = _key(72.0, "hours unused before a weak conduit may go", low=1, high=1e5, hot=True)
     CLEANUP_BATCH_SIZE: int = _key(1000, "conduits looked at in one step", low=1, high=100_000, hot=True)
+    CLOCK_JUMP_HOURS: float = _key(
+        72.0, "hours by which the clock must move at once to be doubted", low=1, high=8760, hot=True
+    )
+    CLOCK_DOUBT_HOURS: float = _key(
+        24.0, "hours of running after which a clock that jumped is believed", low=0, high=8760, hot=True
+    )
     # Retention and health
     TRACE_RETENTION_DAYS: float = _key(30.0, "days a trace is kept", low=1, high=3650, hot=True)
     TRACE_RETENTION_COUNT: int = _key(

@@ -16,6 +16,8 @@ WITHOUT_A_PAGE = {
     "fluxcore.JobLine": "lines of a job's log, on the page of the job",
     "fluxcore.IdempotencyKey": "short-lived answers of the core; nothing to see or change",
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
+    "fluxcore.Pulse": "one row of time lived; flux_status says what follows from it",
+    "fluxcore.Turn": "when what comes round was last asked for; flux_jobs schedule lists it",
     "grains.Judged": "a question with votes on its answer; each vote's page shows it",
     "grains.Effect": "what one vote did to one link, on the page of the vote",
     "grains.Pair": "how often two grains were useful together; the link made from it has a page",
