@@ -156,6 +156,17 @@ class Config:
         10_000, "newest traces of a space that outlive their first hour", low=0, high=10_000_000, hot=True
     )
     HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
+    # Alerts: the one thing that connects out, and only to where an operator says
+    ALERTS_ENABLED: bool = _key(False, "send warnings about health to ALERT_WEBHOOK_URL", hot=True)
+    ALERT_WEBHOOK_URL: str = _key("", "http or https address that warnings are posted to", hot=True)
+    ALERT_WEBHOOK_SECRET: str = _key("", "key that signs what is posted, at least 16 characters", hot=True)
+    ALERT_PRIVATE_ADDRESSES: bool = _key(False, "the webhook may lie on this machine or its network", hot=True)
+    ALERT_LEAST_SEVERITY: str = _key(
+        "WARNING", "what is not sent below it", allowed=("INFO", "WARNING", "CRITICAL"), hot=True
+    )
+    ALERT_MIN_INTERVAL_HOURS: float = _key(
+        6.0, "hours between two alerts about one signal of a space", low=0, high=1e5, hot=True
+    )
     AUDIT_CHECKPOINT_MINUTES: int = _key(
         60, "minutes between signed checkpoints of the audit chains; 0: only by command", low=0, high=10_080, hot=True
     )
@@ -169,12 +180,8 @@ class Config:
     ADMIN_REST_PORT: int = _key(
         7463, "without effect: the admin is at the people's door", low=0, high=65535, unused=True
     )
-    ALERTS_ENABLED: bool = _key(False, "without effect: this server connects nowhere by itself", unused=True)
-    ALERT_TELEGRAM_BOT_TOKEN: str = _key("", "without effect: this server connects nowhere by itself", unused=True)
-    ALERT_TELEGRAM_CHAT_ID: str = _key("", "without effect: this server connects nowhere by itself", unused=True)
-    ALERT_MIN_INTERVAL_HOURS: float = _key(
-        6.0, "without effect: this server connects nowhere by itself", low=0, high=1e5, unused=True
-    )
+    ALERT_TELEGRAM_BOT_TOKEN: str = _key("", "without effect: alerts go to ALERT_WEBHOOK_URL", unused=True)
+    ALERT_TELEGRAM_CHAT_ID: str = _key("", "without effect: alerts go to ALERT_WEBHOOK_URL", unused=True)
 
 
 FIELDS = {item.name: item for item in fields(Config)}

@@ -10,10 +10,10 @@ from typing import Any
 
 from django.db import connection
 
+from memory.grains.learning.moved import HIGHWAY
 from memory.grains.models import Conduit, DecayClass, Grain
 
 STRETCH = 5_000
-HIGHWAY = 0.8  # weight from which on a link is called one
 _STATUSES = tuple(Grain.Status.values)
 _PARTS = ("core", "orphans", "conduits", "weight", "highways")
 _GRAINS, _CONDUITS = Grain._meta.db_table, Conduit._meta.db_table

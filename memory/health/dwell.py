@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from memory.health.signals import CRITICAL, INFO, WARNING, Reading, State
@@ -36,30 +36,22 @@ class Held:
 
 def step(before: Held, reading: Reading) -> tuple[Held, str]:
     """What is held after one more reading, and what that means for the signal's warning."""
-    now = {
-        "value": reading.value,
-        "low": reading.low,
-        "high": reading.high,
-        "state": reading.state.value,
-        "times": before.times,
-        "alerted": before.alerted,
-    }
+    now = replace(
+        before, value=reading.value, low=reading.low, high=reading.high, state=reading.state.value, bad=0, good=0
+    )  # fmt: skip
     if reading.state.bad:
-        bad = before.bad + 1
+        now = replace(now, bad=before.bad + 1)
         if before.severity:
             worse = _ORDER.index(reading.severity) > _ORDER.index(before.severity)
-            severity = reading.severity if worse else before.severity
-            return Held(**now, bad=bad, severity=severity), RERAISED if worse else ONGOING
-        if bad < reading.signal.dwell:
-            return Held(**now, bad=bad), QUIET
-        now["times"] = before.times + 1
-        return Held(**now, bad=bad, severity=reading.severity), RERAISED if before.times else RAISED
+            return replace(now, severity=reading.severity if worse else before.severity), RERAISED if worse else ONGOING
+        if now.bad < reading.signal.dwell:
+            return now, QUIET
+        return replace(now, severity=reading.severity, times=now.times + 1), RERAISED if before.times else RAISED
     if not before.severity:
-        return Held(**now), QUIET
-    good = before.good + 1
-    if good <= reading.signal.dwell:
-        return Held(**now, good=good, severity=before.severity), ONGOING
-    return Held(**now), CLEARED
+        return now, QUIET
+    if before.good < reading.signal.dwell:
+        return replace(now, good=before.good + 1), ONGOING
+    return replace(now, severity=""), CLEARED
 
 
 def overall(open_warnings: list[tuple[str, bool]]) -> str:

@@ -1,4 +1,4 @@
-"""What health is read from and what was read: sums that only grow, one pulse per space, readings, warnings."""
+"""What health is read from and what was read: sums that only grow, one condition per space, readings, warnings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Verdict(models.Model):
         return f"{'useful' if self.useful else 'not useful'}: {self.judged}"
 
 
-class Pulse(models.Model):
+class Condition(models.Model):
     """How one space is: what was last counted and measured of it, and how far the counting has come."""
 
     id = models.BigAutoField(primary_key=True)
@@ -64,10 +64,11 @@ class Pulse(models.Model):
     beat = models.BigIntegerField(default=0)  # measurements so far: of two at once only one counts
     measured_at = models.DateTimeField(null=True, db_index=True)
     status = models.CharField(max_length=8, default="healthy")
-    signals = models.JSONField(default=dict)  # by name, as `dwell.State` has it
+    signals = models.JSONField(default=dict)  # by name, as `dwell.Held` has it
     levels = models.JSONField(default=dict)  # what is there, as of the last whole count
     walk = models.JSONField(default=dict)  # a count under way
-    moved = models.BooleanField(default=True)  # whether the graph has changed since the last count began
+    moved = models.BigIntegerField(default=0)  # how often the graph was seen to change
+    counted = models.BigIntegerField(default=-1)  # that number when the last whole count began
     replay = models.JSONField(default=dict)  # what learning was worth, by the last `flux_eval`
 
     def __str__(self) -> str:

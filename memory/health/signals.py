@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 DAY, WEEK, MONTH = 24, 168, 720  # hours
+SETTLED = -DAY  # a day without its last hour: an answer of a minute ago could not be judged yet
 BINS = 10  # of confidence, for its calibration
 MANY_STORES = 20  # of one caller in a day, from which on their origins say something
 INFO, WARNING, CRITICAL = "INFO", "WARNING", "CRITICAL"
@@ -32,7 +33,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Counts:
-    """Everything signals are made of: sums of three windows, what is there now, who called, how old the space is."""
+    """Everything signals are made of: sums of a few windows, what is there now, who called, how old the space is."""
 
     sums: Mapping[int, Mapping[str, float]] = field(default_factory=dict)  # by window in hours, by name
     levels: Mapping[str, float] = field(default_factory=dict)
@@ -157,7 +158,7 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "feedback_compliance_rate", "Share of answers their askers said something about",
-        lambda c: _share(c.sum("judged", DAY), c.sum("answered", DAY), least=20),
+        lambda c: _share(c.sum("judged", SETTLED), c.sum("answered", SETTLED), least=20),
         "The memory learns from votes alone. caller_feedback names who leaves answers unjudged; tell those agents to "
         "call POST /feedback.",
         low=0.5, severity=WARNING, window=DAY, recalls=100,
@@ -171,7 +172,7 @@ SIGNALS: tuple[Signal, ...] = (
     Signal(
         "highway_count", "Links that use made strong (weight .8 or more)",
         lambda c: c.level("highways"),
-        "A thousand judged recalls and no strong link: useful votes are rare or spread thin. Look at flux_learning list.",
+        "A thousand judged recalls and no strong link: useful votes are rare or spread thin. See flux_learning list.",
         low=1, days=14, judged=1000,
     ),
     Signal(
@@ -183,7 +184,7 @@ SIGNALS: tuple[Signal, ...] = (
     Signal(
         "shortcut_creation_rate", "Shortcuts between grains that are useful together, per 100 recalls",
         lambda c: None if c.sum("recalls", WEEK) < 20 else 100 * c.sum("shortcuts", WEEK) / c.sum("recalls", WEEK),
-        "Many grains are always useful together: they may say one thing. Raise SHORTCUT_THRESHOLD, or store whole facts.",
+        "Many grains are always useful together: they may say one thing. Raise SHORTCUT_THRESHOLD.",
         low=0, high=10, window=WEEK, recalls=100,
     ),
     Signal(
@@ -208,7 +209,7 @@ SIGNALS: tuple[Signal, ...] = (
     Signal(
         "orphan_rate", "Share of active grains that no link leads to or from",
         lambda c: _share(c.level("orphans"), c.level("active")),
-        "Grains stand alone. Store with a session, and with names and dates in the text; flux_reembed gives neighbours.",
+        "Grains stand alone. Store with a session, names and dates; flux_reembed gives neighbours.",
         high=0.15, severity=WARNING, critical=0.5, days=7, grains=50,
     ),
     Signal(
@@ -250,7 +251,7 @@ SIGNALS: tuple[Signal, ...] = (
     Signal(
         "learning_gain", "nDCG that votes on other questions add to a judged one, by the last replay",
         lambda c: c.gain,
-        "Votes make answers worse. Find whose with flux_learning list, take them back with flux_learning undo --caller.",
+        "Votes make answers worse. Find whose: flux_learning list. Take them back: flux_learning undo --caller.",
         low=-0.02, severity=WARNING, dwell=1,
     ),
 )  # fmt: skip
