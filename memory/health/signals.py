@@ -246,7 +246,7 @@ SIGNALS: tuple[Signal, ...] = (
         "calibration_error", "How far confidence lies from what votes say, on average",
         lambda c: calibration_error(c.sums.get(MONTH, {})),
         "Do not rely on confidence as a number here, only on its order, and set min_score by trial.",
-        high=0.25, window=MONTH, recalls=100,
+        high=0.35, window=MONTH, recalls=100,
     ),
     Signal(
         "learning_gain", "nDCG that votes on other questions add to a judged one, by the last replay",

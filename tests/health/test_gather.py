@@ -25,7 +25,11 @@ def test_recalls_are_counted_by_hour_and_by_caller(ward):
     ward.pass_time(hours=1)
     ward.recalls(4)
     ward.measure()
-    assert list(Tally.objects.filter(name="recalls", who="").order_by("hour").values_list("value", flat=True)) == [9, 5, 4]
+    assert list(Tally.objects.filter(name="recalls", who="").order_by("hour").values_list("value", flat=True)) == [
+        9,
+        5,
+        4,
+    ]
     assert Tally.objects.get(name="recalls", hour=EVER).value == 9
     assert (total("hops"), total("fallbacks"), total("answered")) == (3 * 2 + 2 + 4, 3, 7)
     assert (total("answered", "agent:alice"), total("answered", "agent:bert")) == (7, 0)
@@ -128,7 +132,9 @@ def test_ten_times_the_history_costs_no_more_statements_and_no_more_rows(ward):
     """Sums by the hour: what was counted once is never read again."""
 
     def cost() -> tuple[int, int]:
-        with CaptureQueriesContext(connection, ) as asked:
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
             ward.measure()
         return len(asked.captured_queries), Tally.objects.count()
 

@@ -102,7 +102,9 @@ def test_a_space_that_is_too_young_is_not_judged():
 
 def test_where_nothing_happens_nothing_is_said():
     assert BY_NAME["retrieval_success_rate"].read(day(judged=19, hits=0)).state is State.IDLE
-    assert BY_NAME["provenance_skew"].read(replace(OLD, callers={"agent:a": {"stores": 19, "stated": 19}})).value is None
+    assert (
+        BY_NAME["provenance_skew"].read(replace(OLD, callers={"agent:a": {"stores": 19, "stated": 19}})).value is None
+    )
 
 
 def test_far_beyond_its_bound_it_is_critical():
