@@ -7,7 +7,18 @@ from dataclasses import replace
 import pytest
 
 from memory.health.signals import (
-    BY_NAME, CRITICAL, DAY, INFO, MONTH, SETTLED, SIGNALS, WARNING, WEEK, Counts, State, calibration_error,
+    BY_NAME,
+    CRITICAL,
+    DAY,
+    INFO,
+    MONTH,
+    SETTLED,
+    SIGNALS,
+    WARNING,
+    WEEK,
+    Counts,
+    State,
+    calibration_error,
 )  # fmt: skip
 
 OLD = Counts(
