@@ -1,4 +1,4 @@
-"""What happens once a minute whatever the bell did: due work is run, short-lived rows are let go."""
+"""What happens once a minute: short-lived rows are let go, what comes round is asked for, due work is run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import logging
 import time
 from collections.abc import Callable
 
-from fluxcore import booth, idempotency, jobs, limits
+from django.db import DatabaseError
+
+from fluxcore import booth, idempotency, jobs, limits, lived, schedule
 
 log = logging.getLogger(__name__)
 
 # Rooms add their own minute chores in their `apps.ready`.
-_chores: list[Callable[[], object]] = [idempotency.forget_old, limits.forget_old, jobs.forget_old]
+_chores: list[Callable[[], object]] = [lived.beat, idempotency.forget_old, limits.forget_old, jobs.forget_old]
 
 
 def every_minute(chore: Callable[[], object]) -> None:
@@ -31,7 +33,15 @@ def sweep() -> int:
             except Exception as error:
                 # One chore that fails must not keep the others, nor the jobs, from their minute.
                 log.warning("a minute chore failed: %s", type(error).__name__)
+        _ask()
     return jobs.drain()
+
+
+def _ask() -> None:
+    try:
+        schedule.ask_for_what_is_due()
+    except DatabaseError as error:
+        log.warning("nothing could be asked for: %s", type(error).__name__)
 
 
 _last = time.monotonic()

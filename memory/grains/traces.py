@@ -136,7 +136,7 @@ def _news(receipt: Receipt) -> dict[str, Any]:
     return {
         "trace": str(receipt.id), "actor": receipt.actor, "confidence": round(receipt.confidence, 4),
         "hops": receipt.hop_count, "fallback": bool(receipt.body["fallback"]), "grains": len(receipt.body["grains"]),
-        "rung": receipt.rung,
+        "rung": receipt.rung, **({"label": receipt.label} if receipt.label else {}),
     }  # fmt: skip
 
 

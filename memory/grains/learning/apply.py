@@ -22,6 +22,7 @@ from memory.engine.dense import quantise
 from memory.grains import chores, receipt
 from memory.grains.learning import credit, pairs
 from memory.grains.learning.credit import Step
+from memory.grains.learning.moved import Moved
 from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, Judged, Relation, Trace, Vote
 
 PAGE = 200  # votes of one commit
@@ -124,14 +125,17 @@ def _apply(
         for conduit, step in of.items():
             change[conduit] += step
     _write_effects(space, before, after)
-    changed, cut = _write_conduits(space, change, born)
+    changed, cut, moved = _write_conduits(space, change, born)
     made = pairs.recount(space, {vote.judged for vote in votes}, [vote.id for vote in votes])
     with connection.cursor() as cursor:
         cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])
     _keep_vectors(vectors)
     questions = tuple(sorted({vote.judged for vote in votes}))
     packed = Changes((), conduits([*changed, *made.made]), (*cut, *made.cut), questions).pack()
-    told = {"votes": len(votes), "conduits": len(changed), "questions": len(questions)}
+    told = {
+        "votes": len(votes), "conduits": len(changed), "questions": len(questions), "shortcuts": len(made.made),
+        **moved.told(),
+    }  # fmt: skip
     run.say(f"{len(votes)} votes on {len(questions)} questions: {len(changed)} conduits, {len(cut)} gone.")
     events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
@@ -238,11 +242,12 @@ def _write_effects(
 
 def _write_conduits(
     space: int, change: dict[int, Step], born: Iterable[int]
-) -> tuple[list[tuple[object, ...]], list[int]]:
-    """Bring the conduits to what their votes say: as the arena packs them, and those that are no more."""
+) -> tuple[list[tuple[object, ...]], list[int], Moved]:
+    """Bring conduits to what their votes say: as the arena packs them, those that are no more, how far they moved."""
     touched = sorted({*(one for one, step in change.items() if step != Step()), *born})
+    moved = Moved()
     if not touched:
-        return [], []
+        return [], [], moved
     ceiling = config.current().WEIGHT_CEILING
     used = _last_used(space, touched)
     changed: list[tuple[object, ...]] = []
@@ -259,6 +264,7 @@ def _write_conduits(
         at = max(row.made_at, last)
         weight = credit.weight(base, gain, loss, ceiling)
         affinity = credit.affinity(gain, loss) if row.from_entry_id else 1.0
+        moved.note(row.weight, weight, by_loss=step.loss > 0)
         values.append((weight, affinity, at, count, base if gain or loss else None, gain, loss, row.pk))
         key = words.key(f"{row.from_entry.kind}:{row.from_entry.feature}") if row.from_entry else 0
         changed.append((row.pk, row.from_entry_id or 0, key, row.from_grain_id or 0, row.to_grain_id, weight, affinity,
@@ -267,7 +273,7 @@ def _write_conduits(
         cursor.executemany(_CHANGED, values)
     if gone:
         Conduit.objects.filter(id__in=gone).delete()
-    return changed, gone
+    return changed, gone, moved
 
 
 def _last_used(space: int, touched: Sequence[int]) -> dict[int, tuple[int, int]]:
