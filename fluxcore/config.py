@@ -107,7 +107,7 @@ class Config:
     CONTEXT_SHIFT_WINDOW: int = _key(30, "recalls that are compared", low=2, high=10_000, hot=True)
     CONTEXT_SHIFT_DROP_THRESHOLD: float = _key(0.25, "drop that counts as a shift", low=0, high=1, hot=True)
     CONTEXT_SHIFT_RECOVERY_RETRIEVALS: int = _key(50, "recalls it lasts", low=1, high=100_000, hot=True)
-    EXPLORATION_BOOST: float = _key(1.5, "learning rate factor while it lasts", low=1, high=10, hot=True)
+    EXPLORATION_BOOST: float = _key(1.5, "how much more is offered meanwhile, and sooner", low=1, high=10, hot=True)
     # Feedback, quarantine and truth
     FEEDBACK_ENFORCEMENT_ENABLED: bool = _key(True, "remind agents that leave recalls unrated", hot=True)
     FEEDBACK_ENFORCEMENT_GRACE_SECONDS: float = _key(60.0, "seconds before a reminder", low=0, high=1e6, hot=True)

@@ -10,7 +10,7 @@ from django.db import connection
 from fluxcore import jobs
 from memory.grains.models import Grain
 
-ENRICH, LEARN, IMPLY = "grains.enrich", "grains.learn", "grains.imply"
+ENRICH, LEARN, IMPLY, CLUSTER = "grains.enrich", "grains.learn", "grains.imply", "grains.cluster"
 _TABLE = Grain._meta.db_table
 _OF_SPACE = f"SELECT COUNT(*) FROM {_TABLE} WHERE space_id = %s AND NOT enriched"  # noqa: S608
 _OF_ALL = f"SELECT COUNT(*) FROM {_TABLE} WHERE NOT enriched"  # noqa: S608
@@ -59,6 +59,23 @@ def imply(run: jobs.Run) -> jobs.Apply | None:
     from memory.grains.learning import implied
 
     return implied.imply(run)
+
+
+def ask_for_clustering(space: int, *, anyway: bool = False) -> bool:
+    """Have the worker cluster a space if enough has changed since it last did, or `anyway`; whether it will."""
+    from memory.grains.clusters import due
+
+    if not anyway and not due.is_due(space):
+        return False
+    jobs.enqueue(CLUSTER, space=space, once_key=f"space:{space}")
+    return True
+
+
+@jobs.handler(CLUSTER)
+def cluster(run: jobs.Run) -> jobs.Apply | None:
+    from memory.grains.clusters import compute
+
+    return compute.cluster(run)
 
 
 def ask_for_what_is_left() -> int:
