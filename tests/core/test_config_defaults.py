@@ -52,7 +52,8 @@ UNUSED = {
 # flux-memory's own default was flux_extracts; here no local model is needed to begin with.
 OURS = {
     "AUDIT_CHECKPOINT_MINUTES": 60, "OPERATING_MODE": "caller_extracts", "MAX_GRAIN_BYTES": 16_384,
-    "ARENA_MEMORY_MB": 1024, "CLOCK_JUMP_HOURS": 72, "CLOCK_DOUBT_HOURS": 24,
+    "ARENA_MEMORY_MB": 1024, "CLOCK_JUMP_HOURS": 72, "CLOCK_DOUBT_HOURS": 24, "DORMANCY_UNUSED_DAYS": 90,
+    "DEMOTION_UNUSED_DAYS": 90,
 }  # fmt: skip
 
 
