@@ -24,6 +24,7 @@ from memory.grains.clusters import shift, touch
 from memory.grains.learning import credit, pairs
 from memory.grains.learning.credit import Step
 from memory.grains.learning.moved import Moved
+from memory.grains.lifecycle import revive
 from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, Judged, Relation, Trace, Vote
 
 PAGE = 200  # votes of one commit
@@ -133,6 +134,7 @@ def _apply(
     with connection.cursor() as cursor:
         cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])
     _keep_vectors(vectors)
+    revive.by_use(space, [vote.grain for vote in votes if vote.useful and not vote.undone])
     questions = tuple(sorted({vote.judged for vote in votes}))
     packed = Changes((), conduits([*changed, *made.made]), (*cut, *made.cut), questions).pack()
     told = {
@@ -143,6 +145,21 @@ def _apply(
     events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
         chores.ask_for_learning(space)
+
+
+def take_back(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]], list[int]]:
+    """Unlearn these votes at once, for good, inside a write: conduits as the arena packs them, and those that go."""
+    Vote.objects.filter(space=space, id__in=votes).update(undone_at=clock.now(), applied=True)
+    before = _effects(space, votes)
+    change: dict[int, Step] = defaultdict(Step)
+    for of in before.values():
+        for conduit, step in of.items():
+            change[conduit] += Step(-step.gain, -step.loss)
+    _write_effects(space, before, {vote: {} for vote in votes})
+    changed, cut = _write_conduits(space, change, ())
+    judged = set(Vote.objects.filter(space=space, id__in=votes).values_list("judged_id", flat=True))
+    made = pairs.recount(space, judged, votes) if votes else pairs.Made()
+    return [*changed, *made.made], [*cut, *made.cut]
 
 
 def _effects(space: int, votes: Sequence[int]) -> dict[int, dict[int, Step]]:
