@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from django.db import Error, connection
+from django.db.models import Q
 from numpy.typing import NDArray
 
 from fluxcore import events
@@ -122,10 +123,13 @@ def gather(found: Sequence[Told]) -> Changes:
 
 
 def reaches(position: Position) -> bool:
-    """Whether the log still holds the event at a position: then it holds all that came after it."""
+    """Whether the log still holds an event at or before a position: then it holds every change that came after it.
+
+    The event at the position may itself be gone. It is cut at its old end, and news are let go wherever they stand.
+    """
     if position == Position():
         return events.head() == position
-    return mark(position) is not None
+    return Event.objects.filter(Q(xid=position.xid, id__lte=position.id) | Q(xid__lt=position.xid)).exists()
 
 
 def mark(position: Position) -> str | None:
