@@ -97,11 +97,11 @@ def test_a_grain_names_its_cluster(api, clusters):
 @pytest.mark.parametrize(
     ("path", "query", "status", "code"),
     [
-        ("/clusters", {"layer": "planets"}, 400, "invalid"),
-        ("/clusters", {"limit": "0"}, 400, "invalid"),
-        ("/clusters", {"limit": "many"}, 400, "invalid"),
-        ("/clusters", {"cursor": "x"}, 400, "invalid"),
-        ("/clusters", {"size": "3"}, 400, "invalid"),
+        ("/clusters", {"layer": "planets"}, 422, "invalid"),
+        ("/clusters", {"limit": "0"}, 422, "invalid"),
+        ("/clusters", {"limit": "many"}, 422, "invalid"),
+        ("/clusters", {"cursor": "x"}, 422, "invalid"),
+        ("/clusters", {"size": "3"}, 422, "invalid"),
         ("/clusters/nonsense", {}, 404, "not_found"),
         ("/clusters/00000000-0000-0000-0000-000000000000", {}, 404, "not_found"),
     ],

@@ -156,7 +156,7 @@ def take_back(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]
         for conduit, step in of.items():
             change[conduit] += Step(-step.gain, -step.loss)
     _write_effects(space, before, {vote: {} for vote in votes})
-    changed, cut = _write_conduits(space, change, ())
+    changed, cut, _ = _write_conduits(space, change, ())
     judged = set(Vote.objects.filter(space=space, id__in=votes).values_list("judged_id", flat=True))
     made = pairs.recount(space, judged, votes) if votes else pairs.Made()
     return [*changed, *made.made], [*cut, *made.cut]
