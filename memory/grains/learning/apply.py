@@ -8,7 +8,7 @@ wait for the next run.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -248,26 +248,39 @@ def _write_conduits(
     changed: list[tuple[object, ...]] = []
     values: list[tuple[Any, ...]] = []
     gone: list[int] = []
-    for row in Conduit.objects.filter(id__in=touched).select_related("from_entry").order_by("id"):
-        step = change.get(row.pk, Step())
-        gain, loss = row.gain + step.gain, row.loss + step.loss
-        base = row.weight if row.base is None else row.base
+    for number, entry, key, start, to, relation, weight, decay_class, made, base, gain, loss in _held(touched):
+        step = change.get(number, Step())
+        gain, loss = gain + step.gain, loss + step.loss
+        base = weight if base is None else base
         if not gain and not loss and base == 0:
-            gone.append(row.pk)  # it existed for the votes that were taken back
+            gone.append(number)  # it existed for the votes that were taken back
             continue
-        count, last = used.get(row.pk, (0, 0))
-        at = max(row.made_at, last)
+        count, last = used.get(number, (0, 0))
+        at = max(made, last)
         weight = credit.weight(base, gain, loss, ceiling)
-        affinity = credit.affinity(gain, loss) if row.from_entry_id else 1.0
-        values.append((weight, affinity, at, count, base if gain or loss else None, gain, loss, row.pk))
-        key = words.key(f"{row.from_entry.kind}:{row.from_entry.feature}") if row.from_entry else 0
-        changed.append((row.pk, row.from_entry_id or 0, key, row.from_grain_id or 0, row.to_grain_id, weight, affinity,
-                        row.made_at, at, row.relation, row.decay_class))  # fmt: skip
+        affinity = credit.affinity(gain, loss) if entry else 1.0
+        values.append((weight, affinity, at, count, base if gain or loss else None, gain, loss, number))
+        changed.append((number, entry or 0, key, start or 0, to, weight, affinity, made, at, relation, decay_class))
     with connection.cursor() as cursor:
         cursor.executemany(_CHANGED, values)
     if gone:
         Conduit.objects.filter(id__in=gone).delete()
     return changed, gone
+
+
+def _held(touched: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """Conduits as they are, with the key of the entry they begin at."""
+    marks = ", ".join(["%s"] * len(touched))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.id, c.from_entry_id, e.kind, e.feature, c.from_grain_id, c.to_grain_id, c.relation, c.weight, "  # noqa: S608
+            f"c.decay_class, c.made_at, c.base, c.gain, c.loss FROM {_CONDUITS} c "
+            f"LEFT JOIN {Entry._meta.db_table} e ON e.id = c.from_entry_id WHERE c.id IN ({marks}) ORDER BY c.id",
+            list(touched),
+        )
+        found = cursor.fetchall()
+    for number, entry, kind, feature, *rest in found:
+        yield number, entry, words.key(f"{kind}:{feature}") if entry else 0, *rest
 
 
 def _last_used(space: int, touched: Sequence[int]) -> dict[int, tuple[int, int]]:
