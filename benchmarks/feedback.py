@@ -32,7 +32,7 @@ def written(space: int) -> tuple[float, float]:
     """Milliseconds to write 60 conduits as a job of votes does, and as the framework offers it."""
     from django.db import transaction
 
-    from memory.grains.learning import apply
+    from memory.grains.learning import weights
     from memory.grains.learning.credit import Step
     from memory.grains.models import Conduit
 
@@ -41,7 +41,7 @@ def written(space: int) -> tuple[float, float]:
     for turn in range(ROUNDS):
         step = Step(1 + turn, 0)
         with transaction.atomic():
-            ours.append(cpu(lambda step=step: apply._write_conduits(space, dict.fromkeys(numbers, step), ())))
+            ours.append(cpu(lambda step=step: weights.bring(dict.fromkeys(numbers, step), (), weights.Uses())))
         held = list(Conduit.objects.filter(id__in=numbers))
         for one in held:
             one.weight, one.used_at, one.use_count = one.weight * 0.999, one.used_at + 1, one.use_count + 1

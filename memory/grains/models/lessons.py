@@ -26,7 +26,10 @@ class Judged(models.Model):
 
     class Meta:
         verbose_name_plural = "judged"
-        indexes = [models.Index(fields=["space", "actor", "id"], name="judged_by")]
+        indexes = [
+            models.Index(fields=["space", "actor", "id"], name="judged_by"),
+            models.Index(fields=["space", "id"], name="judged_last"),
+        ]
 
     def __str__(self) -> str:
         return self.query
