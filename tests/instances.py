@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import forks
+
 ROOT = Path(__file__).resolve().parent.parent
 _ONE_BY_ONE = """
 import contextlib, io, json
@@ -87,10 +89,14 @@ class Instance:
 
     def command(self, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run `manage.py ...` for this instance."""
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "manage.py"), *arguments],
-            env=self.environment, capture_output=True, text=True, timeout=120, cwd=ROOT, **options,
-        )  # fmt: skip
+        words = [str(ROOT / "manage.py"), *arguments]
+        if sys.executable != forks.PYTHON or "PYTHONPATH" in self.environment or options:
+            done = subprocess.run(
+                [sys.executable, *words],
+                env=self.environment, capture_output=True, text=True, timeout=120, cwd=ROOT, **options,
+            )  # fmt: skip
+        else:
+            done = forks.run(words, self.environment, ROOT, seconds=120)
         if check and done.returncode != 0:
             raise AssertionError(f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done
@@ -105,6 +111,7 @@ class Instance:
         if "DATABASE_URL" not in self.environment and not (self.folder / "flux.db").exists():
             self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
             shutil.copyfile(_tables(), self.folder / "flux.db")
+            (self.folder / "flux.db").chmod(0o600)
         return self
 
     def start(self, *arguments: str) -> Instance:
