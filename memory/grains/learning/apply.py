@@ -20,8 +20,11 @@ from memory.embedding import choice
 from memory.engine import words
 from memory.engine.dense import quantise
 from memory.grains import chores, receipt
+from memory.grains.clusters import shift, touch
 from memory.grains.learning import credit, pairs
 from memory.grains.learning.credit import Step
+from memory.grains.learning.moved import Moved
+from memory.grains.lifecycle import revive
 from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, Judged, Relation, Trace, Vote
 
 PAGE = 200  # votes of one commit
@@ -124,18 +127,39 @@ def _apply(
         for conduit, step in of.items():
             change[conduit] += step
     _write_effects(space, before, after)
-    changed, cut = _write_conduits(space, change, born)
+    changed, cut, moved = _write_conduits(space, change, born)
+    touch.follow(space, [vote.id for vote in votes])
+    shift.look(space)
     made = pairs.recount(space, {vote.judged for vote in votes}, [vote.id for vote in votes])
     with connection.cursor() as cursor:
         cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])
     _keep_vectors(vectors)
+    revive.by_use(space, [vote.grain for vote in votes if vote.useful and not vote.undone])
     questions = tuple(sorted({vote.judged for vote in votes}))
     packed = Changes((), conduits([*changed, *made.made]), (*cut, *made.cut), questions).pack()
-    told = {"votes": len(votes), "conduits": len(changed), "questions": len(questions)}
+    told = {
+        "votes": len(votes), "conduits": len(changed), "questions": len(questions), "shortcuts": len(made.made),
+        **moved.told(),
+    }  # fmt: skip
     run.say(f"{len(votes)} votes on {len(questions)} questions: {len(changed)} conduits, {len(cut)} gone.")
     events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
         chores.ask_for_learning(space)
+
+
+def take_back(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]], list[int]]:
+    """Unlearn these votes at once, for good, inside a write: conduits as the arena packs them, and those that go."""
+    Vote.objects.filter(space=space, id__in=votes).update(undone_at=clock.now(), applied=True)
+    before = _effects(space, votes)
+    change: dict[int, Step] = defaultdict(Step)
+    for of in before.values():
+        for conduit, step in of.items():
+            change[conduit] += Step(-step.gain, -step.loss)
+    _write_effects(space, before, {vote: {} for vote in votes})
+    changed, cut = _write_conduits(space, change, ())
+    judged = set(Vote.objects.filter(space=space, id__in=votes).values_list("judged_id", flat=True))
+    made = pairs.recount(space, judged, votes) if votes else pairs.Made()
+    return [*changed, *made.made], [*cut, *made.cut]
 
 
 def _effects(space: int, votes: Sequence[int]) -> dict[int, dict[int, Step]]:
@@ -238,11 +262,12 @@ def _write_effects(
 
 def _write_conduits(
     space: int, change: dict[int, Step], born: Iterable[int]
-) -> tuple[list[tuple[object, ...]], list[int]]:
-    """Bring the conduits to what their votes say: as the arena packs them, and those that are no more."""
+) -> tuple[list[tuple[object, ...]], list[int], Moved]:
+    """Bring conduits to what their votes say: as the arena packs them, those that are no more, how far they moved."""
     touched = sorted({*(one for one, step in change.items() if step != Step()), *born})
+    moved = Moved()
     if not touched:
-        return [], []
+        return [], [], moved
     ceiling = config.current().WEIGHT_CEILING
     used = _last_used(space, touched)
     changed: list[tuple[object, ...]] = []
@@ -259,6 +284,7 @@ def _write_conduits(
         at = max(row.made_at, last)
         weight = credit.weight(base, gain, loss, ceiling)
         affinity = credit.affinity(gain, loss) if row.from_entry_id else 1.0
+        moved.note(row.weight, weight, by_loss=step.loss > 0)
         values.append((weight, affinity, at, count, base if gain or loss else None, gain, loss, row.pk))
         key = words.key(f"{row.from_entry.kind}:{row.from_entry.feature}") if row.from_entry else 0
         changed.append((row.pk, row.from_entry_id or 0, key, row.from_grain_id or 0, row.to_grain_id, weight, affinity,
@@ -267,7 +293,7 @@ def _write_conduits(
         cursor.executemany(_CHANGED, values)
     if gone:
         Conduit.objects.filter(id__in=gone).delete()
-    return changed, gone
+    return changed, gone, moved
 
 
 def _last_used(space: int, touched: Sequence[int]) -> dict[int, tuple[int, int]]:
