@@ -18,6 +18,8 @@ WITHOUT_A_PAGE = {
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
     "fluxcore.Pulse": "one row of time lived; flux_status says what follows from it",
     "fluxcore.Turn": "when what comes round was last asked for; flux_jobs schedule lists it",
+    "grains.Bookmark": "how far a job has read; nothing to see or change",
+    "grains.Standing": "when a grain was last recalled; its page lists the recalls",
     "grains.Judged": "a question with votes on its answer; each vote's page shows it",
     "grains.Effect": "what one vote did to one link, on the page of the vote",
     "grains.Pair": "how often two grains were useful together; the link made from it has a page",
