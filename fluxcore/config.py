@@ -51,6 +51,9 @@ class Config:
     MAX_GRAINS_PER_MINUTE: int = _key(
         500, "grains one agent may store in any 60 seconds", low=1, high=1_000_000, hot=True
     )
+    MAX_VOTES_PER_MINUTE: int = _key(
+        3000, "votes one agent may give in any 60 seconds", low=1, high=1_000_000, hot=True
+    )
     MAX_WRITE_QUEUE_DEPTH: int = _key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
     MAX_GRAIN_BYTES: int = _key(16_384, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
     # Local model (flux_extracts)
@@ -110,7 +113,7 @@ class Config:
     CONTEXT_SHIFT_WINDOW: int = _key(30, "recalls that are compared", low=2, high=10_000, hot=True)
     CONTEXT_SHIFT_DROP_THRESHOLD: float = _key(0.25, "drop that counts as a shift", low=0, high=1, hot=True)
     CONTEXT_SHIFT_RECOVERY_RETRIEVALS: int = _key(50, "recalls it lasts", low=1, high=100_000, hot=True)
-    EXPLORATION_BOOST: float = _key(1.5, "learning rate factor while it lasts", low=1, high=10, hot=True)
+    EXPLORATION_BOOST: float = _key(1.5, "how much more is offered meanwhile, and sooner", low=1, high=10, hot=True)
     # Feedback, quarantine and truth
     FEEDBACK_ENFORCEMENT_ENABLED: bool = _key(True, "remind agents that leave recalls unrated", hot=True)
     FEEDBACK_ENFORCEMENT_GRACE_SECONDS: float = _key(60.0, "seconds before a reminder", low=0, high=1e6, hot=True)
@@ -123,6 +126,8 @@ class Config:
     QUARANTINE_CORRECTION_COUNT: int = _key(3, "corrections that quarantine at once", low=1, high=1000, hot=True)
     QUARANTINE_PERIOD_DAYS: float = _key(30.0, "days in quarantine before a decision", low=0, high=3650, hot=True)
     CORRECTION_DETECTION_TURNS: int = _key(3, "turns in which a new statement corrects", low=1, high=100, hot=True)
+    IMPLIED_VOTES_ENABLED: bool = _key(True, "take a rephrased question or a correction for a weak vote", hot=True)
+    IMPLIED_VOTE_STRENGTH: float = _key(0.2, "strength of such a vote", low=0.1, high=1, hot=True)
     DEDUP_SIMILARITY_THRESHOLD: float = _key(
         0.90, "cosine of near-equal texts; above 1 none are", low=0, high=2, hot=True
     )
@@ -162,6 +167,17 @@ class Config:
         10_000, "newest traces of a space that outlive their first hour", low=0, high=10_000_000, hot=True
     )
     HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
+    # Alerts: the one thing that connects out, and only to where an operator says
+    ALERTS_ENABLED: bool = _key(False, "send warnings about health to ALERT_WEBHOOK_URL", hot=True)
+    ALERT_WEBHOOK_URL: str = _key("", "http or https address that warnings are posted to", hot=True)
+    ALERT_WEBHOOK_SECRET: str = _key("", "key that signs what is posted, at least 16 characters", hot=True)
+    ALERT_PRIVATE_ADDRESSES: bool = _key(False, "the webhook may lie on this machine or its network", hot=True)
+    ALERT_LEAST_SEVERITY: str = _key(
+        "WARNING", "what is not sent below it", allowed=("INFO", "WARNING", "CRITICAL"), hot=True
+    )
+    ALERT_MIN_INTERVAL_HOURS: float = _key(
+        6.0, "hours between two alerts about one signal of a space", low=0, high=1e5, hot=True
+    )
     AUDIT_CHECKPOINT_MINUTES: int = _key(
         60, "minutes between signed checkpoints of the audit chains; 0: only by command", low=0, high=10_080, hot=True
     )
@@ -177,12 +193,8 @@ class Config:
     ADMIN_REST_PORT: int = _key(
         7463, "without effect: the admin is at the people's door", low=0, high=65535, unused=True
     )
-    ALERTS_ENABLED: bool = _key(False, "without effect: this server connects nowhere by itself", unused=True)
-    ALERT_TELEGRAM_BOT_TOKEN: str = _key("", "without effect: this server connects nowhere by itself", unused=True)
-    ALERT_TELEGRAM_CHAT_ID: str = _key("", "without effect: this server connects nowhere by itself", unused=True)
-    ALERT_MIN_INTERVAL_HOURS: float = _key(
-        6.0, "without effect: this server connects nowhere by itself", low=0, high=1e5, unused=True
-    )
+    ALERT_TELEGRAM_BOT_TOKEN: str = _key("", "without effect: alerts go to ALERT_WEBHOOK_URL", unused=True)
+    ALERT_TELEGRAM_CHAT_ID: str = _key("", "without effect: alerts go to ALERT_WEBHOOK_URL", unused=True)
 
 
 FIELDS = {item.name: item for item in fields(Config)}

@@ -25,6 +25,10 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["xid", "id"], name="event_position"),
             models.Index(fields=["space", "xid", "id"], name="event_space_position"),
+            # Arenas follow changes alone: however many recalls are told of in between, they cost them nothing.
+            models.Index(fields=["space", "xid", "id"], name="event_change", condition=models.Q(packed__isnull=False)),
+            # What changes nothing is news, and old news is let go.
+            models.Index(fields=["space", "at"], name="event_news", condition=models.Q(packed__isnull=True)),
         ]
 
     def __str__(self) -> str:

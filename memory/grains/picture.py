@@ -88,7 +88,7 @@ _drawing = threading.Lock()
 
 @selector("grains.picture", needs="grains.read")
 def picture(principal: Principal) -> Picture:
-    """The space's picture as of the last event. Drawn once for everybody; one statement if nothing has happened."""
+    """The space's picture as of the last change. Drawn once for everybody; one statement if nothing has happened."""
     space = principal.space or 0
     # By the full hour, so that every process draws the same under the same tag.
     hour = int(clock.now().timestamp()) // _HOUR
@@ -121,7 +121,8 @@ def _position(space: int) -> str:
     below = events._BELOW_WATERMARK if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT xid, id FROM {_EVENT} WHERE space = %s{below} ORDER BY xid DESC, id DESC LIMIT 1",  # noqa: S608
+            f"SELECT xid, id FROM {_EVENT} WHERE space = %s AND packed IS NOT NULL{below} "  # noqa: S608
+            "ORDER BY xid DESC, id DESC LIMIT 1",
             [space],
         )
         row = cursor.fetchone()

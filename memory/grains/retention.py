@@ -1,4 +1,4 @@
-"""How long receipts of recalls stay. Apart from the rest: every process starts with this file, and few recall."""
+"""How long receipts of recalls stay, and the news of them. Apart: every process starts with this file, few recall."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.db import connection
 
 from fluxcore import clock, config, jobs, lived, rows
+from fluxcore.models import Event
 from memory.grains import history
 from memory.grains.models import Trace
 
@@ -18,6 +19,13 @@ _FORGET = (
     f"DELETE FROM {_TABLE} WHERE id IN (SELECT id FROM {_TABLE} WHERE space_id = %s AND (at < %s OR at < %s "  # noqa: S608
     f"AND id <= COALESCE((SELECT id FROM {_TABLE} WHERE space_id = %s ORDER BY id DESC LIMIT 1 OFFSET %s), 0)) "
     "ORDER BY id LIMIT %s)"
+)
+# News of recalls lead to their traces, and go with them.
+_OLDEST = f"SELECT at FROM {_TABLE} WHERE space_id = %s ORDER BY id LIMIT 1"  # noqa: S608
+_EVENTS = Event._meta.db_table
+_FORGET_NEWS = (
+    f"DELETE FROM {_EVENTS} WHERE id IN (SELECT id FROM {_EVENTS} WHERE space = %s AND packed IS NULL AND at < %s "  # noqa: S608
+    "AND kind = 'grains.recalled' ORDER BY at LIMIT %s)"
 )
 
 
@@ -46,4 +54,7 @@ def forget_old() -> int:
             cursor.execute(_FORGET, [space, old, settled, space, settings.TRACE_RETENTION_COUNT, _AT_ONCE])
             forgotten += cursor.rowcount
             history.forget(space)
+            cursor.execute(_OLDEST, [space])
+            oldest = cursor.fetchone()
+            cursor.execute(_FORGET_NEWS, [space, oldest[0] if oldest else settled, _AT_ONCE])
     return forgotten

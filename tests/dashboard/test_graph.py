@@ -139,6 +139,9 @@ def test_whoever_has_the_picture_is_told_so_until_something_happens(memory, grac
     first = grace.get("/graph/data")
     again = grace.get("/graph/data", headers={"If-None-Match": first["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
+    memory.ask("Who is a nurse?")
+    again = grace.get("/graph/data", headers={"If-None-Match": first["ETag"]})
+    assert again.status_code == 304, "a recall changes nothing that is drawn"
     memory.store("Ben plays the violin")
     changed = grace.get("/graph/data", headers={"If-None-Match": first["ETag"]})
     assert changed.status_code == 200 and Drawn(changed.content).header["grains"] == 2

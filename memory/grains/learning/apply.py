@@ -20,8 +20,10 @@ from memory.embedding import choice
 from memory.engine import words
 from memory.engine.dense import quantise
 from memory.grains import chores, receipt
+from memory.grains.clusters import shift, touch
 from memory.grains.learning import credit, pairs
 from memory.grains.learning.credit import Step
+from memory.grains.learning.moved import Moved
 from memory.grains.lifecycle import revive
 from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, Judged, Relation, Trace, Vote
 
@@ -125,7 +127,9 @@ def _apply(
         for conduit, step in of.items():
             change[conduit] += step
     _write_effects(space, before, after)
-    changed, cut = _write_conduits(space, change, born)
+    changed, cut, moved = _write_conduits(space, change, born)
+    touch.follow(space, [vote.id for vote in votes])
+    shift.look(space)
     made = pairs.recount(space, {vote.judged for vote in votes}, [vote.id for vote in votes])
     with connection.cursor() as cursor:
         cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])
@@ -133,7 +137,10 @@ def _apply(
     revive.by_use(space, [vote.grain for vote in votes if vote.useful and not vote.undone])
     questions = tuple(sorted({vote.judged for vote in votes}))
     packed = Changes((), conduits([*changed, *made.made]), (*cut, *made.cut), questions).pack()
-    told = {"votes": len(votes), "conduits": len(changed), "questions": len(questions)}
+    told = {
+        "votes": len(votes), "conduits": len(changed), "questions": len(questions), "shortcuts": len(made.made),
+        **moved.told(),
+    }  # fmt: skip
     run.say(f"{len(votes)} votes on {len(questions)} questions: {len(changed)} conduits, {len(cut)} gone.")
     events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
@@ -149,7 +156,7 @@ def take_back(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]
         for conduit, step in of.items():
             change[conduit] += Step(-step.gain, -step.loss)
     _write_effects(space, before, {vote: {} for vote in votes})
-    changed, cut = _write_conduits(space, change, ())
+    changed, cut, _ = _write_conduits(space, change, ())
     judged = set(Vote.objects.filter(space=space, id__in=votes).values_list("judged_id", flat=True))
     made = pairs.recount(space, judged, votes) if votes else pairs.Made()
     return [*changed, *made.made], [*cut, *made.cut]
@@ -255,11 +262,12 @@ def _write_effects(
 
 def _write_conduits(
     space: int, change: dict[int, Step], born: Iterable[int]
-) -> tuple[list[tuple[object, ...]], list[int]]:
-    """Bring the conduits to what their votes say: as the arena packs them, and those that are no more."""
+) -> tuple[list[tuple[object, ...]], list[int], Moved]:
+    """Bring conduits to what their votes say: as the arena packs them, those that are no more, how far they moved."""
     touched = sorted({*(one for one, step in change.items() if step != Step()), *born})
+    moved = Moved()
     if not touched:
-        return [], []
+        return [], [], moved
     ceiling = config.current().WEIGHT_CEILING
     used = _last_used(space, touched)
     changed: list[tuple[object, ...]] = []
@@ -276,6 +284,7 @@ def _write_conduits(
         at = max(row.made_at, last)
         weight = credit.weight(base, gain, loss, ceiling)
         affinity = credit.affinity(gain, loss) if row.from_entry_id else 1.0
+        moved.note(row.weight, weight, by_loss=step.loss > 0)
         values.append((weight, affinity, at, count, base if gain or loss else None, gain, loss, row.pk))
         key = words.key(f"{row.from_entry.kind}:{row.from_entry.feature}") if row.from_entry else 0
         changed.append((row.pk, row.from_entry_id or 0, key, row.from_grain_id or 0, row.to_grain_id, weight, affinity,
@@ -284,7 +293,7 @@ def _write_conduits(
         cursor.executemany(_CHANGED, values)
     if gone:
         Conduit.objects.filter(id__in=gone).delete()
-    return changed, gone
+    return changed, gone, moved
 
 
 def _last_used(space: int, touched: Sequence[int]) -> dict[int, tuple[int, int]]:
