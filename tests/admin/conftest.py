@@ -35,7 +35,7 @@ from fluxcore import clock
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event, Job, JobLine
 from fluxsite.home import Home
-from memory.grains.models import Conduit, Entry, Grain, Judged, Trace, Vector, Vote
+from memory.grains.models import Conduit, Entry, Grain, Judged, Tombstone, Trace, Transition, Vector, Vote
 from memory.grains.receipt import packed
 from memory.grains.store import store
 from tests.dashboard.conftest import Person
@@ -193,6 +193,14 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
     return {
         "grains.vote": Vote.objects.create(
             space=grain.space, judged=judged, grain=grain, useful=True, strength=1.0, scale=1.0, at=moment
+        ),
+        "grains.transition": Transition.objects.create(
+            space=grain.space, grain=grain, before="dormant", after="active", why="by hand", numbers={"days": 3},
+            actor=actor, reason=f"the {space} needs it", at=moment, lived=0,
+        ),
+        "grains.tombstone": Tombstone.objects.create(
+            space=grain.space, uuid=uuid.uuid4(), digest="d" * 64, origin="ai_stated", recorded_at=moment,
+            purged_at=moment, actor=f"user:{space}", links=3, votes=1,
         ),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(

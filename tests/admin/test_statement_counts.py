@@ -30,7 +30,7 @@ from accounts.models import (
 )  # fmt: skip
 from fluxcore import clock
 from fluxcore.models import Event, Job
-from memory.grains.models import Conduit, Entry, Grain, Judged, Trace, Vector, Vote
+from memory.grains.models import Conduit, Entry, Grain, Judged, Tombstone, Trace, Transition, Vector, Vote
 from tests.admin.conftest import list_of, pages
 
 CHECKED_IN = Path(__file__).with_name("statement_counts.json")
@@ -158,6 +158,16 @@ FILL: dict[str, Callable[[int], Any]] = {
         for pk in in_space(many)
     ),
     "grains.vote": votes,
+    "grains.transition": lambda many: Transition.objects.bulk_create(
+        Transition(space_id=one.space_id, grain=one, before="active", after="dormant", why="faded", actor="worker",
+                   at=clock.now(), lived=0)
+        for one in grains(many)
+    ),
+    "grains.tombstone": lambda many: Tombstone.objects.bulk_create(
+        Tombstone(space_id=pk, uuid=uuid.uuid4(), digest="x", origin="x", recorded_at=clock.now(),
+                  purged_at=clock.now(), actor="worker", links=0, votes=0)
+        for pk in in_space(many)
+    ),
 }  # fmt: skip
 
 
@@ -204,6 +214,8 @@ def _empty() -> None:
         Trace,
         Vote,
         Judged,
+        Transition,
+        Tombstone,
         Grain,
         Job,
         Event,

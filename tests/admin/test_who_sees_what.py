@@ -26,6 +26,8 @@ OPENS = {
     "grains.conduit": "viewer",
     "grains.entry": "viewer",
     "grains.vector": "viewer",
+    "grains.transition": "viewer",
+    "grains.tombstone": "viewer",
     "grains.trace": "operator",
     "grains.vote": "operator",
     "accounts.user": "owner",
@@ -40,7 +42,7 @@ FOREIGN = {
     "accounts.grantrequest": "bob", "accounts.membership": "olaf", "accounts.auditentry": "bob",
     "fluxcore.job": "office", "fluxcore.event": "bob", "grains.grain": "office", "accounts.user": "olaf",
     "grains.conduit": "office", "grains.entry": "office", "grains.vector": "office", "grains.trace": "office",
-    "grains.vote": "office",
+    "grains.vote": "office", "grains.transition": "office", "grains.tombstone": "office",
 }  # fmt: skip
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])

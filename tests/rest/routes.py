@@ -97,6 +97,12 @@ ROUTES: dict[str, Route] = {
         Route("POST", "grains/<str:grain>/pin", "grains.manage", {"reason": "it matters"}),
         Route("POST", "grains/<str:grain>/unpin", "grains.manage", {}),
         Route("POST", "grains/<str:grain>/close", "grains.manage", {"reason": "no longer so"}),
+        Route("POST", "grains/<str:grain>/archive", "grains.manage", {"reason": "done with"}),
+        Route("POST", "grains/<str:grain>/restore", "grains.manage", {}),
+        Route("POST", "grains/<str:grain>/quarantine", "grains.manage", {"reason": "doubtful"}),
+        Route("POST", "grains/<str:grain>/release", "grains.manage", {}),
+        Route("POST", "grains/<str:grain>/delete", "grains.manage", {"reason": "wrong"}),
+        Route("POST", "grains/<str:grain>/undelete", "grains.manage", {}),
         Route("GET", "me"),
         Route("GET", "grant-requests"),
         # The one capability no other call and no test of callers holds, so that there is something to ask for.

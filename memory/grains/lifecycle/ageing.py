@@ -140,14 +140,15 @@ def _judged(space: int, grains: list[int]) -> dict[int, Judgement]:
         .order_by("id")
         .values_list("grain_id", "judged__actor", "judged__query", "useful", "implied", "corrected", "at")
     )
-    for grain, actor, query, *said in rows:
-        last[grain, actor, query] = tuple(said)
+    for grain, actor, query, useful, implied, corrected, at in rows:
+        last[grain, actor, query] = (useful, implied, corrected, at)
     found: dict[int, Judgement] = defaultdict(Judgement)
     for (grain, _, _), (useful, implied, corrected, at) in last.items():
         one = found[grain]
-        one.judged += not implied  # nobody said it of the others
-        one.useful += useful
         one.corrections += corrected
+        if not implied:  # what nobody said is too weak to count as a judgement
+            one.judged += 1
+            one.useful += useful
         if useful and (one.last_useful is None or at > one.last_useful):
             one.last_useful = at
     return found
