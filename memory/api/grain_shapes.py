@@ -124,13 +124,18 @@ class Moved(serializers.Serializer[None]):
     )
 
 
+class Home(serializers.Serializer[None]):
+    id = serializers.UUIDField()
+    name = serializers.CharField(allow_blank=True)
+
+
 class Dossier(Grain):
     conduits = Conduits()
     found_by = Door(many=True)
     recalls = Use(many=True)
     transitions = Transition(many=True)
     votes = Vote(many=True)
-    cluster = serializers.DictField(allow_null=True)
+    cluster = Home(allow_null=True, help_text="Null: it hangs together with too few, or is newer than the clusters.")
     lineage = Lineage()
 
 

@@ -57,9 +57,9 @@ class Dossier:
             "found_by": [door.shape() for door in self.doors],
             "recalls": [use.shape() for use in self.uses],
             "transitions": [step.shape() for step in self.steps],
-            # Feedback and clusters will fill these.
+            # Feedback will fill this.
             "votes": [],
-            "cluster": None,
+            "cluster": self.ties.cluster.shape() if self.ties.cluster else None,
             "lineage": {
                 "chain": [link.shape() for link in (*self.ties.back, *self.ties.ahead)],
                 "supersedes": self._direct(self.ties.back, "target"),

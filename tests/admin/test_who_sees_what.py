@@ -28,6 +28,9 @@ OPENS = {
     "grains.vector": "viewer",
     "grains.transition": "viewer",
     "grains.tombstone": "viewer",
+    "grains.cluster": "viewer",
+    "grains.member": "viewer",
+    "grains.touch": "viewer",
     "grains.trace": "operator",
     "grains.vote": "operator",
     "accounts.user": "owner",
@@ -43,6 +46,7 @@ FOREIGN = {
     "fluxcore.job": "office", "fluxcore.event": "bob", "grains.grain": "office", "accounts.user": "olaf",
     "grains.conduit": "office", "grains.entry": "office", "grains.vector": "office", "grains.trace": "office",
     "grains.vote": "office", "grains.transition": "office", "grains.tombstone": "office",
+    "grains.cluster": "office", "grains.member": "office", "grains.touch": "office",
 }  # fmt: skip
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])
