@@ -7,7 +7,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from dashboard import account, enrolment, entering, graph, recall, views, voting
+from dashboard import account, enrolment, entering, graph, recall, views, vitals, voting
 
 admin.autodiscover()  # done already where the door is served, but not in a command that asks for an address
 
@@ -32,6 +32,7 @@ urlpatterns = [
     path("graph/data", graph.data, name="graph-data"),
     path("graph/find", graph.find, name="graph-find"),
     path("graph/grain/<uuid:grain>", graph.grain, name="graph-grain"),
+    path("vitals", vitals.vitals, name="vitals"),
     path("favicon.ico", RedirectView.as_view(url=static("dashboard/mark.svg"))),
     path("admin/", admin.site.urls),
 ]

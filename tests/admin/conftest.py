@@ -38,6 +38,7 @@ from fluxsite.home import Home
 from memory.grains.models import Conduit, Entry, Grain, Judged, Trace, Vector, Vote
 from memory.grains.receipt import packed
 from memory.grains.store import store
+from memory.health.models import Warning
 from tests.dashboard.conftest import Person
 
 # The people's door and its people, as the dashboard's tests have them.
@@ -193,6 +194,10 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
     return {
         "grains.vote": Vote.objects.create(
             space=grain.space, judged=judged, grain=grain, useful=True, strength=1.0, scale=1.0, at=moment
+        ),
+        "health.warning": Warning.objects.create(
+            space=grain.space, signal=f"{space}_rate", severity="WARNING", value=0.4, high=0.2, times=1,
+            raised_at=moment, seen_at=moment,
         ),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(

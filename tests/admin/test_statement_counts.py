@@ -31,6 +31,7 @@ from accounts.models import (
 from fluxcore import clock
 from fluxcore.models import Event, Job
 from memory.grains.models import Conduit, Entry, Grain, Judged, Trace, Vector, Vote
+from memory.health.models import Warning
 from tests.admin.conftest import list_of, pages
 
 CHECKED_IN = Path(__file__).with_name("statement_counts.json")
@@ -158,6 +159,10 @@ FILL: dict[str, Callable[[int], Any]] = {
         for pk in in_space(many)
     ),
     "grains.vote": votes,
+    "health.warning": lambda many: Warning.objects.bulk_create(
+        Warning(space_id=pk, signal="orphan_rate", severity="INFO", times=1, raised_at=clock.now(), seen_at=clock.now())
+        for pk in in_space(many)
+    ),
 }  # fmt: skip
 
 
@@ -202,6 +207,7 @@ def _empty() -> None:
         Conduit,
         Entry,
         Trace,
+        Warning,
         Vote,
         Judged,
         Grain,

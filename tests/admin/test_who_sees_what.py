@@ -28,6 +28,7 @@ OPENS = {
     "grains.vector": "viewer",
     "grains.trace": "operator",
     "grains.vote": "operator",
+    "health.warning": "viewer",
     "accounts.user": "owner",
     "accounts.session": "administrator",
     "accounts.enrolment": "administrator",
@@ -40,7 +41,7 @@ FOREIGN = {
     "accounts.grantrequest": "bob", "accounts.membership": "olaf", "accounts.auditentry": "bob",
     "fluxcore.job": "office", "fluxcore.event": "bob", "grains.grain": "office", "accounts.user": "olaf",
     "grains.conduit": "office", "grains.entry": "office", "grains.vector": "office", "grains.trace": "office",
-    "grains.vote": "office",
+    "grains.vote": "office", "health.warning": "office",
 }  # fmt: skip
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])
