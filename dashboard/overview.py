@@ -14,6 +14,7 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
 from fluxcore.events import Position
+from fluxcore.job_news import DONE
 from fluxcore.models import Event, Job
 from fluxcore.rows import adapt_moment
 from memory.grains.models import Grain
@@ -49,7 +50,7 @@ _STATEMENT = f"""
         {", ".join(f"({count})" for count in _COUNTS.values())}
     FROM (SELECT 1 AS one) AS always LEFT JOIN (
         SELECT xid, id, kind, at, actor, subject, data FROM {Event._meta.db_table}
-        WHERE space = %(space)s AND kind <> '{QUIET}' ORDER BY xid DESC, id DESC LIMIT {LATEST}
+        WHERE space = %(space)s AND kind NOT IN ('{QUIET}', '{DONE}') ORDER BY xid DESC, id DESC LIMIT {LATEST}
     ) AS event ON TRUE
     ORDER BY event.xid DESC, event.id DESC
 """  # noqa: S608

@@ -51,6 +51,9 @@ class Config:
     MAX_GRAINS_PER_MINUTE: int = _key(
         500, "grains one agent may store in any 60 seconds", low=1, high=1_000_000, hot=True
     )
+    MAX_VOTES_PER_MINUTE: int = _key(
+        3000, "votes one agent may give in any 60 seconds", low=1, high=1_000_000, hot=True
+    )
     MAX_WRITE_QUEUE_DEPTH: int = _key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
     MAX_GRAIN_BYTES: int = _key(16_384, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
     # Local model (flux_extracts)
@@ -104,7 +107,7 @@ class Config:
     CONTEXT_SHIFT_WINDOW: int = _key(30, "recalls that are compared", low=2, high=10_000, hot=True)
     CONTEXT_SHIFT_DROP_THRESHOLD: float = _key(0.25, "drop that counts as a shift", low=0, high=1, hot=True)
     CONTEXT_SHIFT_RECOVERY_RETRIEVALS: int = _key(50, "recalls it lasts", low=1, high=100_000, hot=True)
-    EXPLORATION_BOOST: float = _key(1.5, "learning rate factor while it lasts", low=1, high=10, hot=True)
+    EXPLORATION_BOOST: float = _key(1.5, "how much more is offered meanwhile, and sooner", low=1, high=10, hot=True)
     # Feedback, quarantine and truth
     FEEDBACK_ENFORCEMENT_ENABLED: bool = _key(True, "remind agents that leave recalls unrated", hot=True)
     FEEDBACK_ENFORCEMENT_GRACE_SECONDS: float = _key(60.0, "seconds before a reminder", low=0, high=1e6, hot=True)
@@ -117,6 +120,8 @@ class Config:
     QUARANTINE_CORRECTION_COUNT: int = _key(3, "corrections that quarantine at once", low=1, high=1000, hot=True)
     QUARANTINE_PERIOD_DAYS: float = _key(30.0, "days in quarantine before a decision", low=0, high=3650, hot=True)
     CORRECTION_DETECTION_TURNS: int = _key(3, "turns in which a new statement corrects", low=1, high=100, hot=True)
+    IMPLIED_VOTES_ENABLED: bool = _key(True, "take a rephrased question or a correction for a weak vote", hot=True)
+    IMPLIED_VOTE_STRENGTH: float = _key(0.2, "strength of such a vote", low=0.1, high=1, hot=True)
     DEDUP_SIMILARITY_THRESHOLD: float = _key(
         0.90, "cosine of near-equal texts; above 1 none are", low=0, high=2, hot=True
     )

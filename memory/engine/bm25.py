@@ -215,7 +215,7 @@ class _Race:
         many = np.concatenate([counts for _, counts in read]).astype(np.float32)
         many /= many + self.norms[rows]
         many *= self.weights[:terms].repeat([len(some) for some in self._rows])
-        self._sums = np.bincount(rows, many, minlength=self.index.size)
+        self._sums: Sums = np.asarray(np.bincount(rows, many, minlength=self.index.size), np.float64)
         self.place = terms
         return len(rows)
 

@@ -43,6 +43,8 @@ COLUMNS: dict[str, type[np.generic]] = {
     "decay": np.uint8,
     "pinned": np.uint8,
     "confidence": np.float32,
+    "cluster": np.int32,  # 0: none
+    "typical": np.float32,  # of its cluster, up to 1
 }
 
 # GONE: the row stays, so that numbers keep their meaning until the next build, but nothing may show it.

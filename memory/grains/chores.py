@@ -10,7 +10,7 @@ from django.db import connection
 from fluxcore import jobs
 from memory.grains.models import Grain
 
-ENRICH, LEARN = "grains.enrich", "grains.learn"
+ENRICH, LEARN, IMPLY, CLUSTER = "grains.enrich", "grains.learn", "grains.imply", "grains.cluster"
 _TABLE = Grain._meta.db_table
 _OF_SPACE = f"SELECT COUNT(*) FROM {_TABLE} WHERE space_id = %s AND NOT enriched"  # noqa: S608
 _OF_ALL = f"SELECT COUNT(*) FROM {_TABLE} WHERE NOT enriched"  # noqa: S608
@@ -46,6 +46,36 @@ def learn(run: jobs.Run) -> jobs.Apply | None:
     from memory.grains.learning import apply
 
     return apply.learn(run)
+
+
+def ask_for_implied(space: int, *, due_at: datetime | None = None, **args: Any) -> None:
+    """Have the worker see what askers did instead of voting: the answers from a number on, or grains that are near."""
+    once = f"space:{space}" if "after" in args else ""
+    jobs.enqueue(IMPLY, args, space=space, due_at=due_at, once_key=once)
+
+
+@jobs.handler(IMPLY)
+def imply(run: jobs.Run) -> jobs.Apply | None:
+    from memory.grains.learning import implied
+
+    return implied.imply(run)
+
+
+def ask_for_clustering(space: int, *, anyway: bool = False) -> bool:
+    """Have the worker cluster a space if enough has changed since it last did, or `anyway`; whether it will."""
+    from memory.grains.clusters import due
+
+    if not anyway and not due.is_due(space):
+        return False
+    jobs.enqueue(CLUSTER, space=space, once_key=f"space:{space}")
+    return True
+
+
+@jobs.handler(CLUSTER)
+def cluster(run: jobs.Run) -> jobs.Apply | None:
+    from memory.grains.clusters import compute
+
+    return compute.cluster(run)
 
 
 def ask_for_what_is_left() -> int:

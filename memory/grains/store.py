@@ -11,8 +11,9 @@ from django.db import connection
 
 from accounts import origins
 from accounts.verbs import Act, Change, verb
-from fluxcore import clock, config, limits, rows
+from fluxcore import clock, config, rows
 from fluxcore.errors import FluxError, Forbidden, Invalid
+from fluxcore.limits import Ticket
 from memory.arena.changes import Changes
 from memory.grains import chores, full_text, wiring
 from memory.grains.items import Item, checked
@@ -27,13 +28,8 @@ _ACTIVE = Grain.Status.ACTIVE.value
 _LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.PENDING_DELETION.value)
 
 
-def _ticket(act: Act, cost: int) -> limits.Ticket | None:
-    """The agent's share of the minute. The shell's own writes are not limited."""
-    if act.principal.agent is None:
-        return None
-    ticket = limits.ask(f"grains:{act.principal.agent}", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE)
-    act.tickets.append(ticket)
-    return ticket
+def _ticket(act: Act, cost: int) -> Ticket:
+    return act.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE)
 
 
 @verb("grains.store", needs="grains.write")
@@ -43,8 +39,7 @@ def store(act: Act, **given: Any) -> Change:
     ticket = _ticket(act, 1)
 
     def change() -> dict[str, Any]:
-        if ticket is not None:
-            ticket.take()
+        ticket.take()
         return _insert(act, [item])[0]
 
     return change
@@ -70,8 +65,7 @@ def store_batch(act: Act, *, items: Any) -> Change:
     ticket = _ticket(act, max(1, len(good)))
 
     def change() -> dict[str, Any]:
-        if ticket is not None:
-            ticket.take()
+        ticket.take()
         answers = _insert(act, [item for _, item in good]) if good else []
         for (index, _), answer in zip(good, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}

@@ -60,7 +60,7 @@ def test_a_feed_says_what_happens_in_its_space_and_never_the_text(fleet: Fleet) 
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     with agents_feed(fleet.instance, token) as feed:
-        asked = fire(fleet.instance, [Call(token, {"query": "When is the launch?"}, path="/recall")], threads=1)
+        asked = fire(fleet.instance, [Call(token, {"query": "When is the launch?"}, path="/retrieve")], threads=1)
         assert asked[0].status == 200
         time.sleep(0.2)  # receipts are gathered for 50 ms: the news of it, which is not for agents, is written before
         [grain] = store(fleet, token, "The launch is on Friday")

@@ -52,7 +52,9 @@ UNUSED = {
 # flux-memory's own default was flux_extracts; here no local model is needed to begin with.
 OURS = {
     "AUDIT_CHECKPOINT_MINUTES": 60, "OPERATING_MODE": "caller_extracts", "MAX_GRAIN_BYTES": 16_384,
-    "ARENA_MEMORY_MB": 1024, "CLOCK_JUMP_HOURS": 72, "CLOCK_DOUBT_HOURS": 24, "ALERT_WEBHOOK_URL": "",
+    "ARENA_MEMORY_MB": 1024, "MAX_VOTES_PER_MINUTE": 3000, "IMPLIED_VOTES_ENABLED": True,
+    "IMPLIED_VOTE_STRENGTH": 0.2,
+    "CLOCK_JUMP_HOURS": 72, "CLOCK_DOUBT_HOURS": 24, "ALERT_WEBHOOK_URL": "",
     "ALERT_WEBHOOK_SECRET": "", "ALERT_PRIVATE_ADDRESSES": False, "ALERT_LEAST_SEVERITY": "WARNING",
 }  # fmt: skip
 

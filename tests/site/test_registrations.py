@@ -25,6 +25,9 @@ WITHOUT_A_PAGE = {
     "health.Reading": "points of the lines on the Vitals page",
     "grains.Judged": "a question with votes on its answer; each vote's page shows it",
     "grains.Effect": "what one vote did to one link, on the page of the vote",
+    "grains.Passage": "what one vote adds to a touch, on the page of the touch",
+    "grains.Clustering": "when a space was last clustered; flux_clusters says it",
+    "grains.Shift": "whether recall looks wider for now; its event says so",
     "grains.Pair": "how often two grains were useful together; the link made from it has a page",
     "grains.Recalled": "which grains a recall returned, on the pages of the grain and of the recall",
 }

@@ -185,6 +185,7 @@
     renderer.on("enterNode", ({ node }) => hover(node));
     renderer.on("leaveNode", () => hover(null));
     root.dataset.state = "drawn";
+    root.dispatchEvent(new CustomEvent("drawn", { detail: { graph, renderer } }));
   }
 
   async function about(node) {
@@ -295,7 +296,8 @@
     renderer.refresh({ skipIndexation: true });
   }
 
-  document.getElementById("find").addEventListener("submit", async (event) => {
+  // The live page has the stage and the panel alone.
+  document.getElementById("find")?.addEventListener("submit", async (event) => {
     event.preventDefault();
     const form = event.target;
     const query = form.elements.query.value.trim();
@@ -321,12 +323,12 @@
       ? `${drawn.length + entries.length} lit up${more ? `; ${more} more not drawn` : ""}.`
       : "Nothing answered. Empty the field to see everything again.";
   });
-  document.getElementById("query").addEventListener("search", (event) => { if (!event.target.value) event.target.form.requestSubmit(); });
-  document.getElementById("relations").addEventListener("change", (event) => {
+  document.getElementById("query")?.addEventListener("search", (event) => { if (!event.target.value) event.target.form.requestSubmit(); });
+  document.getElementById("relations")?.addEventListener("change", (event) => {
     chosen.hidden[event.target.checked ? "delete" : "add"](Number(event.target.value));
     renderer.refresh({ skipIndexation: true });
   });
-  document.getElementById("weight").addEventListener("input", (event) => {
+  document.getElementById("weight")?.addEventListener("input", (event) => {
     chosen.least = event.target.value / 100;
     document.getElementById("least").value = chosen.least.toFixed(2);
     renderer.refresh({ skipIndexation: true });
@@ -345,6 +347,7 @@
     readColours();
     renderer.refresh();
   });
+  root.addEventListener("stale", () => { if (renderer) load().catch(() => null); });
   // A page that comes back asks whether something has changed; usually nothing has.
   document.addEventListener("visibilitychange", () => { if (!document.hidden && renderer) load().catch(() => null); });
 

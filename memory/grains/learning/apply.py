@@ -20,6 +20,7 @@ from memory.embedding import choice
 from memory.engine import words
 from memory.engine.dense import quantise
 from memory.grains import chores, receipt
+from memory.grains.clusters import shift, touch
 from memory.grains.learning import credit, pairs
 from memory.grains.learning.credit import Step
 from memory.grains.learning.moved import Moved
@@ -126,6 +127,8 @@ def _apply(
             change[conduit] += step
     _write_effects(space, before, after)
     changed, cut, moved = _write_conduits(space, change, born)
+    touch.follow(space, [vote.id for vote in votes])
+    shift.look(space)
     made = pairs.recount(space, {vote.judged for vote in votes}, [vote.id for vote in votes])
     with connection.cursor() as cursor:
         cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])
