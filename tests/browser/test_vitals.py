@@ -31,8 +31,11 @@ made = []
 for at in range(end - 30 * 86400, end, 3600):
     for number, name in enumerate(BY_NAME):
         middle, swing, low, high = shapes.get(name, (0.2, 0.05, 0, 0.4))
-        value = middle + swing * math.sin(at / 9000 + number) + (0.15 if name == "orphan_rate" and at > end - 30000 else 0)
-        made.append(Reading(space=space, at=at, signal=name, value=value, low=low, high=high, state="healthy", hourly=True))
+        value = middle + swing * math.sin(at / 9000 + number)
+        if name == "orphan_rate" and at > end - 30000:
+            value += 0.15
+        made.append(Reading(space=space, at=at, signal=name, value=value, low=low, high=high, state="healthy",
+                            hourly=True))
 Reading.objects.bulk_create(made)
 condition = Condition.objects.get(space=space)
 for one in made[-len(BY_NAME):]:

@@ -39,7 +39,7 @@
       height: HEIGHT,
       legend: { show: false },
       cursor: { y: false, drag: { setScale: false, x: false } },
-      padding: [6, 10, 0, 0],
+      padding: [6, 24, 0, 0],
       scales: { y: { range: () => [bottom, top] } },
       axes: [{ ...axis, size: 30, space: 70, values: times }, { ...axis, size: 48, space: 34, values: (_, ticks) => ticks.map(said) }],
       series: [
