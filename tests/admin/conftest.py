@@ -52,6 +52,7 @@ from memory.grains.models import (
 )
 from memory.grains.receipt import packed
 from memory.grains.store import store
+from memory.health.models import Warning
 from tests.dashboard.conftest import Person
 
 # The people's door and its people, as the dashboard's tests have them.
@@ -224,6 +225,10 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
         "grains.cluster": cluster,
         "grains.member": Member.objects.create(space=grain.space, cluster=cluster, grain=grain, weight=0.75),
         "grains.touch": Touch.objects.create(space=grain.space, cluster=cluster, grain=grain, weight=0.5, at=moment),
+        "health.warning": Warning.objects.create(
+            space=grain.space, signal=f"{space}_rate", severity="WARNING", value=0.4, high=0.2, times=1,
+            raised_at=moment, seen_at=moment,
+        ),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(
             space=grain.space, from_entry=entry, to_grain=grain, weight=0.5, made_at=int(moment.timestamp()),

@@ -44,6 +44,7 @@ from memory.grains.models import (
     Vector,
     Vote,
 )
+from memory.health.models import Warning
 from tests.admin.conftest import list_of, pages
 
 CHECKED_IN = Path(__file__).with_name("statement_counts.json")
@@ -197,6 +198,10 @@ FILL: dict[str, Callable[[int], Any]] = {
         Touch(space_id=grain.space_id, cluster=one, grain=grain, weight=1, at=clock.now())
         for one, grain in clusters(many)
     ),
+    "health.warning": lambda many: Warning.objects.bulk_create(
+        Warning(space_id=pk, signal="orphan_rate", severity="INFO", times=1, raised_at=clock.now(), seen_at=clock.now())
+        for pk in in_space(many)
+    ),
 }  # fmt: skip
 
 
@@ -244,6 +249,7 @@ def _empty() -> None:
         Cluster,
         Entry,
         Trace,
+        Warning,
         Vote,
         Judged,
         Transition,

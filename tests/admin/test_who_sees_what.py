@@ -33,6 +33,7 @@ OPENS = {
     "grains.touch": "viewer",
     "grains.trace": "operator",
     "grains.vote": "operator",
+    "health.warning": "viewer",
     "accounts.user": "owner",
     "accounts.session": "administrator",
     "accounts.enrolment": "administrator",
@@ -47,6 +48,7 @@ FOREIGN = {
     "grains.conduit": "office", "grains.entry": "office", "grains.vector": "office", "grains.trace": "office",
     "grains.vote": "office", "grains.transition": "office", "grains.tombstone": "office",
     "grains.cluster": "office", "grains.member": "office", "grains.touch": "office",
+    "health.warning": "office",
 }  # fmt: skip
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])
