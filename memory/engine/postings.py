@@ -134,6 +134,14 @@ class Postings:
                     found[place, late] = into
         return found
 
+    def counts_in(self, spans: Spans, place: int, rows: NDArray[np.integer]) -> Counts:
+        """How often one of the terms stands in each of these rows."""
+        into = np.zeros(len(rows), np.uint8)
+        held, counts = self.read(spans, place)
+        if len(held):
+            _look_up(held, counts, rows.astype(np.int32), into)
+        return into
+
     def merged(self) -> Postings:
         """The same with everything in the arrays."""
         if not self._delta:
