@@ -225,7 +225,7 @@ def _race(
     unread *= 1 + 1e-6  # what rounding could take away
     race = _Race(index, spans, weights, unread, allowed)
     reach = spans.frequency.cumsum().tolist()
-    read = race.begin(sum(end <= FIRST_READ for end in reach) or 1)
+    read = race.read(sum(end <= FIRST_READ for end in reach) or 1)
     while race.place < len(weights):
         frequency = int(spans.frequency[race.place])
         if read + frequency > LAST_READ:
@@ -246,25 +246,23 @@ class _Race:
         self, index: Index, spans: Spans, weights: Scores, unread: NDArray[np.float64], allowed: Mask | None
     ) -> None:
         self.index, self.spans, self.weights, self.unread, self.allowed = index, spans, weights, unread, allowed
+        self.peaks = unread[:-1] - unread[1:]  # the most a term could bring
         self.place = 0  # terms read
         self._rows: list[Places] = []  # those of each term
         self._leading: tuple[int, Sums] | None = None
+        # Zeros for all rows are kept for the next race: to make them costs more than to wipe what a race has written.
+        kept: Sums | None = vars(index).pop("_sums", None)
+        self._sums: Sums = kept if kept is not None and len(kept) == index.size else np.zeros(index.size)
 
-    def begin(self, terms: int) -> int:
-        """Add up the first terms in one go."""
-        rows, brought, ends = _read(self.index, self.spans, range(terms), self.weights[:terms], LAST_READ)
-        self._rows = [rows[begin:end] for begin, end in pairwise([0, *ends])]
-        self._sums: Sums = np.asarray(np.bincount(rows, brought, minlength=self.index.size), np.float64)
-        self.place = terms
-        return len(rows)
-
-    def read(self) -> int:
-        """Add up the next term."""
-        place = self.place
-        rows, brought, _ = _read(self.index, self.spans, [place], self.weights[place : place + 1], LAST_READ)
-        self._sums[rows] += brought  # no row stands twice in one term
-        self._rows.append(rows)
-        self.place += 1
+    def read(self, terms: int = 1) -> int:
+        """Add up the next terms."""
+        places = range(self.place, self.place + terms)
+        rows, brought, ends = _read(self.index, self.spans, places, self.weights[places.start : places.stop], LAST_READ)
+        for begin, end in pairwise([0, *ends]):
+            some = rows[begin:end]
+            self._sums[some] += brought[begin:end]  # no row stands twice in one term
+            self._rows.append(some)
+        self.place += terms
         return len(rows)
 
     def kth(self, k: int) -> float:
@@ -300,20 +298,29 @@ class _Race:
     def finish(self, k: int) -> tuple[Rows, Scores]:
         """The rows that can still be among the best k, with the unread terms looked up from the rarest on."""
         least = self.kth(k)
-        enough = max(least - self.unread[self.place], _FAINTEST)
-        if len(self._sums) <= _DENSE * sum(map(len, self._rows)):
-            rows = (self._sums >= enough).nonzero()[0]
-        else:
-            rows = np.concatenate(self._rows)
-            rows = _once(rows[self._sums[rows] >= enough])  # in order, they are looked up several times faster
+        rows = np.concatenate(self._rows)
+        have = self._sums[rows]
+        near = (have >= least - self.unread[self.place]).nonzero()[0]
+        rows, have = rows[near], have[near]
         if self.allowed is not None:
-            rows = rows[self.allowed[rows]]
+            near = self.allowed[rows].nonzero()[0]
+            rows, have = rows[near], have[near]
+        for place in range(self.place, len(self.weights)):
+            if len(rows) <= _FEW:
+                break
+            have += self.index.postings.may_hold(self.spans, place, rows) * self.peaks[place]
+            near = (have + self.unread[place + 1] >= least).nonzero()[0]
+            rows, have = rows[near], have[near]
+        rows = _once(rows)  # in order, they are looked up several times faster
         have = self._sums[rows]
         for place in range(self.place, len(self.weights)):
             self._bring(place, rows, have)
             if len(rows) > 2 * k:
                 stay = have + self.unread[place + 1] >= least
                 rows, have = rows[stay], have[stay]
+        for some in self._rows:
+            self._sums[some] = 0
+        vars(self.index)["_sums"] = self._sums
         return rows.astype(np.int32), have.astype(np.float32)
 
     def _bring(self, place: int, rows: Places, have: Sums) -> None:
@@ -324,7 +331,7 @@ class _Race:
             have[held] += _share(self.index, rows[held], counts[held]) * self.weights[place]
 
 
-_DENSE = 8  # passing over so many rows in order costs as much as looking one up
+_FEW = 512  # rows that are looked up without asking first whether they can be there
 
 
 def _once(rows: Places) -> Places:
