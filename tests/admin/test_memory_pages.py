@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from fluxcore import booth, clock
 from memory.grains import history
-from memory.grains.models import Conduit, Grain, Member, Passage, Relation, Touch, Trace, Vector, Vote
+from memory.grains.models import Conduit, Grain, Member, Passage, Relation, Touch, Trace, Transition, Vector, Vote
 from memory.grains.receipt import packed
 from tests.admin.conftest import list_of, words
 
@@ -81,7 +81,7 @@ def test_a_touch_shows_the_votes_it_is_the_sum_of(house, client):
 
 
 def test_a_recall_names_what_is_gone(house, client):
-    for model in (Passage, Touch, Member):
+    for model in (Passage, Touch, Member, Transition):
         model.objects.all().delete()
     Vote.objects.all().delete()
     Conduit.objects.all().delete()
