@@ -28,7 +28,8 @@ JUMPS = {
 }  # fmt: skip
 
 
-def test_a_thousand_grains_through_ten_jumps_there_and_back(life) -> None:  # noqa: F811
+def test_a_thousand_grains_through_ten_jumps_there_and_back(life, configure) -> None:  # noqa: F811
+    configure(MAX_GRAINS_PER_MINUTE=100_000)
     remembered = life.memory
     grains = [
         remembered.store(f"Fact {number}: ferry {number} to Porto leaves at {number % 24}", provenance="ai_stated",
