@@ -83,8 +83,14 @@ class Config:
     NEW_CONDUIT_GRACE_MULTIPLIER: float = _key(2.0, "half-life factor in the grace time", low=1, high=100, hot=True)
     NEW_CONDUIT_MIN_WEIGHT: float = _key(0.10, "weight floor in the grace time", low=0, high=1, hot=True)
     DORMANCY_LIMIT_DAYS: float = _key(30.0, "days dormant before a grain is archived", low=1, high=1e5, hot=True)
+    DORMANCY_UNUSED_DAYS: float = _key(
+        90.0, "days in which no recall returned a grain before it may become dormant", low=1, high=1e5, hot=True
+    )
     # Clusters and promotion
     PROMOTION_THRESHOLD: int = _key(3, "clusters a grain must touch to become core", low=1, high=1000, hot=True)
+    DEMOTION_UNUSED_DAYS: float = _key(
+        90.0, "days without a useful vote after which a core grain is a working one again", low=1, high=1e5, hot=True
+    )
     CLUSTER_TOUCH_THRESHOLD: float = _key(1.0, "touch that counts", low=0, high=1e6, hot=True)
     CLUSTER_WINDOW_DAYS: float = _key(30.0, "days of co-occurrence used", low=1, high=3650, hot=True)
     CLUSTER_MIN_SIZE: int = _key(3, "smaller clusters join a neighbour", low=1, high=1000, hot=True)
@@ -175,7 +181,9 @@ class Config:
     AUDIT_CHECKPOINT_MINUTES: int = _key(
         60, "minutes between signed checkpoints of the audit chains; 0: only by command", low=0, high=10_080, hot=True
     )
-    PURGE_UNDO_WINDOW_HOURS: float = _key(24.0, "hours a purge can be undone", low=0, high=8760, hot=True)
+    PURGE_UNDO_WINDOW_HOURS: float = _key(
+        24.0, "hours of running in which a deletion can be undone", low=0, high=8760, hot=True
+    )
     EMBEDDING_MODEL_NAME: str = _key(
         "all-MiniLM-L6-v2", "encoder of texts and queries; without its package the next one is used",
         allowed=("all-MiniLM-L6-v2", "wordllama", "hashed", "none"),

@@ -13,7 +13,9 @@ from fluxcore import booth, idempotency, jobs, limits, lived, schedule
 log = logging.getLogger(__name__)
 
 # Rooms add their own minute chores in their `apps.ready`.
-_chores: list[Callable[[], object]] = [lived.beat, idempotency.forget_old, limits.forget_old, jobs.forget_old]
+_chores: list[Callable[[], object]] = [lived.beat]
+# Not while the clock is doubted: one that is set ahead for a moment must not make everything old.
+_forgetting: list[Callable[[], object]] = [idempotency.forget_old, limits.forget_old, jobs.forget_old]
 
 
 def every_minute(chore: Callable[[], object]) -> None:
@@ -28,13 +30,21 @@ def sweep() -> int:
         if not allowed:
             return 0
         for chore in _chores:
-            try:
-                booth.write(chore)
-            except Exception as error:
-                # One chore that fails must not keep the others, nor the jobs, from their minute.
-                log.warning("a minute chore failed: %s", type(error).__name__)
+            _run(chore)
+        for chore in _forgetting:
+            _run(chore, unless_doubted=True)
         _ask()
     return jobs.drain()
+
+
+def _run(chore: Callable[[], object], *, unless_doubted: bool = False) -> None:
+    try:
+        if unless_doubted and lived.now().doubt:
+            return
+        booth.write(chore)
+    except Exception as error:
+        # One chore that fails must not keep the others, nor the jobs, from their minute.
+        log.warning("a minute chore failed: %s", type(error).__name__)
 
 
 def _ask() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from fluxcore import jobs
+from fluxcore import jobs, lived
 from memory.grains.models import Grain
 
 ENRICH, LEARN, IMPLY, CLUSTER = "grains.enrich", "grains.learn", "grains.imply", "grains.cluster"
@@ -97,4 +97,4 @@ def forgive_what_nobody_judged() -> int:
     """The minute's chore: nobody is reminded of an answer for ever."""
     from memory.grains.learning import due
 
-    return due.forgive()
+    return 0 if lived.now().doubt else due.forgive()

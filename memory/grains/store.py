@@ -17,6 +17,9 @@ from fluxcore.limits import Ticket
 from memory.arena.changes import Changes
 from memory.grains import chores, full_text, wiring
 from memory.grains.items import Item, checked
+from memory.grains.lifecycle import moves
+from memory.grains.lifecycle.moves import Step
+from memory.grains.lifecycle.rules import SAID_AGAIN
 from memory.grains.models import Grain
 
 _COLUMNS = (
@@ -111,7 +114,11 @@ def _insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
         told = wiring.wire(space, placed, [then for _, then in new], moment)
         full_text.note(space, [(one.grain, one.item.keys) for one in placed])
         chores.ask_for_enrichment(space)
-    # Said again, it came back: the arenas must show it.
+    # Said again, it came back: the arenas must show it, and its history tells why.
+    back = [(item, then) for item, then in zip(unique, before, strict=True) if then.same and then.status in _LEAVING]
+    if back:
+        steps = [Step(then.same or 0, known[item.key][1], then.status, _ACTIVE, SAID_AGAIN) for item, then in back]
+        moves.note(space, steps, actor=act.principal.actor)
     told |= {then.same: Changes((then.same,)).pack() for then in before if then.same and then.status in _LEAVING}
     repeated = Counter(known[item.key][0] for item in given)
     _corroborate({number: times - 1 for number, times in repeated.items() if times > 1})

@@ -18,6 +18,8 @@ WITHOUT_A_PAGE = {
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
     "fluxcore.Pulse": "one row of time lived; flux_status says what follows from it",
     "fluxcore.Turn": "when what comes round was last asked for; flux_jobs schedule lists it",
+    "grains.Bookmark": "how far a job has read; nothing to see or change",
+    "grains.Standing": "when a grain was last recalled; its page lists the recalls",
     "health.Place": "one row: how far the event log has been counted",
     "health.Tally": "sums by the hour, shown as signals on the Vitals page",
     "health.Verdict": "what was counted of a judged question; its votes have pages",

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('grains', '0006_what_hangs_together'),
+        ('grains', '0008_what_becomes_of_a_grain'),
     ]
 
     operations = [
