@@ -27,7 +27,7 @@ class Bench:
 
 BENCHES = (
     Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"), Bench("arena"),
-    Bench("propagation"), Bench("encoders"), Bench("speed"), Bench("learning"),
+    Bench("propagation"), Bench("encoders"), Bench("speed"), Bench("learning"), Bench("live"),
 )  # fmt: skip
 
 

@@ -112,7 +112,18 @@ def test_the_navigation_leads_to_pages_of_this_space_alone(person, two_spaces):
         store(tokens.authenticate(token), content=text)
     client = person("grace", administrator=False, roles={"home": "viewer", "office": "owner"}).sign_in()
     leads = navigation(client.get("/"))
-    assert list(leads) == ["Overview", "Recall", "Graph", "Grains", "Agents", "Audit", "Administration", "Your account"]
+    assert list(leads) == [
+        "Overview",
+        "Recall",
+        "Graph",
+        "Live",
+        "Traces",
+        "Grains",
+        "Agents",
+        "Audit",
+        "Administration",
+        "Your account",
+    ]
     for label, address in leads.items():
         assert client.get(address).status_code == 200, label
     grains, callers = client.get(leads["Grains"]), client.get(leads["Agents"])
