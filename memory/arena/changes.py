@@ -27,17 +27,24 @@ CONDUIT = np.dtype(
         ("decay_class", "u1"),
     ]
 )
-_GRAINS, _CONDUITS, _CUT, _JUDGED = b"G", b"C", b"X", b"J"
+# A grain's cluster, 0 for none, and how typical it is of it.
+MEMBER = np.dtype([("grain", "<i8"), ("cluster", "<i4"), ("typical", "<f4")])
+_GRAINS, _CONDUITS, _CUT, _JUDGED, _MEMBERS, _EXPLORING = b"G", b"C", b"X", b"J", b"M", b"E"
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Grains to read again, conduits as they are now, conduits that are no more, questions to read the votes of."""
+    """Grains to read again, conduits as they are now, conduits that are no more, questions to read the votes of.
+
+    And whom clusters hold now, small enough to travel whole; and whether recall looks wider from here on.
+    """
 
     grains: tuple[int, ...] = ()
     conduits: NDArray[np.void] = field(default_factory=lambda: np.empty(0, CONDUIT))
     cut: tuple[int, ...] = ()
     judged: tuple[int, ...] = ()
+    members: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MEMBER))
+    exploring: bool | None = None  # None: nothing is said about it
 
     def pack(self) -> bytes:
         return b"".join(
@@ -47,6 +54,8 @@ class Changes:
                 (_CONDUITS, self.conduits.tobytes()),
                 (_CUT, np.asarray(self.cut, "<i8").tobytes()),
                 (_JUDGED, np.asarray(self.judged, "<i8").tobytes()),
+                (_MEMBERS, self.members.tobytes()),
+                (_EXPLORING, b"" if self.exploring is None else bytes([self.exploring])),
             )
             if body
         )
@@ -59,7 +68,7 @@ def unpack(packed: bytes) -> Changes:
     while at < len(packed):
         tag, length = packed[at : at + 1], int.from_bytes(packed[at + 1 : at + 5], "little")
         body = packed[at + 5 : at + 5 + length]
-        if tag not in (_GRAINS, _CONDUITS, _CUT, _JUDGED) or len(body) != length:
+        if tag not in (_GRAINS, _CONDUITS, _CUT, _JUDGED, _MEMBERS, _EXPLORING) or len(body) != length:
             raise ValueError("not a packed change")
         found[tag] = body
         at += 5 + length
@@ -68,9 +77,16 @@ def unpack(packed: bytes) -> Changes:
         np.frombuffer(found.get(_CONDUITS, b""), CONDUIT),
         tuple(np.frombuffer(found.get(_CUT, b""), "<i8").tolist()),
         tuple(np.frombuffer(found.get(_JUDGED, b""), "<i8").tolist()),
+        np.frombuffer(found.get(_MEMBERS, b""), MEMBER),
+        bool(found[_EXPLORING][0]) if _EXPLORING in found else None,
     )
 
 
 def conduits(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
     """Rows in the order of CONDUIT's fields."""
     return np.array([tuple(row) for row in rows], CONDUIT)
+
+
+def members(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
+    """Rows in the order of MEMBER's fields."""
+    return np.array([tuple(row) for row in rows], MEMBER)

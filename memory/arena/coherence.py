@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from django.db import Error, connection
 from django.db.models import Q
+from numpy.typing import NDArray
 
 from fluxcore import events
 from fluxcore.events import Position
@@ -22,7 +23,7 @@ from fluxcore.models import Event
 from memory.arena import ahead, tables
 from memory.arena.ahead import Told
 from memory.arena.arena import Arena
-from memory.arena.changes import CONDUIT, Changes, unpack
+from memory.arena.changes import CONDUIT, MEMBER, Changes, unpack
 from memory.arena.lessons import Lesson
 from memory.arena.rows import Record
 
@@ -99,6 +100,8 @@ def gather(found: Sequence[Told]) -> Changes:
     conduits: dict[int, np.void] = {}
     cut: dict[int, None] = {}
     judged: dict[int, None] = {}
+    members: list[NDArray[np.void]] = [np.empty(0, MEMBER)]
+    exploring: bool | None = None
     for told in sorted(found, key=lambda one: one.position.id):
         if not told.packed:
             continue
@@ -111,7 +114,12 @@ def gather(found: Sequence[Told]) -> Changes:
             conduits.pop(number, None)
             cut[number] = None
         judged.update(dict.fromkeys(change.judged))
-    return Changes(tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut), tuple(sorted(judged)))
+        members.append(change.members)  # of two that speak of one grain the later one is written later
+        exploring = exploring if change.exploring is None else change.exploring
+    return Changes(
+        tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut), tuple(sorted(judged)),
+        np.concatenate(members), exploring,
+    )  # fmt: skip
 
 
 def reaches(position: Position) -> bool:

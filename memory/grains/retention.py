@@ -6,14 +6,14 @@ from datetime import timedelta
 
 from django.db import connection
 
-from fluxcore import clock, config, rows
+from fluxcore import clock, config, jobs, lived, rows
 from fluxcore.models import Event
 from memory.grains import history
 from memory.grains.models import Trace
 
 _TABLE = Trace._meta.db_table
 SETTLED = timedelta(hours=1)
-# Traces let go in one minute, so that a long silence does not end in one huge delete.
+# Traces let go in one commit, so that a long silence does not end in one huge delete.
 _AT_ONCE = 5_000
 _FORGET = (
     f"DELETE FROM {_TABLE} WHERE id IN (SELECT id FROM {_TABLE} WHERE space_id = %s AND (at < %s OR at < %s "  # noqa: S608
@@ -29,8 +29,18 @@ _FORGET_NEWS = (
 )
 
 
+def forget(run: jobs.Run) -> None:
+    """The change of `grains.forget_traces`. A clock that jumped is not reason enough."""
+    doubt = lived.now().doubt
+    forgotten = 0 if doubt else forget_old()
+    if doubt or forgotten:
+        run.say(doubt or f"{forgotten} traces were let go.")
+    if forgotten >= _AT_ONCE:
+        jobs.enqueue(run.kind, once_key="instance")
+
+
 def forget_old() -> int:
-    """The minute's chore: old traces go, and of a space that recalls a lot only the newest stay.
+    """Old traces go, and of a space that recalls a lot only the newest stay.
 
     The last hour always stays: somebody may still be about to say what was useful.
     """

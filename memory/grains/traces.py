@@ -17,6 +17,7 @@ from accounts.principals import Principal
 from fluxcore import booth, events, lanes, rows
 from fluxcore.errors import NotFound
 from memory.grains import history
+from memory.grains.clusters import shift
 from memory.grains.learning import due
 from memory.grains.models import Trace
 from memory.grains.receipt import Receipt, packed, unpacked
@@ -39,6 +40,7 @@ def leave(receipt: Receipt) -> None:
     """Keep the receipt soon. The answer does not wait; a kill may lose those of the last moments."""
     if settings.BOOTH == "inline":
         booth.post(lambda: _insert([receipt]), lane=lanes.FREE)
+        _count([receipt])
         return
     with _lock:
         first = not _waiting
@@ -72,6 +74,7 @@ def settle(wanted: Iterable[uuid.UUID]) -> None:
         gathered = _gathered()
         if gathered:
             booth.write(lambda: _insert(gathered), lane=lanes.FREE)
+            _count(gathered)
 
 
 def flush() -> None:
@@ -79,6 +82,14 @@ def flush() -> None:
     gathered = _gathered()
     if gathered:
         booth.post(lambda: _insert(gathered), lane=lanes.FREE)
+        _count(gathered)
+
+
+def _count(receipts: list[Receipt]) -> None:
+    """Those that looked wider are counted: after so many it ends."""
+    wider = [one.space for one in receipts if one.exploring]
+    if wider:
+        shift.spend(wider)
 
 
 @atexit.register
@@ -109,7 +120,14 @@ def _insert(receipts: list[Receipt]) -> None:
         }
         history.note([(one.space, numbers[one.id], one.grains) for one in part])
         due.look((one.space, one.actor) for one in part)
+        _notice((one.space, numbers[one.id], one.actor) for one in part)
     _tell(receipts)
+
+
+def _notice(asked: Iterable[tuple[int, int, str]]) -> None:
+    from memory.grains.learning import implied  # which reads traces itself
+
+    implied.noticed(asked)
 
 
 def _tell(receipts: list[Receipt]) -> None:
@@ -129,7 +147,7 @@ def _news(receipt: Receipt) -> dict[str, Any]:
     return {
         "trace": str(receipt.id), "actor": receipt.actor, "confidence": round(receipt.confidence, 4),
         "hops": receipt.hop_count, "fallback": bool(receipt.body["fallback"]), "grains": len(receipt.body["grains"]),
-        "rung": receipt.rung,
+        "rung": receipt.rung, **({"label": receipt.label} if receipt.label else {}),
     }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from accounts.principals import Principal
 from accounts.showing import Mood
 from fluxcore import clock
 from memory.grains import dossier
-from memory.grains.admin import bars
+from memory.grains.admin import bars, lifecycle
 from memory.grains.history import Use
 from memory.grains.models import DecayClass, Grain
 from memory.grains.pin import pin
@@ -75,6 +75,7 @@ class GrainPage(FluxModelAdmin):
         Act("close", "Close", "grains.manage", _close, form=CloseForm, done="Closed.",
             fits=lambda row: row.valid_to is None,
             says="It was true until then: recall no longer answers with it, except as of an earlier moment."),
+        *lifecycle.ACTS,
     )  # fmt: skip
     list_display = ["beginning", "space", "origin_badge", "state", "writer", "recorded"]
     list_filter = [
@@ -117,6 +118,9 @@ class GrainPage(FluxModelAdmin):
                     says="It rests on nothing, and nothing has taken its place."),
             Section("Recalls", ("when", "question", "by", "place"), [_use(use) for use in found.uses],
                     says="No recall that is still on record returned it."),
+            Section("History", ("when", "from", "to", "why", "by", "decided by"), lifecycle.steps(found.steps),
+                    says="It has always been as it is.",
+                    more=f"{reverse('admin:grains_transition_changelist')}?grain={row.uuid}"),
         ]  # fmt: skip
 
     @admin.display(description="text")

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fluxcore', '0001_initial'),
+        ('fluxcore', '0002_what_comes_round'),
     ]
 
     operations = [
