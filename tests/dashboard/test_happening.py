@@ -170,8 +170,9 @@ def test_an_empty_space_says_what_will_come(people_client, transactional_db):
         ("vote.recorded", {"trace": "t", "useful": True, "missed": True}, "judged a grain: missed"),
         ("votes.applied", {"votes": 2}, "learned from 2 votes"),
         ("job.parked", {"job": "a.b", "tries": 5}, "gave up a.b after 5 tries: it waits for somebody to look"),
-        ("grain.archived", {}, "grain archived"),
-        ("grain.archived", {"reason": "unused", "days": 3, "who": ["a"]}, "grain archived: reason unused · days 3"),
+        ("grain.archived", {"why": "not_used", "from": "dormant"}, "archived a grain: not used"),
+        ("grain.renamed", {}, "grain renamed"),
+        ("grain.renamed", {"reason": "unused", "days": 3, "who": ["a"]}, "grain renamed: reason unused · days 3"),
         ("votes.applied", {}, "votes applied"),  # without the value its sentence wants
     ],
 )
