@@ -27,17 +27,21 @@ CONDUIT = np.dtype(
         ("decay_class", "u1"),
     ]
 )
-_GRAINS, _CONDUITS, _CUT, _JUDGED = b"G", b"C", b"X", b"J"
+_GRAINS, _CONDUITS, _CUT, _JUDGED, _ATTUNED = b"G", b"C", b"X", b"J", b"W"
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Grains to read again, conduits as they are now, conduits that are no more, questions to read the votes of."""
+    """Grains to read again, conduits as they are now, conduits that are no more, questions to read the votes of.
+
+    And whether the space's own weights have moved.
+    """
 
     grains: tuple[int, ...] = ()
     conduits: NDArray[np.void] = field(default_factory=lambda: np.empty(0, CONDUIT))
     cut: tuple[int, ...] = ()
     judged: tuple[int, ...] = ()
+    attuned: bool = False
 
     def pack(self) -> bytes:
         return b"".join(
@@ -47,6 +51,7 @@ class Changes:
                 (_CONDUITS, self.conduits.tobytes()),
                 (_CUT, np.asarray(self.cut, "<i8").tobytes()),
                 (_JUDGED, np.asarray(self.judged, "<i8").tobytes()),
+                (_ATTUNED, b"\1" if self.attuned else b""),
             )
             if body
         )
@@ -59,7 +64,7 @@ def unpack(packed: bytes) -> Changes:
     while at < len(packed):
         tag, length = packed[at : at + 1], int.from_bytes(packed[at + 1 : at + 5], "little")
         body = packed[at + 5 : at + 5 + length]
-        if tag not in (_GRAINS, _CONDUITS, _CUT, _JUDGED) or len(body) != length:
+        if tag not in (_GRAINS, _CONDUITS, _CUT, _JUDGED, _ATTUNED) or len(body) != length:
             raise ValueError("not a packed change")
         found[tag] = body
         at += 5 + length
@@ -68,6 +73,7 @@ def unpack(packed: bytes) -> Changes:
         np.frombuffer(found.get(_CONDUITS, b""), CONDUIT),
         tuple(np.frombuffer(found.get(_CUT, b""), "<i8").tolist()),
         tuple(np.frombuffer(found.get(_JUDGED, b""), "<i8").tolist()),
+        _ATTUNED in found,
     )
 
 

@@ -75,7 +75,8 @@ def replay(arena: Arena, found: Sequence[Told], new: Sequence[Told]) -> None:
             wanted = sorted({*changes.grains, *arena.unknown(changes)})
             rows = tables.grains_by_number(arena.space, arena.encoder, wanted) if wanted else []
             lessons = tables.lessons(arena.space, changes.judged) if changes.judged else []
-            arena.apply([Record(*row) for row in rows], changes, [Lesson(*row) for row in lessons])
+            own = tables.attunement(arena.space) if changes.attuned else None
+            arena.apply([Record(*row) for row in rows], changes, [Lesson(*row) for row in lessons], own)
     except Error:
         raise  # the database's trouble, not the arena's
     except Exception as error:
@@ -98,6 +99,7 @@ def gather(found: Sequence[Told]) -> Changes:
     conduits: dict[int, np.void] = {}
     cut: dict[int, None] = {}
     judged: dict[int, None] = {}
+    attuned = False
     for told in sorted(found, key=lambda one: one.position.id):
         if not told.packed:
             continue
@@ -110,7 +112,8 @@ def gather(found: Sequence[Told]) -> Changes:
             conduits.pop(number, None)
             cut[number] = None
         judged.update(dict.fromkeys(change.judged))
-    return Changes(tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut), tuple(sorted(judged)))
+        attuned |= change.attuned
+    return Changes(tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut), tuple(sorted(judged)), attuned)
 
 
 def reaches(position: Position) -> bool:

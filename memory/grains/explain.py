@@ -80,7 +80,9 @@ def _whole(receipt: Receipt) -> str:
     if not receipt.body["grains"]:
         return f"Nothing answered. {RUNGS[receipt.rung]}"
     chance = f"A right grain is among the first five with a chance of {receipt.confidence:.0%}."
-    return f"{chance} {RUNGS[receipt.rung]}"
+    questions = receipt.body["weights"].get("questions")
+    own = f" {questions} judged questions of this space moved its weights." if questions else ""
+    return f"{chance} {RUNGS[receipt.rung]}{own}"
 
 
 def _as_said(query: str) -> dict[str, str]:

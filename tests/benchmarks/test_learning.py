@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import learning, paraphrases
+from benchmarks import learning, lessons, paraphrases
 from benchmarks.made.__main__ import sets
 from tests.engine.memories import remembered
 
@@ -35,16 +35,16 @@ def test_a_smoke_run_reports_gains_harm_and_the_control(tmp_path: Path, capsys: 
 
 
 def test_half_is_judged_and_the_rest_is_told_apart_by_its_evidence() -> None:
-    asked = [learning.Asked(f"q{at}", [str(at // 2)], dict.fromkeys(paraphrases.KINDS, "")) for at in range(40)]
-    split = learning.Split.of(asked, 1)
+    asked = [lessons.Asked(f"q{at}", [str(at // 2)], dict.fromkeys(paraphrases.KINDS, "")) for at in range(40)]
+    split = lessons.Split.of(asked, 1)
     assert len(split.judged) == 20
     touched = {one.evidence[0] for one in split.judged}
     held = [(group, evidence) for group, _, evidence in split.groups if group in ("related", "unrelated")]
     assert len(held) == 20
     assert all((group == "related") == (evidence[0] in touched) for group, evidence in held)
     assert {group for group, _ in held} == {"related", "unrelated"}
-    assert [one.text for one in learning.Split.of(asked, 1).judged] == [one.text for one in split.judged]
-    assert [one.text for one in learning.Split.of(asked, 2).judged] != [one.text for one in split.judged]
+    assert [one.text for one in lessons.Split.of(asked, 1).judged] == [one.text for one in split.judged]
+    assert [one.text for one in lessons.Split.of(asked, 2).judged] != [one.text for one in split.judged]
 
 
 def test_a_question_is_said_in_three_other_ways() -> None:

@@ -17,6 +17,7 @@ WITHOUT_A_PAGE = {
     "fluxcore.IdempotencyKey": "short-lived answers of the core; nothing to see or change",
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
     "grains.Judged": "a question with votes on its answer; each vote's page shows it",
+    "grains.Attunement": "how far a space's weights lie from the shipped ones; flux_learning lists the steps",
     "grains.Effect": "what one vote did to one link, on the page of the vote",
     "grains.Pair": "how often two grains were useful together; the link made from it has a page",
     "grains.Recalled": "which grains a recall returned, on the pages of the grain and of the recall",

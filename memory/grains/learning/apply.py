@@ -20,7 +20,7 @@ from memory.embedding import choice
 from memory.engine import words
 from memory.engine.dense import quantise
 from memory.grains import chores, receipt
-from memory.grains.learning import credit, pairs
+from memory.grains.learning import attune, credit, pairs
 from memory.grains.learning.credit import Step
 from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, Judged, Relation, Trace, Vote
 
@@ -136,6 +136,7 @@ def _apply(
     events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
         chores.ask_for_learning(space)
+    attune.ask(space, at_once=any(vote.undone for vote in votes))
 
 
 def _effects(space: int, votes: Sequence[int]) -> dict[int, dict[int, Step]]:
