@@ -131,6 +131,22 @@ def set_trust(act: Act, *, space: str, name: str, trust: str) -> Change:
     return change
 
 
+@verb("agents.set_must_rate", needs="accounts.manage")
+def set_must_rate(act: Act, *, space: str, name: str, must_rate: bool) -> Change:
+    """Whether the agent is only reminded of answers it has not judged, or recalls no further until it has."""
+    if not isinstance(must_rate, bool):
+        raise Invalid("must_rate is true or false.", field="must_rate")
+    agent = find_agent(space, name, act.principal)
+
+    def change() -> dict[str, Any]:
+        changed = Agent.objects.filter(pk=agent.pk).exclude(must_rate=must_rate).update(must_rate=must_rate)
+        agent.must_rate = must_rate
+        act.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, must_rate=must_rate)
+        return {**describe_agent(agent), "changed": bool(changed)}
+
+    return change
+
+
 @verb("agents.switch", needs="accounts.manage")
 def switch_agent(act: Act, *, space: str, name: str, active: bool) -> Change:
     """Stop or resume all tokens of an agent, and of the agents made for it, at once. Stopping ends its grants."""
@@ -190,5 +206,6 @@ def describe_agent(agent: Agent) -> dict[str, Any]:
         "trust": str(agent.trust),
         "parent": agent.parent.name if agent.parent is not None else None,
         "active": agent.active,
+        "must_rate": agent.must_rate,
         "created_at": clock.rfc3339(agent.created_at),
     }

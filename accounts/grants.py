@@ -18,7 +18,7 @@ from accounts.models import Agent, Grant, GrantRequest
 from accounts.principals import Principal
 from accounts.tokens import find_agent
 from accounts.verbs import Act, Change, selector, verb
-from fluxcore import clock, events, limits
+from fluxcore import clock, events
 from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound
 
 MAX_OPEN = 256  # grants of one agent that hold at the same time
@@ -66,8 +66,7 @@ def request(act: Act, *, capability: str) -> Change:
     """An agent asks for what it lacks; the reason is for the person who decides."""
     if act.principal.agent is None:
         raise Invalid("Requests are for agents. Give a capability with flux_grant give.", field="agent")
-    ticket = limits.ask(f"grant_requests:{act.principal.agent}", cost=1, limit=MAX_REQUESTS_PER_MINUTE)
-    act.tickets.append(ticket)
+    ticket = act.share("grant_requests", cost=1, limit=MAX_REQUESTS_PER_MINUTE)
     wanted = check_capability(capability)
     agent = Agent.objects.select_related("space", "parent").get(pk=act.principal.agent)
     if act.principal.capabilities.covers(wanted):

@@ -73,6 +73,8 @@ class Agent(models.Model):
     # An agent that was made for another one never holds what that one lacks.
     parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="children")
     active = models.BooleanField(default=True)
+    # Asked for by its people: it recalls no further while earlier answers of its own wait for a vote.
+    must_rate = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
 
     class Meta:

@@ -27,6 +27,7 @@ class Principal:
     role: str = ""  # a person's in the space, or "administrator" for the instance as a whole
     user: int | None = None
     fresh: bool = False  # a person who gave a code within the last minutes
+    must_rate: bool = False  # an agent that recalls no further while its earlier answers wait for a vote
     label: str = ""  # what the caller calls itself inside its agent; shown, never trusted
 
     @property

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from accounts import audit
 from accounts.authorise import authorise
 from accounts.principals import Principal
-from fluxcore import booth, events, idempotency, lanes
+from fluxcore import booth, events, idempotency, lanes, limits
 from fluxcore.errors import Forbidden, Invalid
 from fluxcore.limits import Ticket
 from fluxcore.preconditions import NONE, UNSET, Precondition
@@ -42,6 +42,14 @@ class Act:
             self.principal, self.verb, object, outcome=outcome, reason=self.reason, details=details, chain=chain
         )
         self.recorded = True
+
+    def share(self, what: str, *, cost: int, limit: int) -> Ticket:
+        """The agent's share of the minute, to be taken inside the change. People and the shell are not limited."""
+        if self.principal.agent is None:
+            return Ticket(what, 0, limit, in_database=False)
+        ticket = limits.ask(f"{what}:{self.principal.agent}", cost=cost, limit=limit)
+        self.tickets.append(ticket)
+        return ticket
 
     def event(self, kind: str, subject: str, data: dict[str, Any] | None = None, packed: bytes | None = None) -> None:
         """Tell the followers of the log."""

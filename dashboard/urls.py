@@ -7,7 +7,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from dashboard import account, enrolment, entering, graph, recall, views, voting
+from dashboard import account, enrolment, entering, graph, happening, recall, replay, views, vitals, voting
 
 admin.autodiscover()  # done already where the door is served, but not in a command that asks for an address
 
@@ -32,6 +32,14 @@ urlpatterns = [
     path("graph/data", graph.data, name="graph-data"),
     path("graph/find", graph.find, name="graph-find"),
     path("graph/grain/<uuid:grain>", graph.grain, name="graph-grain"),
+    # The socket has the same address: a page is fetched, a socket is asked for.
+    path("live", happening.live, name="live"),
+    path("live/touched", happening.touched, name="touched"),
+    path("live/grain/<uuid:grain>", happening.grain, name="grain"),
+    path("live/job/<uuid:job>", happening.job, name="job"),
+    path("traces", replay.traces, name="traces"),
+    path("traces/<uuid:trace>", replay.trace, name="replay"),
+    path("vitals", vitals.vitals, name="vitals"),
     path("favicon.ico", RedirectView.as_view(url=static("dashboard/mark.svg"))),
     path("admin/", admin.site.urls),
 ]

@@ -51,6 +51,9 @@ class Config:
     MAX_GRAINS_PER_MINUTE: int = _key(
         500, "grains one agent may store in any 60 seconds", low=1, high=1_000_000, hot=True
     )
+    MAX_VOTES_PER_MINUTE: int = _key(
+        3000, "votes one agent may give in any 60 seconds", low=1, high=1_000_000, hot=True
+    )
     MAX_WRITE_QUEUE_DEPTH: int = _key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
     MAX_GRAIN_BYTES: int = _key(16_384, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
     # Local model (flux_extracts)
@@ -80,8 +83,14 @@ class Config:
     NEW_CONDUIT_GRACE_MULTIPLIER: float = _key(2.0, "half-life factor in the grace time", low=1, high=100, hot=True)
     NEW_CONDUIT_MIN_WEIGHT: float = _key(0.10, "weight floor in the grace time", low=0, high=1, hot=True)
     DORMANCY_LIMIT_DAYS: float = _key(30.0, "days dormant before a grain is archived", low=1, high=1e5, hot=True)
+    DORMANCY_UNUSED_DAYS: float = _key(
+        90.0, "days in which no recall returned a grain before it may become dormant", low=1, high=1e5, hot=True
+    )
     # Clusters and promotion
     PROMOTION_THRESHOLD: int = _key(3, "clusters a grain must touch to become core", low=1, high=1000, hot=True)
+    DEMOTION_UNUSED_DAYS: float = _key(
+        90.0, "days without a useful vote after which a core grain is a working one again", low=1, high=1e5, hot=True
+    )
     CLUSTER_TOUCH_THRESHOLD: float = _key(1.0, "touch that counts", low=0, high=1e6, hot=True)
     CLUSTER_WINDOW_DAYS: float = _key(30.0, "days of co-occurrence used", low=1, high=3650, hot=True)
     CLUSTER_MIN_SIZE: int = _key(3, "smaller clusters join a neighbour", low=1, high=1000, hot=True)
@@ -104,7 +113,7 @@ class Config:
     CONTEXT_SHIFT_WINDOW: int = _key(30, "recalls that are compared", low=2, high=10_000, hot=True)
     CONTEXT_SHIFT_DROP_THRESHOLD: float = _key(0.25, "drop that counts as a shift", low=0, high=1, hot=True)
     CONTEXT_SHIFT_RECOVERY_RETRIEVALS: int = _key(50, "recalls it lasts", low=1, high=100_000, hot=True)
-    EXPLORATION_BOOST: float = _key(1.5, "learning rate factor while it lasts", low=1, high=10, hot=True)
+    EXPLORATION_BOOST: float = _key(1.5, "how much more is offered meanwhile, and sooner", low=1, high=10, hot=True)
     # Feedback, quarantine and truth
     FEEDBACK_ENFORCEMENT_ENABLED: bool = _key(True, "remind agents that leave recalls unrated", hot=True)
     FEEDBACK_ENFORCEMENT_GRACE_SECONDS: float = _key(60.0, "seconds before a reminder", low=0, high=1e6, hot=True)
@@ -117,6 +126,8 @@ class Config:
     QUARANTINE_CORRECTION_COUNT: int = _key(3, "corrections that quarantine at once", low=1, high=1000, hot=True)
     QUARANTINE_PERIOD_DAYS: float = _key(30.0, "days in quarantine before a decision", low=0, high=3650, hot=True)
     CORRECTION_DETECTION_TURNS: int = _key(3, "turns in which a new statement corrects", low=1, high=100, hot=True)
+    IMPLIED_VOTES_ENABLED: bool = _key(True, "take a rephrased question or a correction for a weak vote", hot=True)
+    IMPLIED_VOTE_STRENGTH: float = _key(0.2, "strength of such a vote", low=0.1, high=1, hot=True)
     DEDUP_SIMILARITY_THRESHOLD: float = _key(
         0.90, "cosine of near-equal texts; above 1 none are", low=0, high=2, hot=True
     )
@@ -144,16 +155,35 @@ class Config:
     CLEANUP_INTERVAL_HOURS: float = _key(6.0, "hours between clean-ups", low=0.1, high=8760, hot=True)
     CLEANUP_STALE_HOURS: float = _key(72.0, "hours unused before a weak conduit may go", low=1, high=1e5, hot=True)
     CLEANUP_BATCH_SIZE: int = _key(1000, "conduits looked at in one step", low=1, high=100_000, hot=True)
+    CLOCK_JUMP_HOURS: float = _key(
+        72.0, "hours by which the clock must move at once to be doubted", low=1, high=8760, hot=True
+    )
+    CLOCK_DOUBT_HOURS: float = _key(
+        24.0, "hours of running after which a clock that jumped is believed", low=0, high=8760, hot=True
+    )
     # Retention and health
     TRACE_RETENTION_DAYS: float = _key(30.0, "days a trace is kept", low=1, high=3650, hot=True)
     TRACE_RETENTION_COUNT: int = _key(
         10_000, "newest traces of a space that outlive their first hour", low=0, high=10_000_000, hot=True
     )
     HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
+    # Alerts: the one thing that connects out, and only to where an operator says
+    ALERTS_ENABLED: bool = _key(False, "send warnings about health to ALERT_WEBHOOK_URL", hot=True)
+    ALERT_WEBHOOK_URL: str = _key("", "http or https address that warnings are posted to", hot=True)
+    ALERT_WEBHOOK_SECRET: str = _key("", "key that signs what is posted, at least 16 characters", hot=True)
+    ALERT_PRIVATE_ADDRESSES: bool = _key(False, "the webhook may lie on this machine or its network", hot=True)
+    ALERT_LEAST_SEVERITY: str = _key(
+        "WARNING", "what is not sent below it", allowed=("INFO", "WARNING", "CRITICAL"), hot=True
+    )
+    ALERT_MIN_INTERVAL_HOURS: float = _key(
+        6.0, "hours between two alerts about one signal of a space", low=0, high=1e5, hot=True
+    )
     AUDIT_CHECKPOINT_MINUTES: int = _key(
         60, "minutes between signed checkpoints of the audit chains; 0: only by command", low=0, high=10_080, hot=True
     )
-    PURGE_UNDO_WINDOW_HOURS: float = _key(24.0, "hours a purge can be undone", low=0, high=8760, hot=True)
+    PURGE_UNDO_WINDOW_HOURS: float = _key(
+        24.0, "hours of running in which a deletion can be undone", low=0, high=8760, hot=True
+    )
     EMBEDDING_MODEL_NAME: str = _key(
         "all-MiniLM-L6-v2", "encoder of texts and queries; without its package the next one is used",
         allowed=("all-MiniLM-L6-v2", "wordllama", "hashed", "none"),
@@ -163,12 +193,8 @@ class Config:
     ADMIN_REST_PORT: int = _key(
         7463, "without effect: the admin is at the people's door", low=0, high=65535, unused=True
     )
-    ALERTS_ENABLED: bool = _key(False, "without effect: this server connects nowhere by itself", unused=True)
-    ALERT_TELEGRAM_BOT_TOKEN: str = _key("", "without effect: this server connects nowhere by itself", unused=True)
-    ALERT_TELEGRAM_CHAT_ID: str = _key("", "without effect: this server connects nowhere by itself", unused=True)
-    ALERT_MIN_INTERVAL_HOURS: float = _key(
-        6.0, "without effect: this server connects nowhere by itself", low=0, high=1e5, unused=True
-    )
+    ALERT_TELEGRAM_BOT_TOKEN: str = _key("", "without effect: alerts go to ALERT_WEBHOOK_URL", unused=True)
+    ALERT_TELEGRAM_CHAT_ID: str = _key("", "without effect: alerts go to ALERT_WEBHOOK_URL", unused=True)
 
 
 FIELDS = {item.name: item for item in fields(Config)}

@@ -110,6 +110,11 @@ class NotReturned(Conflict):
     message = "That grain was not in the answer. Name it under `missed` if it should have been."
 
 
+class FeedbackDue(Conflict):
+    code = "feedback_due"
+    message = "Earlier answers wait for your vote. Send it to /feedback, then ask again."
+
+
 class LengthRequired(FluxError):
     code, status, exit_status = "length_required", 411, 64
     message = "Send a Content-Length; chunked bodies are not taken."

@@ -22,7 +22,7 @@ from typing import Any
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 from django.db.models import F, Q
 
-from fluxcore import bell, booth, clock, lanes, rows
+from fluxcore import bell, booth, clock, job_news, lanes, rows
 from fluxcore.errors import Conflict, Invalid, NotFound
 from fluxcore.faults import place
 from fluxcore.models import Job, JobLine
@@ -75,6 +75,17 @@ class Run:
 
     def __post_init__(self) -> None:
         self.lines: list[tuple[datetime, str]] = []
+        self.began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def tell(self, news: str, **data: Any) -> None:
+        """Add what became of this try to the event log."""
+        job_news.tell(
+            news, self.uuid, self.kind, self.space, tries=self.attempt, seconds=round(self.seconds, 2), **data
+        )
 
 
 def _storable(text: str) -> str:
@@ -128,7 +139,7 @@ def claim() -> Run | None:
         if row is None:
             return None
         if row.attempts >= MAX_TRIES:
-            _park(row.pk, row.lease_owner, row.error or "The worker died five times while running this job.")
+            _park(row, row.error or "The worker died five times while running this job.")
             continue
         taken = (
             Job.objects.filter(ready(moment), pk=row.pk, attempts=row.attempts)
@@ -217,6 +228,7 @@ def _finish(run: Run, apply: Apply | None) -> None:
     if not done:
         raise LeaseLost
     _write_lines(run)
+    run.tell(job_news.DONE)
 
 
 def _failed(run: Run, error: Exception) -> None:
@@ -224,7 +236,7 @@ def _failed(run: Run, error: Exception) -> None:
     log.warning("job %s (%s) failed, try %d: %s", run.uuid, run.kind, run.attempt, text)
     run.say(f"Try {run.attempt} failed: {text}")
     if run.attempt >= MAX_TRIES:
-        _park(run.job, _ME, text, run)
+        _give_up(run, text)
         return
 
     def again() -> None:
@@ -241,26 +253,41 @@ def _failed(run: Run, error: Exception) -> None:
             changed = mine.update(state=Job.State.DONE, finished_at=clock.now(), lease_until=None, error=text)
         if changed:
             _write_lines(run)
+            run.tell(job_news.FAILED)
 
     booth.write(again, lane=lanes.of(run.space))
 
 
-def _park(job: int, owner: str, text: str, run: Run | None = None) -> None:
-    if run is not None:
-        run.say(f"Parked after {MAX_TRIES} tries.")
+def _give_up(run: Run, text: str) -> None:
+    """The last try failed."""
+    run.say(f"Parked after {MAX_TRIES} tries.")
 
     def park() -> None:
-        parked = (
-            Job.objects.filter(pk=job, lease_owner=owner)
-            .exclude(state=Job.State.DONE)
-            .update(state=Job.State.PARKED, finished_at=clock.now(), lease_until=None, error=text)
-        )
-        if run is not None:
-            _write_lines(run)
-        elif parked:
-            JobLine.objects.create(job_id=job, at=clock.now(), text=f"Parked: {text}")
+        parked = _parked(run.job, _ME, text)
+        _write_lines(run)
+        if parked:
+            run.tell(job_news.PARKED)
 
     booth.write(park)
+
+
+def _park(row: Job, text: str) -> None:
+    """Nobody lived to say that the last try failed."""
+
+    def park() -> None:
+        if _parked(row.pk, row.lease_owner, text):
+            JobLine.objects.create(job_id=row.pk, at=clock.now(), text=f"Parked: {text}")
+            job_news.tell(job_news.PARKED, row.uuid, row.kind, row.space, tries=row.attempts)
+
+    booth.write(park)
+
+
+def _parked(job: int, owner: str, text: str) -> int:
+    return (
+        Job.objects.filter(pk=job, lease_owner=owner)
+        .exclude(state=Job.State.DONE)
+        .update(state=Job.State.PARKED, finished_at=clock.now(), lease_until=None, error=text)
+    )
 
 
 def _write_lines(run: Run) -> None:
@@ -273,11 +300,16 @@ def _renewing(run: Run) -> Iterator[None]:
     stop = threading.Event()
 
     def renew() -> None:
+        told = False
         while not stop.wait(LEASE.total_seconds() / 3):
             try:
-                Job.objects.filter(pk=run.job, lease_owner=_ME, state=Job.State.RUNNING, attempts=run.attempt).update(
-                    lease_until=clock.now() + LEASE
-                )
+                with transaction.atomic():
+                    mine = Job.objects.filter(
+                        pk=run.job, lease_owner=_ME, state=Job.State.RUNNING, attempts=run.attempt
+                    )
+                    if mine.update(lease_until=clock.now() + LEASE) and not told:
+                        job_news.write_running(run.uuid, run.kind, run.space, run.seconds)
+                told = True
             except (DatabaseError, InterfaceError) as error:
                 # A missed renewal is caught at the end: the finishing write checks the lease.
                 log.warning("a job lease could not be renewed: %s", type(error).__name__)
@@ -337,12 +369,10 @@ def oldest_wait_seconds() -> float:
 
 def forget_old() -> int:
     """Finished jobs are kept a week for their logs."""
-    old = list(
-        Job.objects.filter(state=Job.State.DONE, finished_at__lt=clock.now() - KEEP_DONE).values_list("pk", flat=True)[
-            :500
-        ]
-    )
+    before = clock.now() - KEEP_DONE
+    old = dict(Job.objects.filter(state=Job.State.DONE, finished_at__lt=before).values_list("pk", "space")[:500])
     deleted, _ = Job.objects.filter(pk__in=old).delete()
+    job_news.forget(set(old.values()), before)
     return deleted
 
 

@@ -25,6 +25,10 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["xid", "id"], name="event_position"),
             models.Index(fields=["space", "xid", "id"], name="event_space_position"),
+            # Arenas follow changes alone: however many recalls are told of in between, they cost them nothing.
+            models.Index(fields=["space", "xid", "id"], name="event_change", condition=models.Q(packed__isnull=False)),
+            # What changes nothing is news, and old news is let go.
+            models.Index(fields=["space", "at"], name="event_news", condition=models.Q(packed__isnull=True)),
         ]
 
     def __str__(self) -> str:
@@ -83,6 +87,30 @@ class JobLine(models.Model):
 
     def __str__(self) -> str:
         return self.text
+
+
+class Turn(models.Model):
+    """When something that comes round was last asked for (`fluxcore/schedule.py`); `count` tells rivals apart."""
+
+    name = models.CharField(max_length=64, primary_key=True)
+    asked_at = models.DateTimeField()
+    count = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Pulse(models.Model):
+    """One row: how many seconds the instance has lived (`fluxcore/lived.py`), whatever its clock says."""
+
+    id = models.SmallIntegerField(primary_key=True)
+    at = models.DateTimeField()
+    lived = models.FloatField(default=0.0)
+    doubted = models.FloatField(null=True)  # what it had lived when its clock last jumped
+    jump = models.FloatField(default=0.0)  # by how many seconds
+
+    def __str__(self) -> str:
+        return f"{self.lived:.0f} s"
 
 
 class IdempotencyKey(models.Model):

@@ -130,6 +130,14 @@ def _set_trust(principal: Principal, row: Agent, **given: Any) -> None:
     agents.set_trust(principal, space=row.space.name, name=row.name, **given)
 
 
+def _require_votes(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.set_must_rate(principal, space=row.space.name, name=row.name, must_rate=True, **given)
+
+
+def _only_remind(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.set_must_rate(principal, space=row.space.name, name=row.name, must_rate=False, **given)
+
+
 def _stop(principal: Principal, row: Agent, **given: Any) -> None:
     agents.switch_agent(principal, space=row.space.name, name=row.name, active=False, **given)
 
@@ -162,6 +170,11 @@ class AgentPage(FluxModelAdmin):
         Act("capabilities", "Change capabilities", "accounts.manage", _apply, CapabilitiesForm, done="In force now."),
         Act("trust", "Set trust", "accounts.manage", _set_trust, TrustForm, done="In force now.",
             says="How far the agent may ever be let. Lowered, it holds less from its next request on."),
+        Act("require-votes", "Require votes", "accounts.manage", _require_votes, fits=lambda row: not row.must_rate,
+            done="It votes before it asks on.",
+            says="It gets no further answer while earlier ones of its own wait for its vote, for a day at most."),
+        Act("only-remind", "Only remind of votes", "accounts.manage", _only_remind, fits=lambda row: row.must_rate,
+            done="It is only reminded."),
         Act("stop", "Stop", "accounts.manage", _stop, dangerous=True, fits=lambda row: row.active, done="Stopped.",
             says="None of its tokens works any more, at once, nor those of agents made for it. Its grants end."),
         Act("resume", "Resume", "accounts.manage", _resume, fits=lambda row: not row.active, done="Its tokens work."),
@@ -184,6 +197,7 @@ class AgentPage(FluxModelAdmin):
         "trust_badge",
         "above",
         "state",
+        "votes",
         "own",
         "holds_now",
         "last_call",
@@ -275,6 +289,10 @@ class AgentPage(FluxModelAdmin):
     @admin.display(description="state", ordering="active")
     def state(self, row: Any) -> Any:
         return showing.badge("active", "good") if row.active else showing.badge("stopped", "bad")
+
+    @admin.display(description="votes")
+    def votes(self, row: Any) -> Any:
+        return "required before it asks on" if row.must_rate else "reminded of"
 
     @admin.display(description="parent")
     def above(self, row: Any) -> Any:

@@ -88,6 +88,12 @@ class Hit(Particulars):
     same = serializers.ListField(child=serializers.UUIDField(), help_text="Other grains of equal text.")
 
 
+class Beside(Particulars):
+    cluster = serializers.CharField(
+        allow_null=True, help_text="Name of the cluster it is typical of. Null: links lead to it, or it came next."
+    )
+
+
 class Part(serializers.Serializer[None]):
     name = serializers.CharField()
     called = serializers.CharField()
@@ -123,8 +129,15 @@ class Why(serializers.Serializer[None]):
     same = serializers.IntegerField()
 
 
+class Offered(serializers.Serializer[None]):
+    grain_id = serializers.UUIDField()
+    cluster = serializers.CharField(allow_null=True, help_text="Name of the cluster it was taken from.")
+    says = serializers.CharField()
+
+
 class Explanation(serializers.Serializer[None]):
     says = serializers.CharField()
+    offered = Offered(many=True)
     weights = serializers.DictField()
     caps = serializers.ListField(child=serializers.CharField())
     grains = Why(many=True)
@@ -142,7 +155,7 @@ class Retrieved(serializers.Serializer[None]):
     hop_count = serializers.IntegerField()
     features = serializers.ListField(child=serializers.CharField())
     fallback_triggered = serializers.BooleanField()
-    expansion_candidates = Particulars(many=True)
+    expansion_candidates = Beside(many=True)
     rung = serializers.ChoiceField(choices=list(explain.RUNGS))
     explanation = Explanation(required=False)
     feedback_due = FeedbackDue(required=False)

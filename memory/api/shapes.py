@@ -15,6 +15,7 @@ from accounts.verbs import MAX_REASON
 from fluxcore.idempotency import MAX_KEY
 from memory.api import parsers
 from memory.grains import items, texts
+from memory.health.signals import State
 
 ORIGINS = [(name, name) for name in AUTHORITY]
 NO_NUL = r"^[^\u0000]*$"
@@ -125,8 +126,53 @@ class StoredBatch(serializers.Serializer[None]):
     refused = serializers.IntegerField()
 
 
+class SignalNow(serializers.Serializer[None]):
+    value = serializers.FloatField(allow_null=True)
+    healthy = serializers.BooleanField()
+    state = serializers.ChoiceField(choices=[(state.value, state.value) for state in State])
+    range = serializers.ListField(child=serializers.FloatField(allow_null=True))
+    window_hours = serializers.IntegerField(help_text="0: as it is now.")
+    severity = serializers.CharField(allow_null=True, help_text="Of the open warning.")
+    suggestion = serializers.CharField(allow_null=True)
+
+
+class HealthWarning(serializers.Serializer[None]):
+    signal = serializers.CharField()
+    severity = serializers.CharField()
+    value = serializers.FloatField(allow_null=True)
+    range = serializers.ListField(child=serializers.FloatField(allow_null=True))
+    times = serializers.IntegerField(help_text="How often it was raised so far.")
+    first_seen = serializers.DateTimeField()
+    last_seen = serializers.DateTimeField()
+    cleared_at = serializers.DateTimeField(allow_null=True)
+    acknowledged_by = serializers.CharField(allow_null=True)
+    suggestion = serializers.CharField()
+
+
+class CallerFeedback(serializers.Serializer[None]):
+    caller = serializers.CharField()
+    answers = serializers.IntegerField()
+    judged = serializers.IntegerField()
+    rate = serializers.FloatField()
+
+
+class CallerProvenance(serializers.Serializer[None]):
+    caller = serializers.CharField()
+    stores = serializers.IntegerField()
+    user_stated = serializers.IntegerField()
+    share = serializers.FloatField()
+
+
 class Health(serializers.Serializer[None]):
-    status = serializers.CharField()
+    status = serializers.CharField(
+        help_text="ok: the door answers. With health.read: healthy, warning or critical, of the caller's space."
+    )
+    signals = serializers.DictField(child=SignalNow(), required=False)
+    active_warnings = HealthWarning(many=True, required=False)
+    caller_feedback = CallerFeedback(many=True, required=False, help_text="Of the last 24 hours.")
+    caller_provenance = CallerProvenance(many=True, required=False, help_text="Of the last 24 hours.")
+    learning = serializers.DictField(required=False, allow_null=True, help_text="What the last flux_eval found.")
+    computed_at = serializers.DateTimeField(required=False, allow_null=True)
 
 
 class Ready(serializers.Serializer[None]):

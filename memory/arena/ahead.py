@@ -4,6 +4,9 @@
 on must do so once and in order. An arena need not wait for that: its changes may come in any order that
 keeps those of one row apart, and twice. So it also takes what is committed above that line, remembers that
 it did, and keeps its place below the line, where late ones will still be found.
+
+Only events that carry a change are read. The others (recalls above all) have an index of their own to be absent
+from: an arena does no work for them, and its place stays at the last change.
 """
 
 from __future__ import annotations
@@ -13,37 +16,38 @@ from typing import NamedTuple
 
 from django.db import connection
 
+from fluxcore import rows
 from fluxcore.events import Position
 from fluxcore.models import Event
 
 _OLDEST_RUNNING = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+_FOLLOW = {
+    vendor: f"SELECT xid, id, packed, {settled} FROM {Event._meta.db_table} "  # noqa: S608
+    f"WHERE space = %s AND {where} AND packed IS NOT NULL ORDER BY xid, id LIMIT %s"
+    for vendor, settled, where in (
+        ("postgresql", f"xid < {_OLDEST_RUNNING}", "(xid, id) > (%s, %s)"),
+        # Its planner would use an index for the first column of a pair alone and read the whole log of the space.
+        ("sqlite", "TRUE", "xid = 0 AND id > %s"),
+    )
+}
 
 
 class Told(NamedTuple):
     """What one event tells arenas."""
 
     position: Position
-    packed: bytes | None
+    packed: bytes
     settled: bool  # False: an event may still appear before this one
 
 
 def follow(space: int, after: Position, limit: int) -> list[Told]:
-    """Events of a space after a position, committed ones above the oldest open transaction included."""
-    if connection.vendor == "postgresql":
-        settled, where, values = f"xid < {_OLDEST_RUNNING}", "(xid, id) > (%s, %s)", [after.xid, after.id]
-    else:
-        # Its planner would use an index for the first column of a pair alone and read the whole log of the space.
-        settled, where, values = "TRUE", "xid = 0 AND id > %s", [after.id]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT xid, id, packed, {settled} FROM {Event._meta.db_table} "  # noqa: S608
-            f"WHERE space = %s AND {where} ORDER BY xid, id LIMIT %s",
-            [space, *values, limit],
-        )
-        return [
-            Told(Position(xid, number), bytes(packed) if packed is not None else None, bool(done))
-            for xid, number, packed, done in cursor.fetchall()
-        ]
+    """Changes of a space after a position, committed ones above the oldest open transaction included."""
+    vendor = connection.vendor
+    place = [after.id] if vendor == "sqlite" else [after.xid, after.id]
+    return [
+        Told(Position(xid, number), bytes(packed), bool(done))
+        for xid, number, packed, done in rows.read(_FOLLOW[vendor], [space, *place, limit])
+    ]
 
 
 def settled(found: Sequence[Told], after: Position) -> Position:

@@ -43,6 +43,7 @@ class Arena:
         self.followed_at = time.monotonic()
         self.sound = True  # False: something did not fit, whoever holds it builds anew
         self.behind = False  # True: a thread is catching up
+        self.exploring = False  # recall looks wider for a while
         self.asked_at = -math.inf  # when files of it were asked for, in monotonic seconds
         self._book = Book()
         self._settle()
@@ -112,6 +113,10 @@ class Arena:
                 self.teach(lessons, changes.judged)
             if changes.attuned:
                 self.attune(own)
+            if len(changes.members):
+                self._gather(changes.members)
+            if changes.exploring is not None:
+                self.exploring = changes.exploring
 
     @property
     def late(self) -> int:
@@ -188,6 +193,12 @@ class Arena:
         start = self.row_of(conduits["from_grain"])
         known = (to != NO_ROW) & ((start != NO_ROW) | (conduits["from_grain"] == 0))
         self.index.graph.put(conduits[known], start[known], to[known])
+
+    def _gather(self, members: NDArray[np.void]) -> None:
+        rows_of = self.row_of(members["grain"])
+        here = rows_of != NO_ROW
+        for name in ("cluster", "typical"):
+            self.index.columns[name][rows_of[here]] = members[name][here]
 
     # Neighbours in a session, kept in the order of place and number whatever order the rows come in.
 

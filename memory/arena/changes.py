@@ -27,20 +27,27 @@ CONDUIT = np.dtype(
         ("decay_class", "u1"),
     ]
 )
-_GRAINS, _CONDUITS, _CUT, _JUDGED, _ATTUNED = b"G", b"C", b"X", b"J", b"W"
+# A grain's cluster, 0 for none, and how typical it is of it.
+MEMBER = np.dtype([("grain", "<i8"), ("cluster", "<i4"), ("typical", "<f4")])
+_GRAINS, _CONDUITS, _CUT, _JUDGED, _MEMBERS, _EXPLORING = b"G", b"C", b"X", b"J", b"M", b"E"
+_ATTUNED = b"W"
+_TAGS = (_GRAINS, _CONDUITS, _CUT, _JUDGED, _MEMBERS, _EXPLORING, _ATTUNED)
 
 
 @dataclass(frozen=True)
 class Changes:
     """Grains to read again, conduits as they are now, conduits that are no more, questions to read the votes of.
 
-    And whether the space's own weights have moved.
+    And whom clusters hold now, small enough to travel whole; whether recall looks wider from here on; whether the
+    space's own weights have moved.
     """
 
     grains: tuple[int, ...] = ()
     conduits: NDArray[np.void] = field(default_factory=lambda: np.empty(0, CONDUIT))
     cut: tuple[int, ...] = ()
     judged: tuple[int, ...] = ()
+    members: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MEMBER))
+    exploring: bool | None = None  # None: nothing is said about it
     attuned: bool = False
 
     def pack(self) -> bytes:
@@ -52,6 +59,8 @@ class Changes:
                 (_CUT, np.asarray(self.cut, "<i8").tobytes()),
                 (_JUDGED, np.asarray(self.judged, "<i8").tobytes()),
                 (_ATTUNED, b"\1" if self.attuned else b""),
+                (_MEMBERS, self.members.tobytes()),
+                (_EXPLORING, b"" if self.exploring is None else bytes([self.exploring])),
             )
             if body
         )
@@ -64,7 +73,7 @@ def unpack(packed: bytes) -> Changes:
     while at < len(packed):
         tag, length = packed[at : at + 1], int.from_bytes(packed[at + 1 : at + 5], "little")
         body = packed[at + 5 : at + 5 + length]
-        if tag not in (_GRAINS, _CONDUITS, _CUT, _JUDGED, _ATTUNED) or len(body) != length:
+        if tag not in _TAGS or len(body) != length:
             raise ValueError("not a packed change")
         found[tag] = body
         at += 5 + length
@@ -73,6 +82,8 @@ def unpack(packed: bytes) -> Changes:
         np.frombuffer(found.get(_CONDUITS, b""), CONDUIT),
         tuple(np.frombuffer(found.get(_CUT, b""), "<i8").tolist()),
         tuple(np.frombuffer(found.get(_JUDGED, b""), "<i8").tolist()),
+        np.frombuffer(found.get(_MEMBERS, b""), MEMBER),
+        bool(found[_EXPLORING][0]) if _EXPLORING in found else None,
         _ATTUNED in found,
     )
 
@@ -80,3 +91,8 @@ def unpack(packed: bytes) -> Changes:
 def conduits(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
     """Rows in the order of CONDUIT's fields."""
     return np.array([tuple(row) for row in rows], CONDUIT)
+
+
+def members(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
+    """Rows in the order of MEMBER's fields."""
+    return np.array([tuple(row) for row in rows], MEMBER)

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from django.db import Error, connection
+from django.db.models import Q
+from numpy.typing import NDArray
 
 from fluxcore import events
 from fluxcore.events import Position
@@ -21,7 +23,7 @@ from fluxcore.models import Event
 from memory.arena import ahead, tables
 from memory.arena.ahead import Told
 from memory.arena.arena import Arena
-from memory.arena.changes import CONDUIT, Changes, unpack
+from memory.arena.changes import CONDUIT, MEMBER, Changes, unpack
 from memory.arena.lessons import Lesson
 from memory.arena.rows import Record
 
@@ -100,6 +102,8 @@ def gather(found: Sequence[Told]) -> Changes:
     cut: dict[int, None] = {}
     judged: dict[int, None] = {}
     attuned = False
+    members: list[NDArray[np.void]] = [np.empty(0, MEMBER)]
+    exploring: bool | None = None
     for told in sorted(found, key=lambda one: one.position.id):
         if not told.packed:
             continue
@@ -113,14 +117,22 @@ def gather(found: Sequence[Told]) -> Changes:
             cut[number] = None
         judged.update(dict.fromkeys(change.judged))
         attuned |= change.attuned
-    return Changes(tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut), tuple(sorted(judged)), attuned)
+        members.append(change.members)  # of two that speak of one grain the later one is written later
+        exploring = exploring if change.exploring is None else change.exploring
+    return Changes(
+        tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut), tuple(sorted(judged)),
+        np.concatenate(members), exploring, attuned,
+    )  # fmt: skip
 
 
 def reaches(position: Position) -> bool:
-    """Whether the log still holds the event at a position: then it holds all that came after it."""
+    """Whether the log still holds an event at or before a position: then it holds every change that came after it.
+
+    The event at the position may itself be gone. It is cut at its old end, and news are let go wherever they stand.
+    """
     if position == Position():
         return events.head() == position
-    return mark(position) is not None
+    return Event.objects.filter(Q(xid=position.xid, id__lte=position.id) | Q(xid__lt=position.xid)).exists()
 
 
 def mark(position: Position) -> str | None:

@@ -35,7 +35,7 @@ from memory.engine.postings import Postings
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 META = "meta.json"
 # Bytes at both ends of a file that are compared on opening: a disk that lost its last writes shows there.
 _ENDS = 1 << 16
@@ -174,6 +174,7 @@ def _open(space: int, generation: int, encoder: str) -> Arena:
     arena = Arena(space, _index(arrays, meta["size"]), position, meta["encoder"], generation=generation)
     arena.teach([Lesson(*row) for row in tables.lessons(space)])
     arena.attune(tables.attunement(space))
+    arena.exploring = tables.exploring(space)
     if not _complete(arena):
         raise Doubt("it does not hold as many grains as the database")
     return arena

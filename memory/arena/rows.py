@@ -19,11 +19,11 @@ ANALYSIS = 1
 _STATUS = {name: number for number, name in enumerate(STATUSES)}
 _UNKNOWN_STATUS = _STATUS["quarantined"]  # never shown unless asked for
 # What may change after a grain was stored; everything else of a row is for ever.
-MUTABLE = ("valid_from", "valid_to", "status", "authority", "decay", "pinned", "confidence")
+MUTABLE = ("valid_from", "valid_to", "status", "authority", "decay", "pinned", "confidence", "cluster", "typical")
 
 
 class Record(NamedTuple):
-    """The columns of `tables.GRAIN_COLUMNS` and `VECTOR_COLUMNS`; times are seconds since 1970."""
+    """The columns of `tables.GRAIN_COLUMNS`, `MEMBER_COLUMNS` and `VECTOR_COLUMNS`; times are seconds since 1970."""
 
     id: int
     text: str
@@ -41,6 +41,8 @@ class Record(NamedTuple):
     status: str = STATUSES[ACTIVE]
     pinned: bool | int = False
     confidence: float = 1.0
+    cluster: int | None = None
+    typical: float | None = None
     scale: float | None = None
     data: bytes | memoryview | None = None
 
@@ -102,6 +104,8 @@ def mutable(record: Record) -> dict[str, int | float]:
         "decay": record.decay_class,
         "pinned": int(record.pinned),
         "confidence": record.confidence,
+        "cluster": record.cluster or 0,
+        "typical": record.typical or 0.0,
     }
 
 

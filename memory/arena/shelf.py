@@ -32,7 +32,6 @@ ASK_AGAIN_SECONDS = 600.0
 LOOK_AGAIN_SECONDS = 60.0
 # Fewer bytes than any grain takes: a space with more grains than the budget has room for need not be tried.
 LEAST_BYTES = 300
-GONE_SHARE = 0.05
 _MEGABYTE = 1 << 20
 
 
@@ -185,9 +184,10 @@ class Shelf:
         with opening:
             arena = self._held(space, encoder) or files.open_newest(space, encoder) or build(space, encoder)
         coherence.catch_up(arena)
-        gone = np.count_nonzero(arena.index.column("status") == GONE)
-        if not arena.sound or arena.behind or gone > GONE_SHARE * arena.index.size:
-            arena = build(space, encoder)  # rows of what is no more are only let go by reading everything again
+        gone = bool(np.any(arena.index.column("status") == GONE))
+        if not arena.sound or arena.behind or gone:
+            # What was purged is not written to a file again; its row is only let go by reading everything anew.
+            arena = build(space, encoder)
         generation = files.write(arena)
         self._keep(files.open_newest(space, encoder) or arena)
         return generation

@@ -10,6 +10,7 @@ from django.db import connection
 
 GRAINS, ENTRIES, CONDUITS, VECTORS = "grains_grain", "grains_entry", "grains_conduit", "grains_vector"
 JUDGED, VOTES, ATTUNEMENTS = "grains_judged", "grains_vote", "grains_attunement"
+MEMBERS, SHIFTS = "grains_member", "grains_shift"
 CHUNK = 5_000
 
 # In the order of `rows.Record`. {s[...]}: a time as whole seconds since 1970.
@@ -17,6 +18,7 @@ GRAIN_COLUMNS = (
     "id", "text", "digest", "session", "ordinal", "speaker", "tags", "said_at", "recorded_at", "valid_from", "valid_to",
     "authority", "decay_class", "status", "pinned", "confidence",
 )  # fmt: skip
+MEMBER_COLUMNS = ("cluster_id", "weight")
 VECTOR_COLUMNS = ("scale", "data")
 _TIMES = {"said_at", "recorded_at", "valid_from", "valid_to"}
 # In the order of `changes.CONDUIT`, without the entry's key.
@@ -41,10 +43,11 @@ def _seconds(column: str) -> str:
 
 def _grains(where: str) -> str:
     columns = [_seconds(f"g.{name}") if name in _TIMES else f"g.{name}" for name in GRAIN_COLUMNS]
-    columns += [f"v.{name}" for name in VECTOR_COLUMNS]
+    columns += [f"m.{name}" for name in MEMBER_COLUMNS] + [f"v.{name}" for name in VECTOR_COLUMNS]
     return (
         f"SELECT {', '.join(columns)} FROM {GRAINS} g "  # noqa: S608
         f"LEFT JOIN {VECTORS} v ON v.space_id = g.space_id AND v.encoder = %s AND v.grain_id = g.id "
+        f"LEFT JOIN {MEMBERS} m ON m.space_id = g.space_id AND m.grain_id = g.id AND m.entry_id IS NULL "
         f"WHERE g.space_id = %s {where} ORDER BY g.id"
     )
 
@@ -88,6 +91,13 @@ def attunement(space: int) -> tuple[Any, ...] | None:
     version, weights, questions = found
     # SQLite gives the text of it, PostgreSQL's driver may have read it already.
     return version, json.loads(weights) if isinstance(weights, str) else weights, questions
+
+
+def exploring(space: int) -> bool:
+    """Whether recalls of the space look wider for now."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT 1 FROM {SHIFTS} WHERE space_id = %s AND remaining > 0", [space])  # noqa: S608
+        return cursor.fetchone() is not None
 
 
 def _among(column: str, numbers: Sequence[int]) -> tuple[str, Any]:

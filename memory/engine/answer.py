@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memory.engine import bm25, confidence, rank
-from memory.engine.candidates import SOURCES, Floats, Places, Rows, Scene
+from memory.engine import bm25, confidence, lateral, rank
+from memory.engine.candidates import SOURCES, Floats, Mask, Places, Rows, Scene
 from memory.engine.index import Index
 from memory.engine.settings import Settings
 from memory.engine.spread import Step
@@ -29,11 +29,14 @@ class Ranking:
     hops: int = 0
     fallback: bool = False
     expansion: Rows = field(default_factory=lambda: np.empty(0, np.int32))
+    lateral: list[int] = field(default_factory=list)  # of each, the cluster it was taken from, 0 for none
     weights: dict[str, object] = field(default_factory=dict)
     caps: list[str] = field(default_factory=list)
 
 
-def answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: list[str]) -> Ranking:
+def answer(
+    index: Index, weighed: Weighed, k: int, settings: Settings, caps: list[str], allowed: Mask | None = None
+) -> Ranking:
     scene, pool = weighed.scene, weighed.pool
     rows = scene.rows[pool]
     order = np.lexsort((index.columns["id"][rows], -weighed.scores))
@@ -47,7 +50,12 @@ def answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: lis
     scores = _squashed(weighed.scores[order], sure)[:k]
     places = pool[shown]
     fallback = not (scene.words[places] > 0).any()
-    expansion = _expansion(weighed, order, k, settings) if sure < settings.unsure else np.empty(0, np.int32)
+    expansion: Rows = np.empty(0, np.int32)
+    clusters: list[int] = []
+    if sure < settings.unsure:
+        rest = pool[order[k:]]
+        linked = scene.links[rest] + scene.hop[rest]
+        expansion, clusters = lateral.beside(index, rows[shown], scene.rows[rest], linked, allowed, settings)
     paths = [
         weighed.spread.path(row) if weighed.spread is not None and linked else []
         for row, linked in zip(rows[shown].tolist(), (scene.links[places] > 0).tolist(), strict=True)
@@ -64,6 +72,7 @@ def answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: lis
         hops=max((len(path) for path in paths), default=0),
         fallback=bool(fallback),
         expansion=expansion,
+        lateral=clusters,
         weights=weighed.weights,
         caps=list(dict.fromkeys(caps)),
     )
@@ -151,14 +160,3 @@ def _matched(index: Index, scene: Scene, places: Places) -> list[list[tuple[int,
     return [
         [(place, part) for place, part in zip(stands, row, strict=True) if part] for row in parts.T.tolist()
     ]  # fmt: skip
-
-
-def _expansion(weighed: Weighed, order: Places, k: int, settings: Settings) -> Rows:
-    """Grains beside the answer: first those that links lead to, then the next by score."""
-    rest = order[k:]
-    if not len(rest):
-        return np.empty(0, np.int32)
-    place = weighed.pool[rest]
-    linked = weighed.scene.links[place] + weighed.scene.hop[place]
-    best = np.lexsort((np.arange(len(rest)), -linked))[: settings.expansion]
-    return weighed.scene.rows[place[best]]

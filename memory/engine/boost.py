@@ -5,11 +5,17 @@ this space have in common anyway (its names, its way of asking):
 
     z = n (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few,
                                     n = share of the question's names and numbers that the judged one holds too
-    log share = -7.3 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   same terms: 4 - 6 (1 - z)
+    log share = -7.4 + 1.15 z + 5.5 max(z - .6, 0) + 2.35 shared idf / joint idf
+                + 1.5 (share of the question's idf that the judged one holds and the grain does not)
+                + .39 ln(place the grain had in the judged answer);   same terms: 4 - 6 (1 - z)
 
 A share is one of the answer's probability. Scores order candidates like logarithms of probability, so a useful
 grain's share is added there (`Boost.gains`), not to its score: one that ranks low may rise to where such a question
 usually has its answer, but passes the first only when the questions are nearly the same.
+
+How a vote counts elsewhere depends on what matching knew without it: what was found first needs no help. So words the
+grain does not hold, and a place far behind, count more; and a grain's record counts a little whatever is asked
+(`_standing`). How the numbers were fitted is told in docs/algorithms.md.
 """
 
 from __future__ import annotations

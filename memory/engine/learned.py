@@ -135,7 +135,8 @@ class Learned:
         """Terms of a question lead to what was useful for it. What was not teaches no word: it would hurt others."""
         for row, credit in held.credits.items():
             if credit <= 0:
-                count(self.useless, row, sign)
+                if credit <= -ONE // 2:  # a weak hint says too little
+                    count(self.useless, row, sign)
                 continue
             count(self.useful, row, sign)
             places = self.behind.setdefault(row, {})

@@ -20,4 +20,4 @@ def recall(
     weighed = weigh(index, query, vector, allowed=allowed, now=now, settings=settings, ranker=ranker, caps=caps)
     if weighed is None or k < 1:
         return Ranking(caps=caps)
-    return answer(index, weighed, k, settings, caps)
+    return answer(index, weighed, k, settings, caps, allowed)

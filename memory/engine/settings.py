@@ -47,6 +47,8 @@ class Settings:
     one_session: float = 1.0
     # 0..20. Lateral candidates that are offered when confidence is low.
     expansion: int = 5
+    # 0..100. Of these, taken from one cluster at most.
+    per_cluster: int = 2
     # 0..1. Confidence below which they are.
     unsure: float = 0.4
     # 0..1. Cosine from which on a vector alone, without one known word, counts as an answer.

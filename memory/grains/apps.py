@@ -10,8 +10,9 @@ class GrainsConfig(AppConfig):
 
     def ready(self) -> None:
         from fluxcore.sweep import every_minute
-        from memory.grains import chores, retention
+        from memory.grains import chores
+        from memory.grains.lifecycle import asking
 
         every_minute(chores.ask_for_what_is_left)
-        every_minute(retention.forget_old)
         every_minute(chores.forgive_what_nobody_judged)
+        asking.register()

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.db import connection
 
-from fluxcore import jobs
+from fluxcore import jobs, lived
 from memory.grains.models import Grain
 
-ENRICH, LEARN, ATTUNE = "grains.enrich", "grains.learn", "grains.attune"
+ENRICH, LEARN, IMPLY, CLUSTER = "grains.enrich", "grains.learn", "grains.imply", "grains.cluster"
+ATTUNE = "grains.attune"
 _TABLE = Grain._meta.db_table
 _OF_SPACE = f"SELECT COUNT(*) FROM {_TABLE} WHERE space_id = %s AND NOT enriched"  # noqa: S608
 _OF_ALL = f"SELECT COUNT(*) FROM {_TABLE} WHERE NOT enriched"  # noqa: S608
@@ -60,6 +61,36 @@ def attune(run: jobs.Run) -> jobs.Apply | None:
     return work.attune(run)
 
 
+def ask_for_implied(space: int, *, due_at: datetime | None = None, **args: Any) -> None:
+    """Have the worker see what askers did instead of voting: the answers from a number on, or grains that are near."""
+    once = f"space:{space}" if "after" in args else ""
+    jobs.enqueue(IMPLY, args, space=space, due_at=due_at, once_key=once)
+
+
+@jobs.handler(IMPLY)
+def imply(run: jobs.Run) -> jobs.Apply | None:
+    from memory.grains.learning import implied
+
+    return implied.imply(run)
+
+
+def ask_for_clustering(space: int, *, anyway: bool = False) -> bool:
+    """Have the worker cluster a space if enough has changed since it last did, or `anyway`; whether it will."""
+    from memory.grains.clusters import due
+
+    if not anyway and not due.is_due(space):
+        return False
+    jobs.enqueue(CLUSTER, space=space, once_key=f"space:{space}")
+    return True
+
+
+@jobs.handler(CLUSTER)
+def cluster(run: jobs.Run) -> jobs.Apply | None:
+    from memory.grains.clusters import compute
+
+    return compute.cluster(run)
+
+
 def ask_for_what_is_left() -> int:
     """The minute's chore: what waited for an encoder is asked for again once there is one."""
     from memory.embedding import choice
@@ -79,4 +110,4 @@ def forgive_what_nobody_judged() -> int:
     """The minute's chore: nobody is reminded of an answer for ever."""
     from memory.grains.learning import due
 
-    return due.forgive()
+    return 0 if lived.now().doubt else due.forgive()

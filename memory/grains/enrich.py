@@ -25,6 +25,7 @@ from memory.engine.dense import quantise
 from memory.engine.index import STATUSES
 from memory.grains import wiring
 from memory.grains.chores import ask_for_enrichment, pending
+from memory.grains.learning import implied
 from memory.grains.models import Grain, Relation
 from memory.grains.vectors import keep, still_there
 
@@ -189,6 +190,7 @@ def _apply(
     told = {"grains": len(numbers), "conduits": len(made), "encoder": encoder.name}
     packed = Changes(tuple(numbers), conduits(made)).pack()
     events.append("grains.enriched", space=space, actor="worker", subject="", data=told, packed=packed)
+    implied.near(space, [ends for ends, cosine in cosines.items() if cosine >= settings.EPISTEMIC_CHECK_SIMILARITY])
     if after is not None:
         ask_for_enrichment(space, after=after)
 

@@ -63,6 +63,7 @@ def explain(receipt: Receipt) -> dict[str, Any]:
     body, said = receipt.body, _as_said(receipt.query)
     return {
         "says": _whole(receipt),
+        "offered": [_offered(*one) for one in body.get("offered", ())],
         "weights": body["weights"],
         "caps": body["caps"],
         "grains": [_grain(place, grain, body["terms"], said) for place, grain in enumerate(body["grains"], start=1)],
@@ -73,7 +74,8 @@ def _named(receipt: Receipt) -> list[str]:
     """Every grain the receipt speaks of: those returned and those on the way."""
     steps = (step for grain in receipt.body["grains"] for step in grain["path"])
     passed = [end for step in steps for end in (step.get("from_grain"), step.get("to_grain")) if end]
-    return list(dict.fromkeys([*(grain["id"] for grain in receipt.body["grains"]), *passed]))
+    offered = [grain for grain, _ in receipt.body.get("offered", ())]
+    return list(dict.fromkeys([*(grain["id"] for grain in receipt.body["grains"]), *passed, *offered]))
 
 
 def _whole(receipt: Receipt) -> str:
@@ -82,7 +84,14 @@ def _whole(receipt: Receipt) -> str:
     chance = f"A right grain is among the first five with a chance of {receipt.confidence:.0%}."
     questions = receipt.body["weights"].get("questions")
     own = f" {questions} judged questions of this space moved its weights." if questions else ""
-    return f"{chance} {RUNGS[receipt.rung]}{own}"
+    wider = " The subject seems to have changed: more is offered beside the answer." * receipt.body.get("exploring", 0)
+    return f"{chance} {RUNGS[receipt.rung]}{own}{wider}"
+
+
+def _offered(grain: str, cluster: str | None) -> dict[str, Any]:
+    """Why a grain is offered beside the answer."""
+    says = f"Typical of the cluster “{cluster}”, which the answer is in." if cluster else "Next to the answer."
+    return {"grain_id": grain, "cluster": cluster, "says": says}
 
 
 def _as_said(query: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -49,6 +50,8 @@ class Found:
     hops: int = 0
     fallback: bool = False
     expansion: tuple[int, ...] = ()
+    lateral: tuple[int, ...] = ()  # of each, the cluster it was taken from, 0 for none
+    exploring: bool = False
     weights: dict[str, Any] = field(default_factory=dict)
     caps: tuple[str, ...] = ()
     rung: str = "warm"
@@ -61,6 +64,12 @@ class Found:
             found += [hit.id, *hit.folded[:MOST_FOLDED], *(step.start for step in hit.path)]
             found += [step.to for step in hit.path]
         return [number for number in dict.fromkeys([*found, *self.expansion]) if number]
+
+    def beside(self, there: Container[int], kept: Sequence[Hit]) -> list[tuple[int, int]]:
+        """What is offered beside the grains that are kept, of those that may be shown; each with its cluster or 0."""
+        said = {number for hit in kept for number in (hit.id, *hit.folded)}
+        offered = zip(self.expansion, self.lateral, strict=True)
+        return [(number, cluster) for number, cluster in offered if number in there and number not in said]
 
     def then(self, faded: Found, k: int) -> Found:
         """What has faded answers after everything that is alive, and never looks surer than that."""
@@ -100,6 +109,7 @@ def found(index: Index, asked: Query, ranking: Ranking, rung: str) -> Found:
         hops=ranking.hops,
         fallback=ranking.fallback,
         expansion=tuple(ids[ranking.expansion].tolist()),
+        lateral=tuple(ranking.lateral),
         weights=ranking.weights,
         caps=tuple(ranking.caps),
         rung=rung,

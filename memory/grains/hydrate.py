@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from django.db import connection
-
 from accounts import origins
-from fluxcore import clock
-from memory.grains.models import DecayClass, Grain
+from fluxcore import clock, rows
+from memory.grains.models import Cluster, DecayClass, Grain, Member
 
 COLUMNS = (
     "id, uuid, text, origin, authority, confidence, decay_class, status, writer, corroborations, pinned, "
     "session, speaker, tags, said_at, valid_from, valid_to, recorded_at"
 )
 _TABLE = Grain._meta.db_table
+# In the same statement, and only where it is shown.
+_CLUSTER = (
+    f", (SELECT c.name FROM {Member._meta.db_table} m JOIN {Cluster._meta.db_table} c ON c.id = m.cluster_id "  # noqa: S608
+    f"WHERE m.space_id = {_TABLE}.space_id AND m.grain_id = {_TABLE}.id AND m.entry_id IS NULL)"
+)
 _CLASSES = {kind.value: kind.name.lower() for kind in DecayClass}
 
 
@@ -41,6 +45,7 @@ class Particulars(NamedTuple):
     valid_from: Any
     valid_to: Any
     recorded_at: Any
+    cluster: str | None = None  # its name, where somebody asked for it
 
     def shape(self) -> dict[str, Any]:
         """The seed's fields first, then ours."""
@@ -64,18 +69,23 @@ class Particulars(NamedTuple):
         }
 
 
-def grains(space: int, numbers: Iterable[int], statuses: tuple[str, ...]) -> dict[int, Particulars]:
+def grains(
+    space: int, numbers: Iterable[int], statuses: tuple[str, ...], *, clusters: bool = False
+) -> dict[int, Particulars]:
     """Those of the numbers that are the space's and still have one of the statuses."""
     wanted = list(dict.fromkeys(numbers))
     if not wanted:
         return {}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {COLUMNS} FROM {_TABLE} WHERE id IN ({', '.join(['%s'] * len(wanted))}) AND space_id = %s "  # noqa: S608
-            f"AND status IN ({', '.join(['%s'] * len(statuses))})",
-            [*wanted, space, *statuses],
-        )
-        return {row[0]: particulars(row) for row in cursor.fetchall()}
+    found = rows.read(_statement(len(wanted), len(statuses), clusters), [*wanted, space, *statuses])
+    return {row[0]: particulars(row) for row in found}
+
+
+@lru_cache(maxsize=1024)
+def _statement(wanted: int, statuses: int, clusters: bool) -> str:
+    return (
+        f"SELECT {COLUMNS}{_CLUSTER if clusters else ''} FROM {_TABLE} "  # noqa: S608
+        f"WHERE id IN ({', '.join(['%s'] * wanted)}) AND space_id = %s AND status IN ({', '.join(['%s'] * statuses)})"
+    )
 
 
 def particulars(row: Sequence[Any]) -> Particulars:

@@ -11,6 +11,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -47,16 +48,19 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     ask = asking.checked(given)
     if principal.space is None:
         raise Invalid("Name a space to recall from.", field="space")
+    due.demand(principal)
     moment = clock.now()
     with _place():
         asked = question.read(ask.query, bounds.seconds(moment))
         found = search(principal.space, ask, asked, moment)
-    grains = hydrate.grains(principal.space, found.numbers, ask.statuses or _LIVING_OR_FADED)
+    grains = hydrate.grains(
+        principal.space, found.numbers, ask.statuses or _LIVING_OR_FADED, clusters=any(found.lateral)
+    )
     kept = [hit for hit in found.hits if hit.id in grains and round(hit.score, 4) >= ask.min_score]
     receipt = Receipt(
         uuid.uuid4(), principal.space, principal.actor, principal.label, moment, ask.query, found.rung,
         found.confidence if kept else 0.0, found.hops if kept else 0, body(ask, asked, found, kept, grains),
-        tuple(hit.id for hit in kept),
+        found.exploring, tuple(hit.id for hit in kept),
     )  # fmt: skip
     answer, waiting = _answer(receipt, ask, found, kept, grains), due.hint(principal)
     traces.leave(receipt)
@@ -71,7 +75,7 @@ def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Fou
             vector = _fitting(vector, arena.index)
             if vector is None and rung == "warm" and arena.index.size and choice.state().name != kinds.NONE:
                 rung = "no encoder"
-            return on(arena.index, ask, asked, vector, moment, rung)
+            return on(arena.index, ask, asked, vector, moment, rung, exploring=arena.exploring)
     index = cold.index(space, asked)
     return on(index, ask, asked, _fitting(vector, index), moment, COLD)
 
@@ -81,9 +85,11 @@ def _fitting(vector: Any, index: Index) -> Any:
     return vector if vector is not None and index.dense is not None and len(vector) == index.dense.dimension else None
 
 
-def on(index: Index, ask: Ask, asked: question.Query, vector: Any, moment: datetime, rung: str) -> Found:
+def on(
+    index: Index, ask: Ask, asked: question.Query, vector: Any, moment: datetime, rung: str, *, exploring: bool = False
+) -> Found:
     """The living first; what has faded only where they leave room."""
-    now, settings = bounds.seconds(moment), tuning.current()
+    now, settings = bounds.seconds(moment), tuning.current(exploring=exploring)
     first, *others = (ask.statuses,) if ask.statuses else bounds.TIERS
     mask = bounds.allowed(index, ask, first, now)
     found = hits.found(
@@ -98,7 +104,7 @@ def on(index: Index, ask: Ask, asked: question.Query, vector: Any, moment: datet
                 index, asked, vector, allowed=mask, k=ask.k - len(found.hits), now=now, settings=settings
             )
             found = found.then(hits.found(index, asked, faded, rung), ask.k)
-    return found
+    return replace(found, exploring=True) if exploring else found
 
 
 def _answer(
@@ -112,17 +118,14 @@ def _answer(
         "features": receipt.body["features"],
         "fallback_triggered": found.fallback,
         "expansion_candidates": [
-            grains[number].shape() for number in found.expansion if number in grains and _is_other(number, kept)
+            {**grains[number].shape(), "cluster": grains[number].cluster if cluster else None}
+            for number, cluster in found.beside(grains, kept)
         ],
         "rung": found.rung,
     }
     if ask.explain:
         answer["explanation"] = explain.explain(receipt)
     return answer
-
-
-def _is_other(number: int, kept: list[Hit]) -> bool:
-    return all(number != hit.id and number not in hit.folded for hit in kept)
 
 
 def _grain(hit: Hit, grains: dict[int, Particulars]) -> dict[str, Any]:

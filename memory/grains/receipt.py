@@ -30,6 +30,7 @@ class Receipt:
     confidence: float
     hop_count: int
     body: dict[str, Any]
+    exploring: bool = False  # it looked wider, after a context shift
     grains: tuple[int, ...] = ()  # their numbers, best first, while it is on its way to be kept
 
 
@@ -38,7 +39,15 @@ def body(
 ) -> dict[str, Any]:
     """What the receipt keeps of the way: enough to explain each grain and to draw its path again, in about 2 kB."""
     terms = list(dict.fromkeys(asked.terms))
+    offered = [
+        [grains[number].uuid, grains[number].cluster if cluster else None]
+        for number, cluster in found.beside(grains, kept)
+    ]
+    more: dict[str, Any] = {"offered": offered} if offered else {}
+    if found.exploring:
+        more["exploring"] = True
     return {
+        **more,
         "features": [*terms, *(mention.feature for mention in asked.mentions if mention.feature not in terms)],
         "terms": asked.terms,
         "k": ask.k,

@@ -11,11 +11,15 @@ from django.db import connection
 
 from accounts import origins
 from accounts.verbs import Act, Change, verb
-from fluxcore import clock, config, limits, rows
+from fluxcore import clock, config, rows
 from fluxcore.errors import FluxError, Forbidden, Invalid
+from fluxcore.limits import Ticket
 from memory.arena.changes import Changes
 from memory.grains import chores, full_text, wiring
 from memory.grains.items import Item, checked
+from memory.grains.lifecycle import moves
+from memory.grains.lifecycle.moves import Step
+from memory.grains.lifecycle.rules import SAID_AGAIN
 from memory.grains.models import Grain
 
 _COLUMNS = (
@@ -27,13 +31,8 @@ _ACTIVE = Grain.Status.ACTIVE.value
 _LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.PENDING_DELETION.value)
 
 
-def _ticket(act: Act, cost: int) -> limits.Ticket | None:
-    """The agent's share of the minute. The shell's own writes are not limited."""
-    if act.principal.agent is None:
-        return None
-    ticket = limits.ask(f"grains:{act.principal.agent}", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE)
-    act.tickets.append(ticket)
-    return ticket
+def _ticket(act: Act, cost: int) -> Ticket:
+    return act.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE)
 
 
 @verb("grains.store", needs="grains.write")
@@ -43,8 +42,7 @@ def store(act: Act, **given: Any) -> Change:
     ticket = _ticket(act, 1)
 
     def change() -> dict[str, Any]:
-        if ticket is not None:
-            ticket.take()
+        ticket.take()
         return _insert(act, [item])[0]
 
     return change
@@ -70,8 +68,7 @@ def store_batch(act: Act, *, items: Any) -> Change:
     ticket = _ticket(act, max(1, len(good)))
 
     def change() -> dict[str, Any]:
-        if ticket is not None:
-            ticket.take()
+        ticket.take()
         answers = _insert(act, [item for _, item in good]) if good else []
         for (index, _), answer in zip(good, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}
@@ -117,7 +114,11 @@ def _insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
         told = wiring.wire(space, placed, [then for _, then in new], moment)
         full_text.note(space, [(one.grain, one.item.keys) for one in placed])
         chores.ask_for_enrichment(space)
-    # Said again, it came back: the arenas must show it.
+    # Said again, it came back: the arenas must show it, and its history tells why.
+    back = [(item, then) for item, then in zip(unique, before, strict=True) if then.same and then.status in _LEAVING]
+    if back:
+        steps = [Step(then.same or 0, known[item.key][1], then.status, _ACTIVE, SAID_AGAIN) for item, then in back]
+        moves.note(space, steps, actor=act.principal.actor)
     told |= {then.same: Changes((then.same,)).pack() for then in before if then.same and then.status in _LEAVING}
     repeated = Counter(known[item.key][0] for item in given)
     _corroborate({number: times - 1 for number, times in repeated.items() if times > 1})

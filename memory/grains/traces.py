@@ -14,9 +14,10 @@ from django.conf import settings
 
 from accounts.authorise import may
 from accounts.principals import Principal
-from fluxcore import booth, lanes, rows
+from fluxcore import booth, events, lanes, rows
 from fluxcore.errors import NotFound
 from memory.grains import history
+from memory.grains.clusters import shift
 from memory.grains.learning import due
 from memory.grains.models import Trace
 from memory.grains.receipt import Receipt, packed, unpacked
@@ -32,12 +33,14 @@ _lock = threading.Lock()
 _bell = threading.Event()
 _writer: threading.Thread | None = None
 _TOGETHER = 500  # receipts in one statement: databases count the values of one
+RECALLED = "grains.recalled"
 
 
 def leave(receipt: Receipt) -> None:
     """Keep the receipt soon. The answer does not wait; a kill may lose those of the last moments."""
     if settings.BOOTH == "inline":
         booth.post(lambda: _insert([receipt]), lane=lanes.FREE)
+        _count([receipt])
         return
     with _lock:
         first = not _waiting
@@ -71,6 +74,7 @@ def settle(wanted: Iterable[uuid.UUID]) -> None:
         gathered = _gathered()
         if gathered:
             booth.write(lambda: _insert(gathered), lane=lanes.FREE)
+            _count(gathered)
 
 
 def flush() -> None:
@@ -78,6 +82,14 @@ def flush() -> None:
     gathered = _gathered()
     if gathered:
         booth.post(lambda: _insert(gathered), lane=lanes.FREE)
+        _count(gathered)
+
+
+def _count(receipts: list[Receipt]) -> None:
+    """Those that looked wider are counted: after so many it ends."""
+    wider = [one.space for one in receipts if one.exploring]
+    if wider:
+        shift.spend(wider)
 
 
 @atexit.register
@@ -99,7 +111,7 @@ def _gathered() -> list[Receipt]:
 
 
 def _insert(receipts: list[Receipt]) -> None:
-    """The receipts, and for each grain that it was recalled."""
+    """The receipts, for each grain that it was recalled, and the news of it."""
     for begin in range(0, len(receipts), _TOGETHER):
         part = receipts[begin : begin + _TOGETHER]
         found = rows.upsert(Trace, _COLUMNS, [_row(receipt) for receipt in part], "RETURNING uuid, id")
@@ -108,6 +120,35 @@ def _insert(receipts: list[Receipt]) -> None:
         }
         history.note([(one.space, numbers[one.id], one.grains) for one in part])
         due.look((one.space, one.actor) for one in part)
+        _notice((one.space, numbers[one.id], one.actor) for one in part)
+    _tell(receipts)
+
+
+def _notice(asked: Iterable[tuple[int, int, str]]) -> None:
+    from memory.grains.learning import implied  # which reads traces itself
+
+    implied.noticed(asked)
+
+
+def _tell(receipts: list[Receipt]) -> None:
+    """One event for all recalls of a space. What was asked is not in it: that is looked up by who may."""
+    spaces: dict[int, list[Receipt]] = {}
+    for one in receipts:
+        spaces.setdefault(one.space, []).append(one)
+    for space, told in spaces.items():
+        actors = {one.actor for one in told}
+        events.append(
+            RECALLED, space=space, actor=actors.pop() if len(actors) == 1 else "",
+            subject=str(told[0].id) if len(told) == 1 else "", data={"recalls": [_news(one) for one in told]},
+        )  # fmt: skip
+
+
+def _news(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "trace": str(receipt.id), "actor": receipt.actor, "confidence": round(receipt.confidence, 4),
+        "hops": receipt.hop_count, "fallback": bool(receipt.body["fallback"]), "grains": len(receipt.body["grains"]),
+        "rung": receipt.rung, **({"label": receipt.label} if receipt.label else {}),
+    }  # fmt: skip
 
 
 def _row(receipt: Receipt) -> tuple[Any, ...]:

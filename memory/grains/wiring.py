@@ -111,7 +111,7 @@ def ordinals(items: Sequence[Item], before: Sequence[Before]) -> list[int]:
 def wire(space: int, placed: Sequence[Placed], before: Sequence[Before], moment: datetime) -> dict[int, bytes]:
     """Make the conduits of new grains; what the arenas are to be told, by grain."""
     _link(placed, before)
-    entries = _entries(space, [mention for one in placed for mention in one.item.mentions])
+    entries = entries_of(space, [mention for one in placed for mention in one.item.mentions])
     made = iter(connect(space, [link for one in placed for link in one.links], int(moment.timestamp()), entries))
     return {
         one.grain: Changes((one.grain,), conduits([row for row in islice(made, len(one.links)) if row])).pack()
@@ -138,7 +138,7 @@ def _link(placed: Sequence[Placed], before: Sequence[Before]) -> None:
             one.links.append(Link(first, Relation.SUPPORTS, settings.INITIAL_WEIGHT_SCALE, grain=one.grain))
 
 
-def _entries(space: int, found: Sequence[Any]) -> dict[tuple[str, str], int]:
+def entries_of(space: int, found: Sequence[Any]) -> dict[tuple[str, str], int]:
     """The entries of what was mentioned, made where they are new."""
     wanted = [(space, kind, feature) for kind, feature in dict.fromkeys((one.kind, one.feature) for one in found)]
     return {

@@ -15,13 +15,14 @@ from fluxcore import metrics as numbers
 from fluxcore.version import VERSION
 from memory.embedding import choice as embedding
 from memory.grains import chores
+from memory.health import alerts, report
 
 
 def health(principal: Principal | None) -> dict[str, Any]:
-    """`ok` for everybody; the rest for holders of health.read."""
+    """`ok` for everybody: the door answers. How the space and the instance are, for holders of health.read."""
     if principal is None or not may(principal, "health.read"):
         return {"status": "ok"}
-    return {"status": "ok", **details()}
+    return {**details(), **report.report(principal)}
 
 
 def details(durability: str | None = None) -> dict[str, Any]:
@@ -87,6 +88,9 @@ def warnings(durability: str) -> list[str]:
         found.append(f"{parked} parked job(s): flux_jobs list --state parked")
     if jobs.oldest_wait_seconds() > 300:
         found.append("jobs wait longer than five minutes: is the worker running?")
+    unsendable = alerts.problem()
+    if unsendable:
+        found.append(unsendable)
     if durability == "normal":
         found.append("durability is normal: acknowledged writes survive a crash, not a power loss")
     return found

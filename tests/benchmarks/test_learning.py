@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import learning, lessons, paraphrases
+from benchmarks import attunement, learning, lessons, paraphrases
 from benchmarks.made.__main__ import sets
 from tests.engine.memories import remembered
 
@@ -65,3 +65,15 @@ def test_nothing_is_taken_from_a_question_that_has_nothing_to_spare() -> None:
 
 def test_no_synonym_is_the_word_itself() -> None:
     assert all(word != other and word.islower() and other.islower() for word, other in paraphrases.SYNONYMS.items())
+
+
+def test_own_weights_are_measured_on_questions_that_were_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = next(one for one in sets() if one["name"] == "made-chats")
+    (tmp_path / "made-chats.json").write_text(json.dumps(made))
+    assert attunement.main([str(tmp_path), "--encoder", "hashed", "--collections", "1"]) == 0
+    rows = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    gains = {row["what"]: row["ratio"] for row in rows}
+    assert gains["made-chats, none near: own weights from 25 questions, nDCG@10"] > 2
+    assert gains["made-chats, shipped: own weights from 25 questions, nDCG@10"] > -1

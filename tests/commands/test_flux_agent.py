@@ -93,6 +93,14 @@ def test_it_makes_an_agent_for_another_and_shows_what_it_holds_now(run):
     assert AuditEntry.objects.filter(action="agents.set_trust", reason="odd answers").exists()
 
 
+def test_votes_are_required_of_one_agent_and_no_longer(run):
+    run("flux_agent", "create", "rater")
+    assert "recalls no further" in run("flux_agent", "rating", "rater", "required").text
+    assert run("flux_agent", "show", "rater", "--json").json()["must_rate"] is True
+    assert "only reminded" in run("flux_agent", "rating", "rater", "optional").text
+    assert run("flux_agent", "rating", "rater", "often", "--json").json()["error"]["code"] == "invalid"
+
+
 def test_it_refuses_more_than_trust_or_parent_allow(run):
     low = run("flux_agent", "create", "low", "--trust", "untrusted", "--capability", "grains.write", "--json")
     assert low.json()["error"]["code"] == "above_trust"

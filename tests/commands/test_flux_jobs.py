@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fluxcore import booth, jobs
+from fluxcore import booth, jobs, schedule
 from fluxcore.models import Job
 
 
@@ -45,3 +45,14 @@ def test_a_job_that_is_not_parked_cannot_be_run_again(run, good_kind):
 
 def test_it_refuses_what_is_no_id(run):
     assert run("flux_jobs", "show", "banana", "--json").json()["error"]["code"] == "invalid"
+
+
+def test_it_tells_what_comes_round_and_when_it_was_last_asked_for(run, good_kind, monkeypatch):
+    monkeypatch.setattr(schedule, "_chores", {})
+    schedule.every("test", 3600, lambda: jobs.enqueue(good_kind))
+    (before,) = run("flux_jobs", "schedule", "--json").json()["schedule"]
+    assert before == {"name": "test", "seconds": 3600, "count": 0, "asked_at": None, "due": True}
+    schedule.ask_for_what_is_due()
+    (after,) = run("flux_jobs", "schedule", "--json").json()["schedule"]
+    assert (after["count"], after["due"]) == (1, False)
+    assert after["asked_at"] in run("flux_jobs", "schedule").text

@@ -36,7 +36,7 @@ SEED = {
     "FEEDBACK_ENFORCEMENT_ENABLED": True, "FEEDBACK_ENFORCEMENT_GRACE_SECONDS": 60,
     "FEEDBACK_ENFORCEMENT_MAX_BLOCK_SECONDS": 86_400,
     "DEDUP_SIMILARITY_THRESHOLD": 0.90, "EPISTEMIC_CHECK_SIMILARITY": 0.82, "TOMBSTONE_MIN_DEGREE": 2,
-    "HEALTH_TICK_MINUTES": 15,
+    "HEALTH_TICK_MINUTES": 15, "ALERTS_ENABLED": False, "ALERT_MIN_INTERVAL_HOURS": 6,
     "MCP_SERVER_NAME": "flux-memory",
     "EPISTEMIC_CHECK_ENABLED": True, "CONTRADICTION_CONFIDENCE_PENALTY": 0.5, "SUPERSEDED_CONFIDENCE_PENALTY": 0.4,
     "CONFIRMATION_CONFIDENCE_BOOST": 1.15, "AI_INFERRED_CONFIDENCE_HALFLIFE_DAYS": 30,
@@ -46,13 +46,17 @@ SEED = {
 }  # fmt: skip
 # Known to flux-memory and without use here: read, and warned about when somebody sets them.
 UNUSED = {
-    "ADMIN_REST_HOST": "127.0.0.1", "ADMIN_REST_PORT": 7463, "ALERTS_ENABLED": False, "ALERT_TELEGRAM_BOT_TOKEN": "",
-    "ALERT_TELEGRAM_CHAT_ID": "", "ALERT_MIN_INTERVAL_HOURS": 6,
+    "ADMIN_REST_HOST": "127.0.0.1", "ADMIN_REST_PORT": 7463, "ALERT_TELEGRAM_BOT_TOKEN": "",
+    "ALERT_TELEGRAM_CHAT_ID": "",
 }  # fmt: skip
 # flux-memory's own default was flux_extracts; here no local model is needed to begin with.
 OURS = {
     "AUDIT_CHECKPOINT_MINUTES": 60, "OPERATING_MODE": "caller_extracts", "MAX_GRAIN_BYTES": 16_384,
-    "ARENA_MEMORY_MB": 1024,
+    "ARENA_MEMORY_MB": 1024, "MAX_VOTES_PER_MINUTE": 3000, "IMPLIED_VOTES_ENABLED": True,
+    "IMPLIED_VOTE_STRENGTH": 0.2,
+    "CLOCK_JUMP_HOURS": 72, "CLOCK_DOUBT_HOURS": 24, "ALERT_WEBHOOK_URL": "",
+    "ALERT_WEBHOOK_SECRET": "", "ALERT_PRIVATE_ADDRESSES": False, "ALERT_LEAST_SEVERITY": "WARNING",
+    "DORMANCY_UNUSED_DAYS": 90, "DEMOTION_UNUSED_DAYS": 90,
 }  # fmt: skip
 
 
@@ -93,10 +97,10 @@ def test_it_renders_every_key_and_reads_itself_back():
 
 def test_what_has_no_effect_is_read_and_warned_about():
     assert config.without_effect(config.Config()) == []
-    set_by_somebody = config.parse("ADMIN_REST_PORT: 7000\nALERTS_ENABLED: true\n")
+    set_by_somebody = config.parse("ADMIN_REST_PORT: 7000\nALERT_TELEGRAM_CHAT_ID: mine\n")
     assert config.without_effect(set_by_somebody) == [
         "ADMIN_REST_PORT is without effect: the admin is at the people's door",
-        "ALERTS_ENABLED is without effect: this server connects nowhere by itself",
+        "ALERT_TELEGRAM_CHAT_ID is without effect: alerts go to ALERT_WEBHOOK_URL",
     ]
     assert not any(name in config.render(config.Config()) for name in UNUSED)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -261,7 +262,7 @@ def test_shared_words_count_more_where_the_grain_does_not_hold_them() -> None:
     held = remembered(*HOUSE)
     told = [
         boost.boost(learn([vote("Which cheap plumber from Ghent was it?", row)]), question.read("A plumber from Ghent"),
-                    Hashed().encode(["A plumber from Ghent"])[0], held.index)
+                    Hashed().encode(["A plumber from Ghent"])[0], held.index, replace(boost.DEFAULT, link=-12.0))
         for row in (2, 3)
     ]  # fmt: skip
     holds, lacks = (float(one.share[0]) for one in told)

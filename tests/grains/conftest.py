@@ -13,7 +13,7 @@ from fluxcore import jobs
 from memory.arena.shelf import shelf
 from memory.embedding import choice
 from memory.grains import recall, store
-from memory.grains.learning import votes
+from memory.grains.learning import implied, votes
 
 
 class Memory:
@@ -58,6 +58,7 @@ def memory(transactional_db: None) -> Iterator[Memory]:
     """Rows are numbered from 1 again for each test, so no arena may be left from the one before."""
     for space in shelf().spaces():
         shelf().drop(space)
+    implied._asked.clear()
     yield Memory()
     for space in shelf().spaces():
         shelf().drop(space)

@@ -58,8 +58,9 @@ def test_it_makes_four_statements_and_leaves_a_receipt(cold: Memory) -> None:
         cold.ask("report of team 3 on the harbour in 2024")
     statements = [one["sql"] for one in sent if not one["sql"].startswith(_TRANSACTION)]
     written = [one for one in statements if "INSERT INTO" in one]
-    assert [any(name in one for one in written) for name in ("grains_trace", "grains_recalled")] == [True, True]
-    assert len(written) == 2, "\n".join(written)
+    kept = ("grains_trace", "grains_recalled", "fluxcore_event")
+    assert [any(name in one for one in written) for name in kept] == [True] * 3
+    assert len(written) == 3, "\n".join(written)
     read = [one for one in statements if one.lstrip("( ").startswith("SELECT") and "grains_trace" not in one]
     assert len(read) == 4, "\n".join(read)
 

@@ -12,6 +12,7 @@ from accounts import agents, tokens
 from accounts.principals import shell
 from fluxcore import booth, clock, config
 from fluxcore.errors import NotFound
+from fluxcore.models import Event
 from memory.grains import explain, retention, traces
 from memory.grains.models import Grain, Relation, Trace
 from tests.grains.conftest import Memory
@@ -79,9 +80,8 @@ recall.recall(shell(Space.objects.get()), query="asked at the very end")
 
 
 @pytest.mark.sqlite_only
-def test_a_process_that_ends_by_itself_keeps_its_last_ones(instance: Callable[..., Instance]) -> None:
-    one = instance(FLUX_BOOTH="thread")
-    one.command("flux_init", "--no-input")
+def test_a_process_that_ends_by_itself_keeps_its_last_ones(made: Callable[..., Instance]) -> None:
+    one = made(FLUX_BOOTH="thread")
     one.command("flux_space", "create", "home")
     one.command("shell", "-v", "0", "-c", _ASK)
     count = "from memory.grains.models import Trace; print(Trace.objects.get().query)"
@@ -123,6 +123,60 @@ def test_old_receipts_go_and_of_very_many_only_the_newest_stay(memory: Memory, m
     assert booth.write(retention.forget_old) == 2
     left = set(Trace.objects.values_list("query", flat=True))
     assert left == {"question 3", "question 4", "question 5"}  # the last hour stays whatever the number
+
+
+def news() -> list[Event]:
+    return list(Event.objects.filter(kind="grains.recalled").order_by("id"))
+
+
+def test_a_recall_is_news_and_its_question_is_not(memory: Memory) -> None:
+    memory.store("The ferry to Naxos leaves at nine")
+    answer = memory.ask("swordfish ferry")
+    (told,) = news()
+    (found,) = told.data["recalls"]
+    kept = Trace.objects.get()
+    assert found == {
+        "trace": answer["trace_id"], "actor": "agent:alice", "confidence": pytest.approx(kept.confidence, abs=1e-4),
+        "hops": kept.hop_count, "fallback": answer["fallback_triggered"], "grains": 1, "rung": answer["rung"],
+    }  # fmt: skip
+    assert (told.space, told.actor, told.subject) == (memory.principal.space, "agent:alice", answer["trace_id"])
+    assert told.packed is None
+    assert "swordfish" not in str(told.data)
+
+
+def test_recalls_kept_together_are_one_event_for_each_space(memory: Memory) -> None:
+    asked = [memory.ask(query)["trace_id"] for query in ("one", "two")]
+    asked += [Memory(agent="bob").ask("three")["trace_id"], Memory("elsewhere").ask("four")["trace_id"]]
+    receipts = [*traces.several([uuid.UUID(one) for one in asked]).values()]
+    receipts.sort(key=lambda one: asked.index(str(one.id)))
+    Event.objects.all().delete()
+    Trace.objects.all().delete()
+    booth.write(lambda: traces._insert(receipts))
+    here, there = news()
+    assert [one["trace"] for one in here.data["recalls"]] == asked[:3]
+    assert [one["actor"] for one in here.data["recalls"]] == ["agent:alice", "agent:alice", "agent:bob"]
+    assert (here.actor, here.subject) == ("", "")
+    assert [one["trace"] for one in there.data["recalls"]] == asked[3:]
+    assert here.space != there.space == Trace.objects.get(query="four").space_id
+
+
+def test_news_of_recalls_go_with_the_traces_they_lead_to(memory: Memory) -> None:
+    memory.store("A change stays in the log")
+    for number in range(3):
+        memory.ask(f"question {number}")
+    for query, days in (("question 0", 40), ("question 1", 31)):
+        moment = clock.now() - timedelta(days=days)
+        Trace.objects.filter(query=query).update(at=moment)
+        Event.objects.filter(subject=str(Trace.objects.get(query=query).uuid)).update(at=moment)
+    Event.objects.exclude(kind="grains.recalled").update(at=clock.now() - timedelta(days=50))
+    others = Event.objects.exclude(kind="grains.recalled").count()
+    assert booth.write(retention.forget_old) == 2
+    assert [told.subject for told in news()] == [str(Trace.objects.get().uuid)]
+    assert Event.objects.exclude(kind="grains.recalled").count() == others
+    Trace.objects.update(at=clock.now() - timedelta(days=31))
+    Event.objects.update(at=clock.now() - timedelta(days=31))
+    booth.write(retention.forget_old)
+    assert news() == []
 
 
 def test_what_is_said_about_an_answer_finds_its_receipt_kept(memory, settings):

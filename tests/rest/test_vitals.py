@@ -22,7 +22,7 @@ def test_a_token_without_the_capability_sees_no_more(api):
 
 def test_with_health_read_it_says_how_the_instance_is_doing(make_token, as_agent):
     body = as_agent(make_token(capabilities=("health.read",))).get("/health").json()
-    assert body["status"] == "ok"
+    assert body["status"] == "healthy"
     assert body["version"] == VERSION
     assert body["database"]["kind"] in ("sqlite", "postgresql")
     assert set(body["queue"]["jobs"]) >= {"queued", "running", "parked"}

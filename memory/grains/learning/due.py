@@ -12,6 +12,7 @@ from accounts.authorise import may
 from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock, config, rows
+from fluxcore.errors import FeedbackDue
 from memory.grains import receipt
 from memory.grains.hydrate import dashed
 from memory.grains.models import Trace
@@ -57,6 +58,15 @@ def hint(principal: Principal) -> dict[str, Any] | None:
     since, until = (moment.isoformat() for moment in _window())
     found = [trace for trace, at in seen.items() if since <= at <= until]
     return {"trace_ids": found[:HINTED], "more": len(found) > HINTED} if found else None
+
+
+def demand(principal: Principal) -> None:
+    """An agent that must vote gets no further answer while its own earlier ones wait; others are never held up."""
+    if not principal.must_rate or not may(principal, "grains.feedback"):
+        return
+    waiting = pending(principal)
+    if waiting["pending"]:
+        raise FeedbackDue(**waiting)
 
 
 def look(askers: Iterable[tuple[int, str]]) -> None:

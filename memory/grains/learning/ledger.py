@@ -138,6 +138,7 @@ def _shape(row: Any) -> dict[str, Any]:
         "space": row.space.name,
         "useful": row.useful,
         "missed": row.missed,
+        "implied": row.implied,
         "strength": row.strength,
         "at": clock.rfc3339(row.at),
         "undone_at": clock.rfc3339(row.undone_at),

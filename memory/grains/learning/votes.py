@@ -20,6 +20,7 @@ from accounts.principals import Principal
 from accounts.verbs import Act, Change, verb
 from fluxcore import clock, config, rows
 from fluxcore.errors import FluxError, Invalid, NotFound, NotReturned
+from fluxcore.limits import Ticket
 from memory.engine import question
 from memory.grains import bounds, chores, traces
 from memory.grains.learning import ballots, due
@@ -33,17 +34,18 @@ MULTIPLIERS = {
     "unknown": 0.3,
 }  # fmt: skip
 _JUDGED = ("uuid", "space", "actor", "label", "asked_at", "query", "terms", "encoder")
-_VOTE = (
-    "space", "judged", "grain", "useful", "strength", "scale", "missed", "place", "implied", "at", "undone_at",
-    "undone_by", "applied", "counted",
+COLUMNS = (
+    "space", "judged", "grain", "useful", "strength", "scale", "missed", "place", "implied", "corrected", "at",
+    "undone_at", "undone_by", "applied", "counted",
 )  # fmt: skip
 _TABLE, _TRACES = Vote._meta.db_table, Trace._meta.db_table
 _OR_FIND = f"ON CONFLICT (uuid) DO UPDATE SET uuid = {Judged._meta.db_table}.uuid RETURNING id, uuid"
 # The same word again changes nothing: it must not be applied twice.
 _OR_REPLACE = (
     "ON CONFLICT (judged_id, grain_id) DO UPDATE SET useful = excluded.useful, strength = excluded.strength, "
-    "scale = excluded.scale, missed = excluded.missed, place = excluded.place, "
-    "implied = excluded.implied, at = excluded.at, undone_at = NULL, undone_by = '', applied = excluded.applied "
+    "scale = excluded.scale, missed = excluded.missed, place = excluded.place, implied = excluded.implied, "
+    "corrected = excluded.corrected, at = excluded.at, "
+    "undone_at = NULL, undone_by = '', applied = excluded.applied "
     f"WHERE {_TABLE}.useful <> excluded.useful OR {_TABLE}.strength <> excluded.strength "
     f"OR {_TABLE}.implied <> excluded.implied OR {_TABLE}.undone_at IS NOT NULL RETURNING judged_id, grain_id"
 )
@@ -74,9 +76,14 @@ class Said:
 def feedback(act: Act, **given: Any) -> Change:
     """Say whether a grain of an answer was useful, or what was missing from it."""
     ballot = ballots.checked(given)
-    known = _Known(act.principal, [ballot])
-    said = known.said(ballot)
-    return lambda: _record(act, [said])[0]
+    ticket = _count(act, 1)
+    said = _Known(act.principal, [ballot]).said(ballot)
+
+    def change() -> dict[str, Any]:
+        ticket.take()
+        return _record(act, [said])[0]
+
+    return change
 
 
 @verb("grains.feedback_batch", needs="grains.feedback")
@@ -84,6 +91,7 @@ def feedback_batch(act: Act, *, items: object) -> Change:
     """Up to a hundred ballots, each recorded or refused on its own."""
     if not isinstance(items, list) or not 1 <= len(items) <= ballots.MAX_ITEMS:
         raise Invalid(f"items is a list of 1 to {ballots.MAX_ITEMS} votes.", field="items")
+    ticket = _count(act, len(items))
     good: list[tuple[int, Ballot]] = []
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, item in enumerate(items):
@@ -102,6 +110,7 @@ def feedback_batch(act: Act, *, items: object) -> Change:
             results[index] = _refused(index, error)
 
     def change() -> dict[str, Any]:
+        ticket.take()
         answers = _record(act, [one for _, one in said]) if said else []
         for (index, _), answer in zip(said, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}
@@ -136,6 +145,10 @@ def withdraw(act: Act, *, trace: str, grain: str) -> Change:
         return {"trace_id": str(ids[0]), "grain_id": str(ids[1]), "changed": bool(changed)}
 
     return change
+
+
+def _count(act: Act, votes: int) -> Ticket:
+    return act.share("votes", cost=votes, limit=config.current().MAX_VOTES_PER_MINUTE)
 
 
 def _refused(index: int, error: FluxError) -> dict[str, Any]:
@@ -182,16 +195,16 @@ def _record(act: Act, given: Sequence[Said]) -> list[dict[str, Any]]:
     """Everything in a few statements: the questions, the votes, and that their traces were rated."""
     moment = clock.now()
     receipts = {said.receipt.id: said.receipt for said in given}
-    judged = _judged(list(receipts.values()))
+    judged = questions(list(receipts.values()))
     # The last word of a batch counts.
     words = {(judged[said.receipt.id], word.grain): (said, word) for said in given for word in said.words}
-    scales = _scales({(said.receipt.space, word.grain) for said, word in words.values()})
+    scale = scales({word.grain for _, word in words.values()})
     values = [
-        (said.receipt.space, question, word.grain, word.useful, word.strength, scales[word.grain], word.missed,
-         word.place, False, moment, None, "", False, False)
+        (said.receipt.space, question, word.grain, word.useful, word.strength, scale[word.grain], word.missed,
+         word.place, False, False, moment, None, "", False, False)
         for (question, _), (said, word) in words.items()
     ]  # fmt: skip
-    changed = {(question, grain) for question, grain in rows.upsert(Vote, _VOTE, values, _OR_REPLACE)}
+    changed = {(question, grain) for question, grain in rows.upsert(Vote, COLUMNS, values, _OR_REPLACE)}
     with connection.cursor() as cursor:
         cursor.executemany(
             f"UPDATE {_TRACES} SET rated = %s WHERE uuid = %s",  # noqa: S608
@@ -223,7 +236,8 @@ def _answer(act: Act, said: Said, question: int, changed: set[tuple[int, int]]) 
     }
 
 
-def _judged(receipts: Sequence[Receipt]) -> dict[uuid.UUID, int]:
+def questions(receipts: Sequence[Receipt]) -> dict[uuid.UUID, int]:
+    """The judged questions of these answers, made if they are new."""
     values = [
         (one.id, one.space, one.actor, one.label, one.at, one.query, _terms(one), "") for one in receipts
     ]  # fmt: skip
@@ -240,16 +254,17 @@ def _stored(identity: uuid.UUID) -> Any:
     return Trace._meta.get_field("uuid").get_db_prep_value(identity, connection)
 
 
-def _scales(grains: set[tuple[int, int]]) -> dict[int, float]:
+def scales(grains: set[int]) -> dict[int, float]:
     """By grain: how fast paths learn from it, by its origin and by how useful it was of late."""
-    numbers = [grain for _, grain in grains]
+    numbers = sorted(grains)
     since = clock.now() - timedelta(days=config.current().USEFULNESS_WINDOW_DAYS)
     marks = ", ".join(["%s"] * len(numbers))
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT g.id, g.authority, COUNT(v.id), COALESCE(SUM(CASE WHEN v.useful THEN 1 ELSE 0 END), 0) "  # noqa: S608
             f"FROM {Grain._meta.db_table} g LEFT JOIN {_TABLE} v ON v.space_id = g.space_id AND v.grain_id = g.id "
-            f"AND v.at >= %s AND v.undone_at IS NULL WHERE g.id IN ({marks}) GROUP BY g.id, g.authority",
+            "AND v.at >= %s AND v.undone_at IS NULL AND NOT v.implied "
+            f"WHERE g.id IN ({marks}) GROUP BY g.id, g.authority",
             [rows.adapt_moment(since), *numbers],
         )
         found = cursor.fetchall()

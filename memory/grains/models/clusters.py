@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from memory.grains.models.graph import Entry, Grain
+from memory.grains.models.lessons import Vote
 
 
 class Cluster(models.Model):
@@ -36,7 +37,11 @@ class Cluster(models.Model):
 
 
 class Member(models.Model):
-    """Who belongs to a cluster: a grain to one with its whole weight, an entry to several by its shares."""
+    """Who belongs to a cluster: a grain to one, an entry to several.
+
+    The weight of a grain is how typical it is, 1 for the most typical; that of an entry is its share, all of which
+    add up to 1.
+    """
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -46,7 +51,7 @@ class Member(models.Model):
     weight = models.FloatField(default=1.0, db_default=1.0)
 
     class Meta:
-        indexes = [models.Index(fields=["space", "cluster", "id"], name="member_cluster")]
+        indexes = [models.Index(fields=["space", "cluster", "-weight", "id"], name="member_cluster")]
         constraints = [
             models.CheckConstraint(condition=Q(grain=None) ^ Q(entry=None), name="member_one_kind"),
             models.UniqueConstraint(fields=["space", "grain"], name="member_grain", condition=Q(entry=None)),
@@ -58,7 +63,10 @@ class Member(models.Model):
 
 
 class Touch(models.Model):
-    """How much of a grain's use came through the entries of one cluster: many clusters make it core."""
+    """How much of a grain's use came through the entries of one cluster: many clusters make it core.
+
+    It is the sum of the grain's passages, never anything else.
+    """
 
     id = models.BigAutoField(primary_key=True)
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -74,3 +82,56 @@ class Touch(models.Model):
 
     def __str__(self) -> str:
         return f"{self.grain_id} in {self.cluster_id}"
+
+
+class Passage(models.Model):
+    """What one useful vote adds to its grain's touch of one cluster, so that it can be taken back to the last digit."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    vote = models.ForeignKey(Vote, on_delete=models.PROTECT, related_name="+", db_index=False)
+    grain = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+", db_index=False)
+    amount = models.BigIntegerField()  # in units of 2^-32
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["space", "grain"], name="passage_grain"),
+            models.Index(fields=["space", "cluster"], name="passage_cluster"),
+        ]
+        constraints = [models.UniqueConstraint(fields=["vote", "cluster"], name="passage_once")]
+
+    def __str__(self) -> str:
+        return f"{self.vote_id} through {self.cluster_id}"
+
+
+class Clustering(models.Model):
+    """The last time a space was clustered, and how large it was: what says whether it is due again."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.OneToOneField("accounts.Space", on_delete=models.PROTECT, related_name="+")
+    run = models.PositiveIntegerField()  # counts up; a run that finds another number than it began with is stale
+    at = models.DateTimeField()
+    grains = models.PositiveIntegerField()
+    conduits = models.PositiveIntegerField()
+    # How well each layer falls apart into clusters, -0.5 to 1.
+    of_grains = models.FloatField()
+    of_entries = models.FloatField()
+
+    def __str__(self) -> str:
+        return f"run {self.run} of {self.space_id}"
+
+
+class Shift(models.Model):
+    """Whether what is asked of a space has moved to another subject: then recall looks wider for a while."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.OneToOneField("accounts.Space", on_delete=models.PROTECT, related_name="+")
+    judged = models.BigIntegerField()  # number of the newest judged question that was looked at
+    was = models.FloatField()  # success of the earlier half of the window when the last shift was seen
+    became = models.FloatField()
+    at = models.DateTimeField()
+    remaining = models.PositiveIntegerField()  # recalls that still look wider
+
+    def __str__(self) -> str:
+        return f"{self.remaining} recalls left in {self.space_id}"

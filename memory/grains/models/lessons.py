@@ -26,7 +26,10 @@ class Judged(models.Model):
 
     class Meta:
         verbose_name_plural = "judged"
-        indexes = [models.Index(fields=["space", "actor", "id"], name="judged_by")]
+        indexes = [
+            models.Index(fields=["space", "actor", "id"], name="judged_by"),
+            models.Index(fields=["space", "id"], name="judged_last"),
+        ]
 
     def __str__(self) -> str:
         return self.query
@@ -48,6 +51,8 @@ class Vote(models.Model):
     missed = models.BooleanField(default=False)  # it was not in the answer: the asker named it
     place = models.SmallIntegerField(null=True)  # where in the answer it stood
     implied = models.BooleanField(default=False)  # nobody said so; what was done next did
+    # Implied because the asker, a few turns later, stated otherwise: three of these take a grain out of answers.
+    corrected = models.BooleanField(default=False, db_default=False)
     at = models.DateTimeField()
     undone_at = models.DateTimeField(null=True)
     undone_by = models.CharField(max_length=160, default="")

@@ -15,16 +15,21 @@ from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
 
+_RATING = {"required": True, "optional": False}
+
 
 class Command(FluxCommand):
-    help = "Agents: list, show, create, apply a manifest, trust more or less, switch off and on."
+    help = "Agents: list, show, create, apply a manifest, trust more or less, have them vote, switch off and on."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "action", nargs="?", default="list", choices=["list", "show", "create", "apply", "trust", "stop", "resume"]
-        )
+            "action", nargs="?", default="list",
+            choices=["list", "show", "create", "apply", "trust", "rating", "stop", "resume"],
+        )  # fmt: skip
         parser.add_argument("agent", nargs="?", help="name of the agent; apply: the manifest file")
-        parser.add_argument("level", nargs="?", help=f"trust: one of {', '.join(trust.LEVELS)}")
+        parser.add_argument(
+            "level", nargs="?", help=f"trust: one of {', '.join(trust.LEVELS)}; rating: {' or '.join(_RATING)}"
+        )
         parser.add_argument("--space", default=None, help=f"its space (default {FIRST_SPACE})")
         parser.add_argument(
             "--capability", action="append", default=[], help="create: a capability, repeatable (default: everyday use)"
@@ -118,6 +123,16 @@ class Command(FluxCommand):
             says=f"{changed['space']}/{changed['name']} is {changed['trust']}. "
             f"What it holds now: flux_agent show {changed['name']} --space {changed['space']}",
         )
+
+    def _rating(self, options: dict[str, Any]) -> None:
+        if options["level"] not in _RATING:
+            raise Invalid(f"Say which: flux_agent rating NAME {'|'.join(_RATING)}.", field="level")
+        changed = agents.set_must_rate(
+            shell(), space=options["space"] or FIRST_SPACE, name=options["agent"],
+            must_rate=_RATING[options["level"]], reason=options["reason"],
+        )  # fmt: skip
+        says = "recalls no further while its answers wait for a vote" if changed["must_rate"] else "is only reminded"
+        self.answer(changed, says=f"{changed['space']}/{changed['name']} {says}.")
 
     def _stop(self, options: dict[str, Any]) -> None:
         self._switch(options, active=False)

@@ -8,17 +8,19 @@ from django.core.management.base import CommandParser
 
 from accounts.job_verbs import park_job, run_job
 from accounts.principals import shell
-from fluxcore import clock, jobs
+from fluxcore import clock, jobs, schedule
 from fluxcore.errors import Invalid, NotFound
 from fluxcore.models import Job
 from memory.management.base import FluxCommand
 
 
 class Command(FluxCommand):
-    help = "Background jobs: list, show, run a parked one again, park a waiting one, drain the queue here and now."
+    help = "Background jobs: list, show, run a parked one again, park a waiting one, drain the queue; what comes round."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", nargs="?", default="list", choices=["list", "show", "run", "park", "drain"])
+        parser.add_argument(
+            "action", nargs="?", default="list", choices=["list", "show", "run", "park", "drain", "schedule"]
+        )
         parser.add_argument("job", nargs="?", help="id of a job")
         parser.add_argument("--state", choices=Job.State.values, help="list: only these")
         parser.add_argument("--limit", type=int, default=50, help="list: how many (default 50)")
@@ -28,7 +30,8 @@ class Command(FluxCommand):
         if options["action"] in ("show", "run", "park") and options["job"] is None:
             raise Invalid(f"Name the job: flux_jobs {options['action']} ID.", field="job")
         {
-            "list": self._list, "show": self._show, "run": self._run, "park": self._park, "drain": self._drain
+            "list": self._list, "show": self._show, "run": self._run, "park": self._park, "drain": self._drain,
+            "schedule": self._schedule,
         }[options["action"]](options)  # fmt: skip
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -68,6 +71,14 @@ class Command(FluxCommand):
                 count += 1
                 advance()
         self.answer({"run": count}, says=f"Ran {count} job(s).")
+
+    def _schedule(self, options: dict[str, Any]) -> None:
+        found = schedule.overview()
+        if self.as_json:
+            self.answer({"schedule": found})
+            return
+        columns = ("name", "seconds", "count", "asked_at", "due")
+        self.table(columns, [[row[name] for name in columns] for row in found], empty="Nothing comes round.")
 
 
 def describe(job: Job) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def test_taken_back_everything_is_as_it_was(talk):
 def test_neither_order_nor_repetition_changes_the_result(talk, monkeypatch):
     monkeypatch.setattr(apply, "PAGE", 3)
     # How much a vote counts is fixed when it comes, by those before it: one for all here, so that sums compare.
-    monkeypatch.setattr(votes, "_scales", lambda grains: {grain: 1.0 for _, grain in grains})
+    monkeypatch.setattr(votes, "scales", lambda grains: dict.fromkeys(grains, 1.0))
     asked = [led_there(talk, f"Which ferry to Porto do we book, {n}?") for n in range(4)]
     said = [(answer["trace_id"], grain["id"], (n + m) % 3 > 0) for n, (answer, _) in enumerate(asked)
             for m, grain in enumerate(answer["grains"])]  # fmt: skip

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from accounts.models import AuditEntry
-from fluxcore.errors import Invalid, NotFound, NotReturned
+from fluxcore.errors import Invalid, NotFound, NotReturned, RateLimited
 from fluxcore.models import Event, Job
 from memory.grains.learning import votes
 from memory.grains.models import Judged, Trace, Vote
@@ -142,6 +142,18 @@ def test_a_batch_answers_for_each_vote(memory, answer):
 def test_a_batch_has_bounds(memory, items):
     with pytest.raises(Invalid):
         votes.feedback_batch(memory.principal, items=items)
+
+
+def test_an_agent_gives_so_many_votes_a_minute_and_a_batch_counts_each(memory, answer, configure):
+    configure(MAX_VOTES_PER_MINUTE=3)
+    vote = {"trace_id": answer["trace_id"], "grain_id": answer["grains"][0]["id"], "useful": True}
+    votes.feedback_batch(memory.principal, items=[vote, vote])
+    memory.vote(*vote.values())
+    with pytest.raises(RateLimited) as refused:
+        memory.vote(*vote.values())
+    assert refused.value.details == {"limit": 3, "per_seconds": 60}
+    with pytest.raises(Invalid):
+        votes.feedback_batch(memory.principal, items=[vote] * 4)
 
 
 def test_of_two_words_on_a_grain_in_one_batch_the_last_counts(memory, answer):

@@ -1,0 +1,150 @@
+"""Events in the words of a page: one table of sentences, read here and by `live.js` for what arrives later."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from fluxcore.events import Position
+from memory.grains.traces import RECALLED
+
+# Filters of the page, in its order. An event belongs to the first group that has its kind or its kind's first word.
+GROUPS = {
+    "recalls": "Recalls",
+    "stores": "Stores",
+    "votes": "Votes",
+    "lifecycle": "Lifecycle",
+    "clusters": "Clusters",
+    "jobs": "Jobs",
+    "health": "Health",
+    "people": "People and agents",
+}
+_GROUP_OF_KIND = {
+    "grain.stored": "stores",
+    "grain.corroborated": "stores",
+    "grain.duplicate": "stores",
+    "grains.recalled": "recalls",
+    "grains.enriched": "stores",
+    "questions.encoded": "votes",
+    "weights.attuned": "votes",
+}
+_GROUP_OF_WORD = {
+    "grain": "lifecycle", "grains": "lifecycle", "conduits": "lifecycle", "vote": "votes", "votes": "votes",
+    "cluster": "clusters", "clusters": "clusters", "context": "clusters", "job": "jobs", "warning": "health",
+    "health": "health",
+}  # fmt: skip
+_OTHERS = "people"
+# What an event says after who did it. {name} is a value of its data and {name|word} so many words of it; a kind
+# without a sentence says its own words.
+SENTENCES = {
+    "recall": "asked: {grains|grain}, {confidence}% sure, {hops|hop}",
+    "grain.stored": "stored a grain, {origin}",
+    "grain.corroborated": "said again what a grain says",
+    "grain.pinned": "pinned a grain",
+    "grain.unpinned": "unpinned a grain",
+    "grain.closed": "said that a grain is true until {valid_to}",
+    "vote.recorded": "judged a grain: {verdict}",
+    "vote.withdrawn": "took a vote back",
+    "votes.applied": "learned from {votes|vote}",
+    "votes.undone": "undid {votes|vote}",
+    "job.done": "finished {job} in {seconds} s",
+    "job.failed": "failed at {job}, try {tries}; it is tried again",
+    "job.parked": "gave up {job} after {tries|try}: it waits for somebody to look",
+    "job.running": "still at {job} after {seconds} s",
+}
+# Where the subject of an event is shown: by the first word of its kind.
+_PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job"}
+_MANY = {"try": "tries"}
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_PLACE = re.compile(r"\{(\w+)(?:\|(\w+))?\}")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that happened."""
+
+    key: str = ""  # the event's position, and for a recall its trace: what tells a line from every other
+    kind: str = ""
+    group: str = ""
+    at: datetime | None = None
+    actor: str = ""
+    says: str = ""
+    address: str = ""
+    leads: str = ""  # what the address shows
+    touches: str = ""  # a grain
+
+
+def group(kind: str) -> str:
+    return _GROUP_OF_KIND.get(kind) or _GROUP_OF_WORD.get(kind.partition(".")[0], _OTHERS)
+
+
+def lines(
+    position: Position, kind: str, at: datetime, actor: str, subject: str, data: dict[str, Any], *, mine: str,
+    all_traces: bool,
+) -> Iterator[Line]:  # fmt: skip
+    """An event as lines, newest first: one, or one for each recall of a flush."""
+    if kind != RECALLED:
+        yield _line(str(position), kind, at, actor, subject, data, linked=True)
+        return
+    for recall in reversed(data["recalls"]):
+        linked = all_traces or recall["actor"] == mine
+        yield _line(f"{position}/{recall['trace']}", kind, at, recall["actor"], recall["trace"], recall, linked=linked)
+
+
+def _line(
+    key: str, kind: str, at: datetime, actor: str, subject: str, data: dict[str, Any], *, linked: bool
+) -> Line:  # fmt: skip
+    word = "recall" if kind == RECALLED else kind.partition(".")[0]
+    page = _PAGES.get(word, "") if linked and _UUID.fullmatch(subject) else ""
+    return Line(
+        key=key, kind=kind, group=group(kind), at=at, actor=actor or "somebody", says=sentence(kind, data),
+        address=reverse(page, args=[subject]) if page else "", leads=page,
+        touches=subject if page == "grain" else "",
+    )  # fmt: skip
+
+
+def sentence(kind: str, data: dict[str, Any]) -> str:
+    known = SENTENCES.get("recall" if kind == RECALLED else kind)
+    values = _values(data)
+    if known is None or any(name not in values for name, _ in _PLACE.findall(known)):
+        told = " · ".join(f"{name} {value}" for name, value in data.items() if isinstance(value, str | int | float))
+        return f"{kind.replace('.', ' ').replace('_', ' ')}{f': {told}' if told else ''}"
+    return _PLACE.sub(lambda match: _said(values[match.group(1)], match.group(2)), known)
+
+
+def _said(value: Any, word: str | None) -> str:
+    if word is None:
+        return str(value)
+    return f"{value} {word if value == 1 else _MANY.get(word, f'{word}s')}"
+
+
+def _values(data: dict[str, Any]) -> dict[str, Any]:
+    """Data as sentences take it: chances in percent, a vote in words."""
+    values = {name: value for name, value in data.items() if isinstance(value, str | int | float)}
+    if "confidence" in values:
+        values["confidence"] = round(100 * float(values["confidence"]))
+    if "useful" in values:
+        values["verdict"] = "missed" if values.get("missed") else "useful" if values["useful"] else "not useful"
+    if "origin" in values:
+        values["origin"] = str(values["origin"]).replace("_", " ")
+    return values
+
+
+def table() -> dict[str, Any]:
+    """The same for the browser."""
+    return {
+        "kinds": _GROUP_OF_KIND,
+        "words": _GROUP_OF_WORD,
+        "others": _OTHERS,
+        "sentences": SENTENCES,
+        "pages": {word: [page, reverse(page, args=[_NOBODY])] for word, page in _PAGES.items()},
+        "many": _MANY,
+        "recalled": RECALLED,
+        "nobody": _NOBODY,
+    }

@@ -1,0 +1,52 @@
+"""Whether a statement puts an earlier one right: about the same, with another number, or the opposite."""
+
+from __future__ import annotations
+
+import re
+
+from memory.engine import scripts, words
+from memory.engine.mentions import mentions
+
+# Share of the terms beside names, numbers and dates that both hold, from which on they are about the same.
+ABOUT = 0.5
+_OPENS = re.compile(r"\s*(?:no|not|actually|correction|sorry|wrong|instead|nein|doch|eigentlich|korrektur|non|нет)\b")
+_DENIES = re.compile(
+    r"(?<!\w)(?:not|no|never|none|no longer|\w{2,8}n't|cannot|nicht|kein\w*|nie|jamais|ne|pas|nunca|ya no|niet|geen|не)"
+    r"(?!\w)|不|没|沒|ない|안|않"
+)
+
+
+def corrects(later: str, earlier: str, said_at: int | None = None) -> bool:
+    """Both are about the same, and what they say of it cannot both be meant.
+
+    That two differ is not enough: "likes tea" and "likes coffee" may both be so, and what happened on two days
+    happened twice, unless the later one begins like a correction does.
+    """
+    ours, theirs = _Said(later, said_at), _Said(earlier, said_at)
+    if not ours.about or not theirs.about:
+        return False
+    if len(ours.about & theirs.about) / min(len(ours.about), len(theirs.about)) < ABOUT:
+        return False
+    if ours.denies != theirs.denies:
+        return ours.names >= theirs.names or theirs.names >= ours.names
+    if ours.names == theirs.names and ours.dates == theirs.dates and ours.numbers and theirs.numbers:
+        return ours.numbers != theirs.numbers
+    return bool(_OPENS.match(ours.low)) and ours.all != theirs.all
+
+
+class _Said:
+    """A statement in its parts."""
+
+    def __init__(self, text: str, said_at: int | None) -> None:
+        self.low = scripts.folded(scripts.settled(text))
+        self.denies = bool(_DENIES.search(self.low))
+        named = mentions(text, said_at)
+        terms = words.terms(text)
+        self.all = frozenset(terms)
+        self.names = frozenset(mention.feature for mention in named if mention.kind == "name")
+        self.dates = frozenset(mention.feature for mention in named if mention.kind == "date")
+        self.numbers = frozenset(mention.feature for mention in named if mention.kind == "number") | {
+            term for term in terms if term.isdigit() and not any(term in date for date in self.dates)
+        }
+        values = {term for mention in named for term in words.terms(mention.feature)}
+        self.about = frozenset(term for term in terms if term not in values and not term.isdigit())

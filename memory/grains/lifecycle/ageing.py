@@ -1,0 +1,165 @@
+"""Grains are looked at one after the other, and change as the rules say: a page in one commit, and then the next."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from fluxcore import clock, config, jobs, lived
+from memory.engine import decay
+from memory.grains import fading
+from memory.grains.clusters.spread import spreads
+from memory.grains.lifecycle import asking, moves, rules
+from memory.grains.lifecycle.moves import WORKER, Step
+from memory.grains.lifecycle.rules import ACTIVE, DAY, DORMANT, QUARANTINED, Known
+from memory.grains.lifecycle.unused import unused_days
+from memory.grains.models import Conduit, Grain, Transition, Vote
+
+PAGE = 1_000
+_CLASSES = {value: name for name, value in rules.CLASSES.items()}
+
+
+@dataclass(frozen=True)
+class Row:
+    id: int
+    uuid: UUID
+    status: str
+    decay_class: int
+    pinned: bool
+    authority: int
+    recorded_at: datetime
+
+
+def age(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `grains.age`."""
+    space = run.space
+    if space is None:
+        return None
+    doubt = lived.now().doubt
+    if doubt:
+        run.say(doubt)
+        return None
+    found = _page(space, int(run.args.get("after", 0)))
+    steps = verdicts(space, found)
+    more = len(found) == PAGE
+    if not steps and not more:
+        return None
+    return lambda: _apply(run, space, steps, found[-1].id if more else None)
+
+
+def _page(space: int, after: int) -> list[Row]:
+    found = Grain.objects.filter(space=space, id__gt=after, status__in=(ACTIVE, DORMANT, QUARANTINED)).order_by("id")
+    names = ("id", "uuid", "status", "decay_class", "pinned", "authority", "recorded_at")
+    return [Row(*row) for row in found.values_list(*names)[:PAGE]]
+
+
+def verdicts(space: int, found: list[Row]) -> list[Step]:
+    """What becomes of these grains, by what is known of them now."""
+    if not found:
+        return []
+    now, numbers = clock.now(), [row.id for row in found]
+    unused = unused_days(space, {row.id: row.recorded_at for row in found})
+    limit = config.current().DORMANCY_UNUSED_DAYS
+    faint = [row.id for row in found if row.status == ACTIVE and unused[row.id] >= limit]
+    strongest = _strongest(space, faint, int(now.timestamp()))
+    status_of, class_of = (moves.last(space, numbers, of_class=flag) for flag in (False, True))
+    judged, spread = _judged(space, numbers), spreads(space, numbers)
+    steps = []
+    for row in found:
+        votes = judged[row.id]
+        known = Known(
+            row.status, row.decay_class, row.pinned, row.authority, strongest.get(row.id, 1.0), unused[row.id],
+            _days(status_of.get(row.id), row.status, now),
+            _by_rule(class_of.get(row.id), _CLASSES[row.decay_class]),
+            votes.judged, votes.useful, votes.corrections, spread.get(row.id, 0),
+            (now - votes.last_useful).total_seconds() / DAY if votes.last_useful else None,
+        )  # fmt: skip
+        for verdict, before in (
+            (rules.status(known), row.status),
+            (rules.decay_class(known), _CLASSES[row.decay_class]),
+        ):
+            if verdict is not None:
+                steps.append(Step(row.id, row.uuid, before, verdict.after, verdict.why, verdict.numbers))
+                break  # one thing at a time: what left is not promoted
+    return steps
+
+
+def _apply(run: jobs.Run, space: int, steps: list[Step], after: int | None) -> None:
+    taken = moves.take(space, steps, actor=WORKER)
+    counts: dict[str, int] = defaultdict(int)
+    for step in taken:
+        counts[step.after] += 1
+    if counts:
+        run.say(", ".join(f"{count} {after}" for after, count in sorted(counts.items())) + ".")
+    if after is not None:
+        asking.age(space, after=after)
+
+
+def _strongest(space: int, grains: list[int], now: int) -> dict[int, float]:
+    """The strongest link of each grain now, in either direction: between grains signals travel both ways."""
+    found = np.zeros(len(grains), np.float32)
+    place = {grain: at for at, grain in enumerate(grains)}
+    names = ("to_grain_id", "from_grain_id", "weight", "used_at", "made_at", "decay_class")
+    here = Conduit.objects.filter(space=space)
+    # Two questions: each goes through an index of its own.
+    rows = [
+        *here.filter(to_grain__in=grains).values_list(*names),
+        *here.filter(from_entry=None, from_grain__in=grains).values_list(*names),
+    ]
+    if rows:
+        to, start, weight, used, made, kind = zip(*rows, strict=True)
+        left = decay.effective(
+            np.array(weight, np.float32), used=np.array(used), made=np.array(made), decay_class=np.array(kind), now=now,
+            fading=fading.current(),
+        )  # fmt: skip
+        for ends in (to, start):
+            for end, strength in zip(ends, left.tolist(), strict=True):
+                if end in place:
+                    found[place[end]] = max(found[place[end]], strength)
+    return dict(zip(grains, found.tolist(), strict=True))
+
+
+@dataclass
+class Judgement:
+    judged: int = 0
+    useful: int = 0
+    corrections: int = 0
+    last_useful: datetime | None = None
+
+
+def _judged(space: int, grains: list[int]) -> dict[int, Judgement]:
+    """What was said of each grain. Who asks the same again and again is heard once."""
+    last: dict[tuple[int, str, str], tuple[bool, bool, bool, datetime]] = {}
+    rows: Any = (
+        Vote.objects.filter(space=space, grain__in=grains, undone_at=None)
+        .order_by("id")
+        .values_list("grain_id", "judged__actor", "judged__query", "useful", "implied", "corrected", "at")
+    )
+    for grain, actor, query, useful, implied, corrected, at in rows:
+        last[grain, actor, query] = (useful, implied, corrected, at)
+    found: dict[int, Judgement] = defaultdict(Judgement)
+    for (grain, _, _), (useful, implied, corrected, at) in last.items():
+        one = found[grain]
+        one.corrections += corrected
+        if not implied:  # what nobody said is too weak to count as a judgement
+            one.judged += 1
+            one.useful += useful
+        if useful and (one.last_useful is None or at > one.last_useful):
+            one.last_useful = at
+    return found
+
+
+def _days(last: Transition | None, status: str, now: datetime) -> float | None:
+    """Since a rule gave it its status; None if somebody did, or nobody knows who."""
+    if last is None or last.after != status or last.actor != WORKER:
+        return None
+    return (now - last.at).total_seconds() / DAY
+
+
+def _by_rule(last: Transition | None, decay_class: str) -> bool:
+    return last is not None and last.after == decay_class and last.actor == WORKER

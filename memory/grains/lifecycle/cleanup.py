@@ -1,0 +1,110 @@
+"""Links that have faded to nothing are cut, so that arenas stay small.
+
+A run goes through all conduits of a space by their numbers, so that none waits behind others that stay. It looks
+outside any transaction and cuts a page in one commit. What votes stand behind stays, for an undo must find it as it
+was; so does what says how statements bear on each other, and what leads to grains that a person said or pinned or that
+are in use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from django.db import connection
+
+from fluxcore import clock, config, events, jobs, lived
+from memory.arena.changes import Changes
+from memory.grains.lifecycle import asking, rules
+from memory.grains.lifecycle.moves import WORKER
+from memory.grains.lifecycle.unused import unused_days
+from memory.grains.models import Conduit, Effect, Grain, Pair, Relation
+
+LOOKED_AT = 50_000  # conduits of one step, most of which stay
+_TABLE, _EFFECTS, _GRAINS = Conduit._meta.db_table, Effect._meta.db_table, Grain._meta.db_table
+# Neighbourhood only: the other relations say what is true.
+_KINDS = f"{int(Relation.RELATED)}, {int(Relation.NEXT)}"
+_LOOK = (
+    f"SELECT id, weight, made_at, used_at, decay_class, to_grain_id FROM {_TABLE} "  # noqa: S608
+    f"WHERE space_id = %s AND id > %s AND base IS NULL AND relation IN ({_KINDS}) ORDER BY id LIMIT %s"
+)
+_VOTED = f"NOT EXISTS (SELECT 1 FROM {_EFFECTS} e WHERE e.conduit_id = c.id)"  # noqa: S608
+
+
+def clean(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `grains.clean`."""
+    space = run.space
+    if space is None:
+        return None
+    doubt = lived.now().doubt
+    if doubt:
+        run.say(doubt)
+        return None
+    page = config.current().CLEANUP_BATCH_SIZE
+    found, last, more = _look(space, int(run.args.get("after", 0)))
+    dead = _needless(space, found)
+    if len(dead) > page:
+        last, more = dead[page - 1][0], True
+    cut = dead[:page]
+    if not cut and not more:
+        return None
+    return lambda: _apply(run, space, cut, last if more else None)
+
+
+def _look(space: int, after: int) -> tuple[list[tuple[int, int, int]], int, bool]:
+    """(number, used at, where it leads) of those below the floor; how far this went; whether there are more."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOK, [space, after, LOOKED_AT])
+        rows: list[Any] = cursor.fetchall()
+    if not rows:
+        return [], after, False
+    number, weight, made, used, kind, to = (np.array(column) for column in zip(*rows, strict=True))
+    gone = rules.dead(
+        weight.astype(np.float32), used=used, made=made, decay_class=kind, now=int(clock.now().timestamp())
+    )
+    found = list(zip(number[gone].tolist(), used[gone].tolist(), to[gone].tolist(), strict=True))
+    return found, int(number[-1]), len(rows) == LOOKED_AT
+
+
+def _needless(space: int, found: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Those that lead to no grain which keeps a floor or was of use lately."""
+    grains = sorted({to for _, _, to in found})
+    limit = config.current().DORMANCY_UNUSED_DAYS
+    kept = set()
+    for at in range(0, len(grains), 1000):
+        rows = Grain.objects.filter(space=space, id__in=grains[at : at + 1000]).values_list(
+            "id", "pinned", "authority", "recorded_at"
+        )
+        unused = unused_days(space, {number: recorded for number, _, _, recorded in rows}, recorded_counts=False)
+        kept |= {
+            number
+            for number, pinned, authority, _ in rows
+            if rules.keeps_a_floor(pinned=pinned, authority=authority) or unused[number] < limit
+        }
+    return [one for one in found if one[2] not in kept]
+
+
+def _apply(run: jobs.Run, space: int, seen: list[tuple[int, int, int]], after: int | None) -> None:
+    """What was used or voted over since it was looked at stays."""
+    marks = ", ".join(["%s"] * len(seen))
+    cut: list[int] = []
+    if seen:
+        used = {number: at for number, at, _ in seen}
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT c.id, c.used_at FROM {_TABLE} c "  # noqa: S608
+                f"WHERE c.space_id = %s AND c.id IN ({marks}) AND c.base IS NULL AND {_VOTED}",
+                [space, *used],
+            )
+            cut = sorted(number for number, at in cursor.fetchall() if used[number] == at)
+    if cut:
+        # The pair may earn its shortcut again.
+        Pair.objects.filter(space=space, conduit__in=cut).update(conduit=None)
+        Conduit.objects.filter(space=space, id__in=cut)._raw_delete("default")
+        run.say(f"{len(cut)} links had faded and were cut.")
+        events.append(
+            "conduits.cut", space=space, actor=WORKER, subject="", data={"conduits": len(cut)},
+            packed=Changes(cut=tuple(cut)).pack(),
+        )  # fmt: skip
+    if after is not None:
+        asking.clean(space, after=after)

@@ -1,0 +1,107 @@
+"""How a grain is removed so that nothing of it is left: in tables, words, files, and in questions that quote it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Model, Q
+from django.db.models.fields.reverse_related import ManyToOneRel
+
+from fluxcore import booth, clock, events
+from memory.arena import files
+from memory.arena.changes import Changes, conduits
+from memory.engine import words
+from memory.grains import full_text
+from memory.grains.learning import apply
+from memory.grains.lifecycle import asking, quotes
+from memory.grains.models import Cluster, Conduit, Entry, Grain, Judged, Member, Tombstone, Vote
+
+_PIECE = 200  # SQLite takes 500 questions in one statement
+
+
+def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]:
+    """Inside a write. What votes on these grains taught others is taken back first: nothing learned is left over."""
+    numbers, moment = [row.pk for row in grains], clock.now()
+    alone = _said_nowhere_else(space, grains)
+    touching = Conduit.objects.filter(space=space).filter(
+        Q(to_grain__in=numbers) | Q(from_entry=None, from_grain__in=numbers)
+    )
+    links = list(touching.values_list("id", "from_entry_id", "from_grain_id", "to_grain_id"))
+    votes = list(Vote.objects.filter(space=space, grain__in=numbers).values_list("id", "grain_id", "judged_id"))
+    changed, cut = apply.take_back(space, [vote for vote, _, _ in votes]) if votes else ([], [])
+    regions = list(Member.objects.filter(space=space, grain__in=numbers).values_list("cluster_id", flat=True))
+    left = [
+        Tombstone(
+            uuid=row.uuid, space_id=space, digest=row.digest, origin=row.origin, recorded_at=row.recorded_at,
+            purged_at=moment, actor=actor, links=sum(row.pk in link[2:] for link in links),
+            votes=sum(grain == row.pk for _, grain, _ in votes),
+        )
+        for row in grains
+    ]  # fmt: skip
+    full_text.forget(numbers)
+    _forget(Grain, space, numbers)
+    entries = _orphans(space, {entry for _, entry, _, _ in links if entry is not None})
+    questions = sorted({judged for _, _, judged in votes})
+    _forget(Judged, space, _without_votes(questions))
+    questions = [*questions, *quotes.withhold(space, alone, entries)]
+    _rename(space, regions, alone)
+    Tombstone.objects.bulk_create(left)
+    gone = {link[0] for link in links}
+    kept = [row for row in changed if row[0] not in gone]
+    for row in left:
+        events.append("grain.purged", space=space, actor=actor, subject=str(row.uuid), data={"links": row.links})
+    packed = Changes(tuple(numbers), conduits(kept), tuple(sorted({*gone, *cut})), tuple(sorted(set(questions)))).pack()
+    events.append("grains.purged", space=space, actor=actor, subject="", data={"grains": len(left)}, packed=packed)
+    asking.scrub()
+    booth.slip().after_commit(lambda: files.remove(space))
+    return left
+
+
+def _forget(model: type[Model], space: int, numbers: Sequence[int]) -> None:
+    """Delete rows and, before them, whatever points at them, whichever table that is in."""
+    if not numbers:
+        return
+    for relation in model._meta.get_fields(include_hidden=True):
+        if isinstance(relation, ManyToOneRel):
+            child: Any = relation.related_model
+            found = child._base_manager.filter(space=space, **{f"{relation.field.name}__in": numbers})
+            _forget(child, space, list(found.values_list("pk", flat=True)))
+    rows: Any = model._base_manager.filter(pk__in=numbers)
+    rows._raw_delete(rows.db)
+
+
+def _said_nowhere_else(space: int, grains: Sequence[Grain]) -> frozenset[str]:
+    """Terms that stand in these grains and in no other of the space."""
+    terms = sorted({term for row in grains for term in (*words.terms(row.text), *words.terms(row.speaker))})
+    numbers, elsewhere = {row.pk for row in grains}, set()
+    for at in range(0, len(terms), _PIECE):
+        piece = terms[at : at + _PIECE]
+        for place, grain in full_text.match(space, [words.key(term) for term in piece], len(numbers) + 1):
+            if grain not in numbers:
+                elsewhere.add(piece[place])
+    return frozenset(set(terms) - elsewhere)
+
+
+def _orphans(space: int, entries: set[int]) -> frozenset[str]:
+    """Delete the entries that lead nowhere any more; what they were called."""
+    still = set(
+        Conduit.objects.filter(space=space, from_entry__in=entries).values_list("from_entry_id", flat=True)
+    )  # fmt: skip
+    gone = Entry.objects.filter(space=space, id__in=entries - still)
+    names = frozenset(f"{kind}:{feature}" for kind, feature in gone.values_list("kind", "feature"))
+    _forget(Entry, space, list(gone.values_list("id", flat=True)))
+    return names
+
+
+def _without_votes(questions: Sequence[int]) -> list[int]:
+    still = set(Vote.objects.filter(judged__in=questions).values_list("judged_id", flat=True))
+    return [one for one in questions if one not in still]
+
+
+def _rename(space: int, regions: Sequence[int], alone: frozenset[str]) -> None:
+    """A cluster is named by its terms: those that only these grains said must not live on in its name."""
+    for row in Cluster.objects.filter(space=space, id__in=regions):
+        terms = [one for one in row.terms if not alone & set(words.terms(str(one)))]
+        if terms != row.terms or alone & set(words.terms(row.name)):
+            Cluster.objects.filter(pk=row.pk).update(name=", ".join(map(str, terms))[:200], terms=terms)

@@ -1,0 +1,94 @@
+"""Purge: the one thing that cannot be undone. For people with a fresh code and for the shell, never for a token.
+
+What a person or the shell marked is purged by the worker when the time to undo it is over. What an agent marked waits
+for a person.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts import audit
+from accounts.capabilities import parsed
+from accounts.principals import Principal
+from accounts.verbs import Act, Change, verb
+from fluxcore import clock, jobs, lived
+from fluxcore.errors import Invalid, NotFound
+from memory.grains.finding import find
+from memory.grains.lifecycle import asking, erase, moves, rules
+from memory.grains.lifecycle.moves import WORKER
+from memory.grains.lifecycle.rules import PENDING
+from memory.grains.models import Grain
+
+# Grains of one commit: each costs a look through the tables that name it.
+PAGE = 20
+
+
+@verb("grains.purge", needs="purge")
+def purge(act: Act, *, grain: str) -> Change:
+    """Remove a grain for good: its text, words, vectors, links, votes, and every question that quotes it."""
+    if not act.reason.strip():
+        raise Invalid("Say why: this cannot be undone.", field="reason")
+    row = find(act.principal, grain)
+
+    def change() -> dict[str, Any]:
+        found = list(Grain.objects.filter(pk=row.pk))
+        if not found:
+            raise NotFound("There is no such grain.")
+        (left,) = erase.erase(row.space_id, found, actor=act.principal.actor)
+        act.record(str(left.uuid), chain=row.space.uuid.hex, **_told(left))
+        return {"grain_id": str(left.uuid), "purged": True, "links": left.links, "votes": left.votes}
+
+    return change
+
+
+def carry_out(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `grains.purge`: what was marked long enough ago, by somebody who may."""
+    space = run.space
+    if space is None:
+        return None
+    life = lived.now()
+    if life.doubt:
+        run.say(life.doubt)
+        return None
+    due = _due(space, life.seconds)
+    if not due:
+        return None
+    return lambda: _apply(run, space, due[:PAGE], more=len(due) > PAGE)
+
+
+def _due(space: int, seconds: float) -> list[int]:
+    marked = list(Grain.objects.filter(space=space, status=PENDING).order_by("id").values_list("id", flat=True))
+    now = clock.now()
+    return [
+        grain
+        for grain, last in sorted(moves.last(space, marked, of_class=False).items())
+        if last.after == PENDING
+        and not last.actor.startswith("agent:")
+        and rules.window_over(lived=seconds - last.lived, seconds=(now - last.at).total_seconds())
+    ]
+
+
+def _apply(run: jobs.Run, space: int, due: list[int], *, more: bool) -> None:
+    still = list(Grain.objects.select_related("space").filter(space=space, id__in=due, status=PENDING).order_by("id"))
+    if still:
+        chain = still[0].space.uuid.hex
+        marked = {row.grain_id: row.actor for row in moves.last(space, due, of_class=False).values()}
+        numbers = {row.uuid: row.pk for row in still}
+        for left in erase.erase(space, still, actor=WORKER):
+            details = {**_told(left), "marked_by": marked.get(numbers[left.uuid], "")}
+            audit.record(_worker(space, chain), "grains.purge", str(left.uuid), details=details)
+        run.say(f"{len(still)} grains were purged: the time to undo it was over.")
+    if more:
+        asking.purge(space)
+
+
+def _told(left: Any) -> dict[str, Any]:
+    return {"digest": left.digest, "links": left.links, "votes": left.votes}
+
+
+def _worker(space: int, chain: str) -> Principal:
+    """The worker as the chain names it: it carries out what somebody else has marked."""
+    return Principal(
+        kind="shell", name=WORKER, space=space, chain=chain, capabilities=parsed(()), ceiling="unknown"
+    )  # fmt: skip

@@ -1,0 +1,71 @@
+"""What comes back, and with it what led there: nothing that faded is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fluxcore import clock, config, events
+from memory.arena.changes import Changes, conduits
+from memory.engine import mentions
+from memory.grains import bounds, chores, wiring
+from memory.grains.lifecycle import moves
+from memory.grains.lifecycle.moves import WORKER, Step
+from memory.grains.lifecycle.rules import ACTIVE, ARCHIVED, DORMANT, USEFUL
+from memory.grains.models import Grain, Relation
+
+
+def by_use(space: int, grains: Iterable[int]) -> list[Step]:
+    """Grains that somebody found useful: those that had faded are active again. Inside a write."""
+    found = list(Grain.objects.filter(space=space, id__in=set(grains), status__in=(DORMANT, ARCHIVED)).order_by("id"))
+    steps = [Step(row.pk, row.uuid, row.status, ACTIVE, USEFUL) for row in found]
+    taken = moves.take(space, steps, actor=WORKER)
+    rewire(space, found)
+    return taken
+
+
+def rewire(space: int, grains: Sequence[Grain]) -> None:
+    """Make the links again that a text has of itself and clean-up may have cut: its mentions, then its neighbours.
+
+    What is still there stays as it is. Nearest neighbours are the worker's work, as they are for a new grain.
+    """
+    if not grains:
+        return
+    weight = config.current().INITIAL_ENTRY_WEIGHT
+    named = [
+        (row, one)
+        for row in grains
+        for one in mentions.mentions(row.text, bounds.seconds(row.said_at or row.recorded_at))
+    ]
+    entries = wiring.entries_of(space, [one for _, one in named])
+    links = [
+        wiring.Link(row.pk, Relation.RELATED, weight, entry=(one.kind, one.feature)) for row, one in named
+    ]  # fmt: skip
+    links += _before(space, grains)
+    at = int(clock.now().timestamp())
+    made = [link for link in wiring.connect(space, links, at, entries) if link]
+    numbers = [row.pk for row in grains]
+    Grain.objects.filter(space=space, id__in=numbers).update(enriched=False)
+    chores.ask_for_enrichment(space)
+    if made:
+        events.append(
+            "grains.rewired", space=space, actor=WORKER, subject="", packed=Changes((), conduits(made)).pack(),
+            data={"grains": len(numbers), "conduits": len(made)},
+        )  # fmt: skip
+
+
+def _before(space: int, grains: Sequence[Grain]) -> list[wiring.Link]:
+    """The link from the turn before it in its session."""
+    weight = config.current().INITIAL_WEIGHT_SCALE
+    found = []
+    for row in grains:
+        if row.session:
+            previous = (
+                Grain.objects.filter(space=space, session=row.session, ordinal__lt=row.ordinal)
+                .exclude(session="")
+                .order_by("-ordinal", "-id")
+                .values_list("id", flat=True)
+                .first()
+            )
+            if previous is not None:
+                found.append(wiring.Link(row.pk, Relation.NEXT, weight, grain=previous))
+    return found

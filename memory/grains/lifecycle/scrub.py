@@ -1,0 +1,32 @@
+"""After a purge: what the database itself still holds of deleted rows, in free pages, logs and indexes, goes too."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from fluxcore import jobs
+from memory.grains.models import Entry, Grain, Judged, Trace, Transition, Vector
+
+_TABLES = [model._meta.db_table for model in (Grain, Vector, Entry, Judged, Trace, Transition)]
+
+
+def scrub(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `grains.scrub`. Outside any transaction: it rewrites the file, and writers wait that long."""
+    if now():
+        run.say("What was deleted is overwritten.")
+    return None
+
+
+def now() -> bool:
+    """Do it; False inside somebody's transaction, where nothing can be rewritten."""
+    if connection.in_atomic_block:
+        return False
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("INSERT INTO grains_words(grains_words) VALUES ('optimize')")
+            cursor.execute("VACUUM")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            for table in ("grains_words", *_TABLES):
+                cursor.execute(f"VACUUM {table}")
+    return True

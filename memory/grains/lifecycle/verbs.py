@@ -1,0 +1,121 @@
+"""What people, agents and the shell do with a grain: put it aside, bring it back, keep it away, mark it for deletion.
+
+All of it can be undone. What a person has decided an agent does not take back.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from accounts.principals import Principal
+from accounts.verbs import Act, Change, Verb, verb
+from fluxcore import clock, config
+from fluxcore.errors import Conflict, Forbidden, NotFound
+from memory.grains.finding import find
+from memory.grains.lifecycle import moves, revive
+from memory.grains.lifecycle.moves import Step
+from memory.grains.lifecycle.rules import (
+    ACTIVE,
+    ARCHIVED,
+    BY_HAND,
+    CLASSES,
+    CORE,
+    DORMANT,
+    EPHEMERAL,
+    PENDING,
+    QUARANTINED,
+    WORKING,
+)  # fmt: skip
+from memory.grains.models import Grain, Transition
+
+_NAMES = {value: name for name, value in CLASSES.items()}
+
+
+def _made(name: str, says: str, *, after: str, begins: tuple[str, ...]) -> Verb:
+    """A verb that takes a grain from some statuses or classes to another; "" is where it was before."""
+
+    def body(act: Act, *, grain: str) -> Change:
+        row = find(act.principal, grain)
+
+        def change() -> dict[str, Any]:
+            return _taken(act, row, after, begins)
+
+        return change
+
+    body.__doc__ = says
+    return verb(name, needs="grains.manage")(body)
+
+
+archive = _made(
+    "grains.archive", "Put a grain aside: it answers only where others leave room, and comes back by use.",
+    after=ARCHIVED, begins=(ACTIVE, DORMANT),
+)  # fmt: skip
+restore = _made(
+    "grains.restore", "Bring a dormant or archived grain back.", after=ACTIVE, begins=(DORMANT, ARCHIVED)
+)  # fmt: skip
+quarantine = _made(
+    "grains.quarantine", "Keep a grain out of every answer that does not ask for it.",
+    after=QUARANTINED, begins=(ACTIVE, DORMANT, ARCHIVED),
+)  # fmt: skip
+release = _made("grains.release", "Let a grain out of quarantine.", after=ACTIVE, begins=(QUARANTINED,))
+delete = _made(
+    "grains.delete", "Mark a grain for deletion: it answers no longer, and is purged when the time to undo it is over.",
+    after=PENDING, begins=(ACTIVE, DORMANT, ARCHIVED, QUARANTINED),
+)  # fmt: skip
+undelete = _made("grains.undelete", "Take the mark back: it is where it was before.", after="", begins=(PENDING,))
+promote = _made("grains.promote", "Make a grain core: what leads to it fades slowest.", after=CORE,
+                begins=(WORKING, EPHEMERAL))  # fmt: skip
+demote = _made("grains.demote", "Make a core grain a working one.", after=WORKING, begins=(CORE,))
+
+
+def _taken(act: Act, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[str, Any]:
+    row = Grain.objects.select_related("space").filter(pk=seen.pk).first()
+    if row is None:
+        raise NotFound("There is no such grain.")
+    of_class = begins[0] in CLASSES
+    now = _NAMES[row.decay_class] if of_class else row.status
+    last = moves.last(row.space_id, [row.pk], of_class=of_class).get(row.pk)
+    wanted = after or (last.before if last is not None and last.after == now else ACTIVE)
+    changed = now in begins
+    if not changed and now != wanted:
+        raise Conflict(f"It is {now.replace('_', ' ')}, and this is for what is {_listed(begins)}.", status=now)
+    if changed:
+        _respect(act.principal, now, last)
+        step = Step(row.pk, row.uuid, now, wanted, BY_HAND)
+        if not moves.take(row.space_id, [step], actor=act.principal.actor, reason=act.reason):
+            raise Conflict("Somebody was faster.", status=now)
+        if wanted == ACTIVE:
+            revive.rewire(row.space_id, [row])
+    act.record(str(row.uuid), chain=row.space.uuid.hex, **{"from": now, "to": wanted}, changed=changed)
+    answer = {
+        "grain_id": str(row.uuid),
+        "before": now,
+        "status": row.status if of_class else wanted,
+        "changed": changed,
+    }
+    if of_class:
+        answer["decay_class"] = wanted
+    if wanted == PENDING:
+        answer["purged_after"] = _purged_after(act.principal if changed else None, last)
+    return answer
+
+
+def _respect(principal: Principal, now: str, last: Transition | None) -> None:
+    decided = last is not None and last.after == now and last.actor.startswith(("user:", "shell:"))
+    if principal.kind == "agent" and decided and now in (QUARANTINED, PENDING):
+        raise Forbidden("A person decided this, and a person can take it back.", status=now)
+
+
+def _purged_after(principal: Principal | None, last: Transition | None) -> str | None:
+    """The earliest end of a grain that is marked; None where it waits for a person: no agent destroys anything."""
+    actor = principal.actor if principal is not None else last.actor if last is not None else ""
+    since = clock.now() if principal is not None or last is None else last.at
+    if actor.startswith("agent:"):
+        return None
+    return clock.rfc3339(since + timedelta(hours=config.current().PURGE_UNDO_WINDOW_HOURS))
+
+
+def _listed(begins: tuple[str, ...]) -> str:
+    *some, one = (name.replace("_", " ") for name in begins)
+    return f"{', '.join(some)} or {one}" if some else one

@@ -1,0 +1,78 @@
+"""What became of a grain: its changes of status and class, its last use, and what is left of a purged one."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from memory.grains.models.graph import Grain
+
+
+class Transition(models.Model):
+    """One step in a grain's life: from where to where, why, by which numbers, on whose word."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    grain = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)
+    before = models.CharField(max_length=16)  # a status, or a decay class
+    after = models.CharField(max_length=16)
+    why = models.CharField(max_length=32)  # `lifecycle/rules.py` has the words
+    numbers = models.JSONField(default=dict)  # what it was decided by
+    actor = models.CharField(max_length=160)
+    reason = models.CharField(max_length=500, default="")  # a person's or an agent's own words
+    at = models.DateTimeField()
+    lived = models.FloatField()  # seconds the instance had lived: a clock that jumps does not end a window
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["space", "grain", "id"], name="transition_grain"),
+            models.Index(fields=["space", "id"], name="transition_space"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.before} to {self.after}"
+
+
+class Standing(models.Model):
+    """When a recall last returned a grain. It outlives the traces that say so."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    grain = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)
+    recalled_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["space", "grain"], name="standing_of_a_grain")]
+
+    def __str__(self) -> str:
+        return f"{self.grain_id}"
+
+
+class Tombstone(models.Model):
+    """That there was a grain, and nothing of what it said."""
+
+    id = models.BigAutoField(primary_key=True)
+    uuid = models.UUIDField(unique=True)  # of the grain
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    digest = models.CharField(max_length=64)
+    origin = models.CharField(max_length=16)
+    recorded_at = models.DateTimeField()
+    purged_at = models.DateTimeField()
+    actor = models.CharField(max_length=160)
+    links = models.PositiveIntegerField()  # that went with it
+    votes = models.PositiveIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["space", "id"], name="tombstone_space")]
+
+    def __str__(self) -> str:
+        return str(self.uuid)
+
+
+class Bookmark(models.Model):
+    """How far something that reads a growing table piece by piece has come."""
+
+    name = models.CharField(max_length=64, primary_key=True)
+    number = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.number}"

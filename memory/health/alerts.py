@@ -1,0 +1,94 @@
+"""Warnings that leave the machine: only where an operator asked for it, seldom, signed, and without a memory's text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from accounts.models import Space
+from fluxcore import clock, config, jobs
+from memory.health import chores, webhook
+from memory.health.dwell import Held
+from memory.health.models import Warning
+from memory.health.signals import BY_NAME, CRITICAL, INFO, WARNING, Reading
+
+_ORDER = (INFO, WARNING, CRITICAL)
+
+
+def problem() -> str | None:
+    """Why alerts that are wanted cannot be sent."""
+    here = config.current()
+    found = webhook.problem(here.ALERT_WEBHOOK_URL, here.ALERT_WEBHOOK_SECRET) if here.ALERTS_ENABLED else None
+    return f"alerts are not sent: {found}" if found else None
+
+
+def ask(space: int, reading: Reading, held: Held, what: str, now: datetime) -> Held:
+    """Have a warning sent, unless it is too small a matter or one about the same signal went out lately."""
+    here, at = config.current(), int(now.timestamp())
+    lately = held.alerted and 0 <= at - held.alerted < here.ALERT_MIN_INTERVAL_HOURS * 3600
+    small = _ORDER.index(held.severity) < _ORDER.index(here.ALERT_LEAST_SEVERITY)
+    if not here.ALERTS_ENABLED or small or lately:
+        return held
+    jobs.enqueue(
+        chores.ALERT,
+        {
+            "signal": reading.signal.name, "severity": held.severity, "what": what, "value": reading.value,
+            "low": reading.low, "high": reading.high, "at": clock.rfc3339(now),
+        },
+        space=space,
+    )  # fmt: skip
+    return replace(held, alerted=at)
+
+
+def send(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `health.alert`. A failure is tried again as any job is, and then parked where people see it."""
+    here = config.current()
+    if not here.ALERTS_ENABLED:
+        run.say("Alerts were switched off meanwhile.")
+        return None
+    said = problem()
+    if said:
+        run.say(said)
+        raise webhook.Unsendable(said)
+    body = orjson.dumps(message(run))
+    try:
+        webhook.post(
+            here.ALERT_WEBHOOK_URL, body, secret=here.ALERT_WEBHOOK_SECRET, at=int(clock.now().timestamp()),
+            private=here.ALERT_PRIVATE_ADDRESSES,
+        )  # fmt: skip
+    except webhook.Unsendable as error:
+        run.say(f"The webhook did not take it: {error}.")
+        raise
+    run.say("The webhook took it.")
+    signal, space = run.args["signal"], run.space
+    return lambda: _sent(space, signal)
+
+
+def _sent(space: int | None, signal: str) -> None:
+    newest = Warning.objects.filter(space=space, signal=signal).order_by("-id").first()
+    if newest is not None:
+        newest.alerted_at = clock.now()
+        newest.save(update_fields=["alerted_at"])
+
+
+def message(run: jobs.Run) -> dict[str, Any]:
+    """What is posted: numbers, names of ours and a sentence of ours. The id stays the same when it is sent again."""
+    args = run.args
+    signal = BY_NAME.get(args["signal"])
+    return {
+        "id": str(run.uuid),
+        "instance": settings.HOME.name,
+        "space": Space.objects.filter(pk=run.space or 0).values_list("name", flat=True).first(),
+        "signal": args["signal"],
+        "severity": args["severity"],
+        "event": args["what"],
+        "value": args["value"],
+        "healthy_range": [args["low"], args["high"]],
+        "says": signal.says if signal else "",
+        "suggestion": signal.suggestion if signal else "",
+        "at": args["at"],
+    }

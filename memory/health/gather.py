@@ -1,0 +1,112 @@
+"""The job `health.gather`: follows the event log from where it stopped, adds to the sums, asks for measurements.
+
+The sums and the place in the log are one commit, and the place moves only from where it was read: a stretch of the log
+is counted once, whoever tries it how often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, QuerySet
+
+from accounts.models import Space
+from fluxcore import clock, events, jobs, rows
+from fluxcore.errors import Conflict
+from fluxcore.events import Position
+from memory.health import chores, verdicts
+from memory.health.models import Condition, Place, Reading, Tally, Verdict
+from memory.health.sheet import EVER, Key, Sheet, hour_of
+from memory.health.signals import MONTH
+
+PAGE = 500
+MOST = 20_000  # events of one run; the next begins at once where there are more
+SPACES = 200  # measured in one tick, those that wait longest first
+_ONE = 1
+_TALLY = ("space", "who", "hour", "name", "value")
+_OR_ADD = (
+    "ON CONFLICT (space_id, who, hour, name) "
+    f"DO UPDATE SET value = {Tally._meta.db_table}.value + excluded.value RETURNING id"
+)
+_TOGETHER = 1_000
+_FORGET_AT_ONCE = 5_000
+# How long what is kept, in hours: sums of callers, sums of a space, those its weeks are told by, readings.
+KEEP_CALLERS, KEEP_SUMS, KEEP_WEEKS = 48, MONTH + 48, 24 * 400
+KEEP_FINE, KEEP_HOURLY = 48, MONTH + 24
+WEEKLY = ("judged", "hits")
+
+
+def gather(run: jobs.Run) -> jobs.Apply:
+    """The handler of `health.gather`."""
+    begin = where()
+    sheet, end, count = Sheet(), begin, 0
+    while count < MOST:
+        found, after = events.follow(end, limit=PAGE)
+        sheet.take(found)
+        count, end = count + len(found), after
+        if len(found) < PAGE:
+            break
+
+    def apply() -> None:
+        _move(begin, end)
+        verdicts.settle(sheet)
+        write(sheet.sums.items())
+        Condition.objects.filter(space__in=sheet.moved).update(moved=F("moved") + 1)
+        run.say(f"{count} events, {len(sheet.sums)} sums, {sum(map(len, sheet.judged.values()))} judged questions.")
+        if count >= MOST:
+            chores.ask_to_gather()
+            return
+        for space in _due():
+            chores.ask_to_measure(space)
+        forget(clock.now())
+
+    return apply
+
+
+def where() -> Position:
+    """Up to where the log was counted. An instance that has a past begins with it."""
+    row = Place.objects.filter(pk=_ONE).first()
+    return Position(row.xid, row.event) if row else Position()
+
+
+def _move(begin: Position, end: Position) -> None:
+    """From where it was read and from nowhere else."""
+    Place.objects.get_or_create(pk=_ONE, defaults={"xid": 0, "event": 0})
+    if not Place.objects.filter(pk=_ONE, xid=begin.xid, event=begin.id).update(xid=end.xid, event=end.id):
+        raise Conflict("This stretch of the log was counted by somebody else.")
+
+
+def write(sums: Iterable[tuple[Key, float]]) -> None:
+    values = [(*key, value) for key, value in sorted(sums) if value]
+    for begin in range(0, len(values), _TOGETHER):
+        rows.upsert(Tally, _TALLY, values[begin : begin + _TOGETHER], _OR_ADD)
+
+
+def _due() -> list[int]:
+    """The spaces that were measured longest ago, or never."""
+    known = dict(Condition.objects.order_by("measured_at").values_list("space_id", "measured_at"))
+    spaces = list(Space.objects.order_by("pk").values_list("pk", flat=True))
+    waiting: list[tuple[bool, datetime | None, int]] = [
+        (known.get(space) is not None, known.get(space) or clock.now(), space) for space in spaces
+    ]
+    return [space for *_, space in sorted(waiting)[:SPACES]]
+
+
+def forget(now: datetime) -> None:
+    """Let go of what no window reaches any more, a bounded part at a time."""
+    hour = hour_of(now.timestamp())
+    old = Tally.objects.exclude(hour=EVER)
+    _delete(old.filter(hour__lt=hour - KEEP_CALLERS).exclude(who=""))
+    _delete(old.filter(hour__lt=hour - KEEP_SUMS, who="").exclude(name__in=WEEKLY))
+    _delete(old.filter(hour__lt=hour - KEEP_WEEKS, who=""))
+    _delete(Verdict.objects.filter(hour__lt=hour - KEEP_WEEKS))
+    _delete(Reading.objects.filter(hourly=False, at__lt=int((now - timedelta(hours=KEEP_FINE)).timestamp())))
+    _delete(Reading.objects.filter(hourly=True, at__lt=int((now - timedelta(hours=KEEP_HOURLY)).timestamp())))
+
+
+def _delete(some: QuerySet[Any]) -> None:
+    found = list(some.values_list("pk", flat=True)[:_FORGET_AT_ONCE])
+    if found:
+        some.model._default_manager.filter(pk__in=found).delete()

@@ -1,0 +1,213 @@
+"""Was learning worth it? The space's own judged questions, asked again with and without what votes taught.
+
+The honest number leaves a question's own votes out: what it is worth is what *others* taught about it. Beside it
+stands what the same question gains when it comes again. Both are of a bounded sample of the newest questions, on an
+arena of its own: what is left out of it is left out for nobody else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from accounts.models import Space
+from accounts.verbs import Act, Change, verb
+from fluxcore import clock, config, jobs
+from fluxcore.errors import Invalid
+from memory.arena import coherence, files
+from memory.arena.arena import Arena
+from memory.arena.build import build
+from memory.arena.changes import Changes, conduits
+from memory.arena.lessons import Lesson
+from memory.arena.shelf import encoder_name
+from memory.arena.tables import lessons
+from memory.embedding import choice
+from memory.engine import question, words
+from memory.engine import recall as engine
+from memory.grains import bounds, tuning
+from memory.grains.ask import Ask
+from memory.grains.learning import credit
+from memory.grains.models import Conduit, Effect, Judged, Vote
+from memory.health.models import Condition, Verdict
+
+SAMPLE, MOST = 200, 5_000
+LEAST = 20  # fewer judged questions than this say nothing
+DEPTH, FIRST = 10, 5  # of nDCG, and of a hit
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well a sample is answered: a right grain among the first five, and nDCG@10."""
+
+    hit_rate: float
+    ndcg: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    questions: int
+    without: Score  # no learning at all
+    others: Score  # with what was taught on other questions
+    own: Score  # and on this one
+
+    @property
+    def gain(self) -> float:
+        return self.others.ndcg - self.without.ndcg
+
+    def shape(self) -> dict[str, Any]:
+        return {"questions": self.questions, "gain": round(self.gain, 4)} | {
+            name: {key: round(value, 4) for key, value in asdict(getattr(self, name)).items()}
+            for name in ("without", "others", "own")
+        }
+
+
+@verb("health.replay", needs="jobs.manage")
+def replay_now(act: Act, *, sample: int = SAMPLE, step: Callable[[], object] = lambda: None) -> Change:
+    """Replay a space's judged questions and keep what came of it."""
+    space = act.principal.space
+    if space is None:
+        raise Invalid("Name a space to replay.", field="space")
+    if isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST:
+        raise Invalid(f"sample is 1 to {MOST}.", field="sample")
+    found = outcome(space, sample, step)
+    told = found.shape() if found else {"questions": 0}
+
+    def change() -> dict[str, Any]:
+        _keep(space, found)
+        act.record("", **told)
+        return told
+
+    return change
+
+
+def of_space(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `health.replay`."""
+    space = run.space
+    found = outcome(space, SAMPLE) if space is not None else None
+    if space is None or found is None:
+        run.say("Nothing was judged here yet.")
+        return None
+    run.say(f"{found.questions} questions: nDCG {found.without.ndcg:.3f} without votes, {found.others.ndcg:.3f} with.")
+    return lambda: _keep(space, found)
+
+
+def _keep(space: int, found: Outcome | None) -> None:
+    if found is not None and found.questions >= LEAST:
+        Condition.objects.get_or_create(space_id=space)
+        Condition.objects.filter(space=space).update(
+            replay={**found.shape(), "at": int(clock.now().timestamp())}
+        )  # fmt: skip
+
+
+def asked(space: int, sample: int) -> list[int]:
+    """The newest judged questions of which it is known what would have answered them."""
+    newest = Verdict.objects.filter(space=space, evidence=True).order_by("-judged")
+    return list(newest.values_list("judged", flat=True)[:sample])
+
+
+def outcome(space: int, sample: int, step: Callable[[], object] = lambda: None) -> Outcome | None:
+    numbers = asked(space, sample)
+    if not numbers or not Space.objects.filter(pk=space).exists():
+        return None
+    stage = _Stage(space, numbers)
+    scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for number in numbers:
+        for way, found in stage.play(number).items():
+            scores[way].append(found)
+        step()
+    if not scores:
+        return None
+    return Outcome(len(scores["own"]), *(_mean(scores[way]) for way in ("without", "others", "own")))
+
+
+def _mean(scores: Sequence[tuple[float, float]]) -> Score:
+    return Score(sum(hit for hit, _ in scores) / len(scores), sum(ndcg for _, ndcg in scores) / len(scores))
+
+
+class _Stage:
+    """An arena that nobody else reads, and what is needed to take one question's votes out of it and put them back."""
+
+    def __init__(self, space: int, numbers: Sequence[int]) -> None:
+        encoder = encoder_name() if choice.chosen() is not None else ""
+        self.arena: Arena = files.open_newest(space, encoder) or build(space, encoder)
+        coherence.catch_up(self.arena)
+        self.space = space
+        self.questions = {row.pk: row for row in Judged.objects.filter(pk__in=numbers)}
+        self.evidence: dict[int, set[int]] = defaultdict(set)
+        self.votes: dict[int, int] = {}
+        for vote, judged, grain, useful in Vote.objects.filter(
+            judged__in=numbers, undone_at=None, implied=False
+        ).values_list("pk", "judged_id", "grain_id", "useful"):
+            self.votes[vote] = judged
+            if useful:
+                self.evidence[judged].add(grain)
+
+    def play(self, number: int) -> dict[str, tuple[float, float]]:
+        """Scores of one question in three ways; nothing if it cannot be answered any more."""
+        row, right = self.questions.get(number), self.evidence.get(number)
+        if row is None or not right:
+            return {}
+        found = {"own": self._ask(row, right)}
+        taken, back = self._links(number)
+        self.arena.apply((), replace(taken, judged=(number,)), ())
+        found["others"] = self._ask(row, right)
+        found["without"] = self._ask(row, right, without=frozenset({"learning"}))
+        own = [Lesson(*one) for one in lessons(self.space, [number])]
+        self.arena.apply((), replace(back, judged=(number,)), own)
+        return found
+
+    def _ask(self, row: Judged, right: set[int], without: frozenset[str] = frozenset()) -> tuple[float, float]:
+        # Read as of when it was asked, answered from everything that is known now: the ways differ in votes alone.
+        index, now = self.arena.index, bounds.seconds(clock.now())
+        read = question.read(row.query, bounds.seconds(row.asked_at))
+        allowed = bounds.allowed(index, Ask(row.query, DEPTH), bounds.TIERS[0], now)
+        vector = choice.encode_query(row.query)
+        if vector is not None and (index.dense is None or len(vector) != index.dense.dimension):
+            vector = None
+        ranking = engine.recall(
+            index, read, vector, allowed=allowed, k=DEPTH, now=now,
+            settings=replace(tuning.current(), without=without),
+        )  # fmt: skip
+        ids = index.column("id")[ranking.rows].tolist()
+        same = [
+            {grain, *index.column("id")[folded].tolist()} for grain, folded in zip(ids, ranking.folded, strict=True)
+        ]
+        gains = [1.0 if right & one else 0.0 for one in same]
+        best = sum(1 / math.log2(place + 2) for place in range(min(len(right), DEPTH)))
+        ndcg = sum(gain / math.log2(place + 2) for place, gain in enumerate(gains)) / best
+        return float(any(gains[:FIRST])), min(ndcg, 1.0)
+
+    def _links(self, number: int) -> tuple[Changes, Changes]:
+        """The links a question's own votes moved, as they would be without them and as they are."""
+        mine = [vote for vote, judged in self.votes.items() if judged == number]
+        own: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+        for conduit, gain, loss in Effect.objects.filter(space=self.space, vote__in=mine).values_list(
+            "conduit_id", "gain", "loss"
+        ):
+            own[conduit][0] += gain
+            own[conduit][1] += loss
+        ceiling = config.current().WEIGHT_CEILING
+        now: list[tuple[object, ...]] = []
+        then: list[tuple[object, ...]] = []
+        cut: list[int] = []
+        for row in Conduit.objects.filter(pk__in=own).select_related("from_entry").order_by("pk"):
+            gain, loss = row.gain - own[row.pk][0], row.loss - own[row.pk][1]
+            base = row.weight if row.base is None else row.base
+            now.append(_packed(row, row.weight, row.affinity))
+            if not gain and not loss and base == 0:
+                cut.append(row.pk)  # it exists for this question's votes alone
+                continue
+            affinity = credit.affinity(gain, loss) if row.from_entry_id else 1.0
+            then.append(_packed(row, credit.weight(base, gain, loss, ceiling), affinity))
+        return Changes((), conduits(then), tuple(cut)), Changes((), conduits(now))
+
+
+def _packed(row: Conduit, weight: float, affinity: float) -> tuple[object, ...]:
+    key = words.key(f"{row.from_entry.kind}:{row.from_entry.feature}") if row.from_entry else 0
+    return (
+        row.pk, row.from_entry_id or 0, key, row.from_grain_id or 0, row.to_grain_id, weight, affinity, row.made_at,
+        row.used_at, row.relation, row.decay_class,
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""One signed message to one address an operator named: bounded in time, followed nowhere, sent to no other machine.
+
+The name is looked up once, every address it stands for is checked, and the connection goes to a checked one: a name
+that stands for something else a moment later leads nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import ipaddress
+import queue
+import socket
+import ssl
+import threading
+from urllib.parse import urlsplit
+
+SECONDS = 5.0
+LEAST_SECRET = 16
+_HEADER = "X-Flux-Signature"
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+
+
+class Unsendable(Exception):
+    """Why a message was not taken, in words without the address's own secrets."""
+
+
+def problem(url: str, secret: str) -> str | None:
+    """What is wrong with where alerts should go, if anything is."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "ALERT_WEBHOOK_URL is not an address"
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return "ALERT_WEBHOOK_URL must begin with http:// or https:// and name a host"
+    if parts.username is not None or parts.password is not None:
+        return "ALERT_WEBHOOK_URL must not hold a password: the message is signed instead"
+    if any(ord(sign) <= 32 or ord(sign) > 126 for sign in url):
+        return "ALERT_WEBHOOK_URL must be plain ASCII"
+    if len(secret) < LEAST_SECRET:
+        return f"ALERT_WEBHOOK_SECRET must have at least {LEAST_SECRET} characters"
+    return None
+
+
+def signature(secret: str, at: int, body: bytes) -> str:
+    """`t=<seconds>,v1=<hex>`: whoever gets it signs `<seconds>.<body>` with the same key and compares."""
+    digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256)
+    return f"t={at},v1={digest.hexdigest()}"
+
+
+def post(url: str, body: bytes, *, secret: str, at: int, private: bool) -> int:
+    """Send it; the status of the answer, which is 2xx. Everything together takes at most five seconds."""
+    answer: queue.Queue[int | Exception] = queue.Queue()
+
+    def send() -> None:
+        try:
+            answer.put(_send(url, body, {_HEADER: signature(secret, at, body)}, private))
+        except Exception as error:
+            answer.put(error)
+
+    # In a thread of its own: looking a name up cannot be told when to stop.
+    threading.Thread(target=send, name="webhook", daemon=True).start()
+    try:
+        found = answer.get(timeout=SECONDS)
+    except queue.Empty:
+        raise Unsendable(f"no answer within {SECONDS:g} seconds") from None
+    if isinstance(found, Unsendable):
+        raise found
+    if isinstance(found, Exception):
+        raise Unsendable(f"no connection ({type(found).__name__})")
+    if not 200 <= found < 300:
+        raise Unsendable(f"the answer was {found}")
+    return found
+
+
+def _send(url: str, body: bytes, headers: dict[str, str], private: bool) -> int:
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    line = http.client.HTTPConnection(host, port, timeout=SECONDS)
+    line.sock = socket.create_connection((_address(host, port, private), port), timeout=SECONDS)
+    if parts.scheme == "https":
+        line.sock = ssl.create_default_context().wrap_socket(line.sock, server_hostname=host)
+    try:
+        where = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        said = {"Content-Type": "application/json", "User-Agent": "flux-memory", "Connection": "close", **headers}
+        line.request("POST", where, body, said)
+        return line.getresponse().status  # a redirect is an answer like any other, and is not followed
+    finally:
+        line.close()
+
+
+def _address(host: str, port: int, private: bool) -> str:
+    found = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    for one in found:
+        if not allowed(str(one), private=private):
+            raise Unsendable("the address lies on this machine or its network: ALERT_PRIVATE_ADDRESSES allows that")
+    return str(found[0])
+
+
+def allowed(address: str, *, private: bool) -> bool:
+    """Whether alerts may go there. Link-local addresses never: machines in clouds hand out their keys on one."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.sixtofour or found.teredo or found in _TRANSLATED:
+            return False  # another address in disguise
+        found = found.ipv4_mapped or found
+    if found.is_link_local or found.is_multicast or found.is_unspecified:
+        return False
+    return found.is_global or (private and (found.is_private or found.is_loopback))

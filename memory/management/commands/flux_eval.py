@@ -1,0 +1,65 @@
+"""Was learning worth it? A space's own judged questions, asked again with and without what votes taught."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from rich.text import Text
+
+from accounts.models import Space
+from accounts.principals import find_space, shell
+from memory.management.base import FluxCommand
+
+_WAYS = {
+    "without": "without votes",
+    "others": "with votes on other questions",
+    "own": "and on the question itself",
+}
+
+
+class Command(FluxCommand):
+    help = "Replay the judged questions of every space, or of one, with and without learning."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--space", help="only this one (default: all)")
+        parser.add_argument("--sample", type=int, default=200, help="the newest so many judged questions")
+
+    def run(self, options: dict[str, Any]) -> None:
+        from memory.health import replay
+
+        spaces = [find_space(options["space"])] if options["space"] else list(Space.objects.order_by("name"))
+        found: dict[str, Any] = {}
+        for space in spaces:
+            count = len(replay.asked(space.pk, max(1, options["sample"])))
+            with self.progress(f"Asking again in {space.name}", count) as step:
+                found[space.name] = replay.replay_now(shell(space), sample=options["sample"], step=step)
+        if self.as_json:
+            self.answer({"spaces": found})
+            return
+        for name, one in found.items():
+            self._print(name, one)
+        if not found:
+            self.console.print("[dim]No spaces yet.[/]")
+
+    def _print(self, name: str, found: dict[str, Any]) -> None:
+        if not found["questions"]:
+            self.console.print(Text.assemble((name, "bold"), "  nothing was judged here yet (POST /feedback)"))
+            return
+        gain = found["gain"]
+        self.console.print(
+            Text.assemble(
+                (name, "bold"), f"  {found['questions']} judged questions  ",
+                (f"learning gain {gain:+.3f} nDCG", "green" if gain >= 0 else "red"),
+            )
+        )  # fmt: skip
+        before = found["without"]
+        self.table(
+            ("asked", "hit among 5", "nDCG@10", "gain"),
+            [
+                (says, f"{found[way]['hit_rate']:.3f}", f"{found[way]['ndcg']:.3f}",
+                 "" if way == "without" else f"{found[way]['ndcg'] - before['ndcg']:+.3f}")
+                for way, says in _WAYS.items()
+            ],
+            empty="",
+        )  # fmt: skip

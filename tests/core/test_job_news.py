@@ -1,0 +1,99 @@
+"""What becomes of jobs is in the event log, told once and in the commit that marks the job"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+
+from fluxcore import booth, clock, events, job_news, jobs
+from fluxcore.models import Event, Job
+from tests.core.test_booth import wait_until
+from tests.core.test_jobs import NOON, enqueue, handle
+
+__all__ = ["handle"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def news() -> list[tuple[str, dict[str, object]]]:
+    return [(one.kind, one.data) for one in Event.objects.filter(kind__startswith="job.").order_by("id")]
+
+
+def test_a_job_that_is_done_is_told_once(handle):
+    handle(lambda run: None)
+    identity = enqueue(space=7)
+    assert jobs.drain() == 1
+    told = Event.objects.get()
+    assert (told.kind, told.space, told.actor, told.subject) == ("job.done", 7, "worker", str(identity))
+    assert (told.data["job"], told.data["tries"], told.packed) == ("test", 1, None)
+    assert 0 <= told.data["seconds"] < 60
+
+
+def test_it_is_told_with_the_effect_or_not_at_all(handle):
+    def work(run):
+        def apply():
+            Job.objects.filter(pk=run.job).update(lease_owner="somebody else")
+
+        return apply
+
+    handle(work)
+    enqueue()
+    jobs.run_one()
+    assert news() == [], "the lease was lost, so nothing of this try is kept"
+
+
+def test_each_failed_try_is_told_and_then_that_it_was_parked(handle):
+    def fail(run):
+        raise OSError("the secret text")
+
+    handle(fail)
+    enqueue(space=3)
+    with time_machine.travel(NOON, tick=False) as moved:
+        moved.shift(timedelta(days=1))
+        for _ in range(jobs.MAX_TRIES):
+            assert jobs.run_one()
+            moved.shift(timedelta(hours=1))
+    assert [kind for kind, _ in news()] == ["job.failed"] * 4 + ["job.parked"]
+    assert [data["tries"] for _, data in news()] == [1, 2, 3, 4, 5]
+    assert "secret" not in str(news())
+
+
+def test_a_job_whose_workers_all_died_is_told_to_be_parked(handle):
+    enqueue()
+    Job.objects.update(attempts=jobs.MAX_TRIES, state="running", lease_until=clock.now() - timedelta(seconds=1))
+    assert jobs.claim() is None
+    assert [kind for kind, _ in news()] == ["job.parked"]
+
+
+def test_one_that_runs_for_long_is_told_to_be_running_once(handle, monkeypatch):
+    monkeypatch.setattr(jobs, "LEASE", timedelta(seconds=0.15))
+    renewed = []
+
+    def work(run):
+        wait_until(lambda: news())
+        first = Job.objects.get().lease_until
+        wait_until(lambda: Job.objects.get().lease_until > first)
+        renewed.append(first)
+
+    handle(work)
+    enqueue(space=2)
+    assert jobs.run_one() and renewed
+    assert [kind for kind, _ in news()] == ["job.running", "job.done"]
+
+
+def test_what_was_told_goes_with_the_jobs_and_nothing_else_does(handle):
+    handle(lambda run: None)
+    with time_machine.travel(NOON, tick=False) as moved:
+        for space in (None, 1, 2):
+            enqueue(space=space)
+        jobs.drain()
+        booth.write(lambda: events.append("grain.stored", space=1, actor="a", subject="s", packed=b"x"))
+        booth.write(lambda: events.append("agent.created", space=1, actor="a", subject="s"))
+        moved.shift(jobs.KEEP_DONE)
+        booth.write(jobs.forget_old)
+        assert len(news()) == 3
+        moved.shift(1)
+        booth.write(jobs.forget_old)
+    assert set(Event.objects.values_list("kind", flat=True)) == {"grain.stored", "agent.created"}
+    assert set(job_news.KINDS) >= {"job.done", "job.failed", "job.parked", "job.running"}

@@ -1,0 +1,68 @@
+"""What is implied: a question asked again in other words, a statement that puts an earlier one right."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.engine.correction import corrects
+from memory.engine.question import read
+from memory.engine.rephrase import rephrases
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        ("What is the deploy command for the api", "how do I deploy the api"),
+        ("Which printer in the office is broken?", "Which office printer broke down?"),
+    ],
+)
+def test_the_same_asked_in_other_words(later, earlier):
+    assert rephrases(read(later), read(earlier), None)
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier", "why"),
+    [
+        ("Where does Mia live?", "Where does Mia live?", "word by word: a habit"),
+        ("Where does Bo live?", "Where does Mia live?", "another person"),
+        ("When did Mia move to Porto?", "Where did Mia move?", "another kind of answer"),
+        ("What does the red car cost?", "Who painted the garden fence?", "another thing"),
+        ("", "Where does Mia live?", "nothing"),
+    ],
+)
+def test_the_next_question_is_not_the_same(later, earlier, why):
+    assert not rephrases(read(later), read(earlier), None), why
+
+
+def test_vectors_tell_what_words_do_not():
+    later, earlier = read("how is the app shipped"), read("deployment procedure of the app")
+    assert not rephrases(later, earlier, 0.3)
+    assert rephrases(later, earlier, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        ("My salary is 6000 euros", "My salary is 5000 euros"),
+        ("The weekly meeting is at 4 pm", "The weekly meeting is at 3 pm"),
+        ("Mia no longer lives in Lisbon", "Mia lives in Lisbon"),
+        ("Actually Mia lives in Porto", "Mia lives in Lisbon"),
+    ],
+)
+def test_a_statement_that_puts_another_right(later, earlier):
+    assert corrects(later, earlier)
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier", "why"),
+    [
+        ("Bo plays the cello", "Mia moved to Lisbon in 2021", "something else"),
+        ("Alice likes tea", "Alice likes coffee", "both may be so"),
+        ("Mia moved to Lisbon in 2021 with Bo", "Mia moved to Lisbon in 2021", "it only adds"),
+        ("Lunch on 3 May 2024 cost 20 euros", "Lunch on 4 May 2024 cost 30 euros", "two days"),
+        ("Bo earns 5000 euros a month", "Mia earns 6000 euros a month", "two people"),
+        ("", "Mia lives in Lisbon", "nothing"),
+    ],
+)
+def test_another_statement_beside_it(later, earlier, why):
+    assert not corrects(later, earlier), why

@@ -1,0 +1,73 @@
+"""A space with two subjects, and somebody who clusters it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fluxcore import booth, config, jobs, lanes
+from memory.arena.shelf import shelf
+from memory.grains import chores
+from memory.grains.models import Grain, Member
+from tests.arena.scribe import Scribe
+
+
+class Town(Scribe):
+    """Groups of grains that are all linked with each other and share their entries."""
+
+    def group(self, name: str, texts: list[str], entries: tuple[str, ...] = ()) -> list[Grain]:
+        made = [self.store(text, entries=entries, vector=False, session=name) for text in texts]
+        for place, start in enumerate(made):
+            for to in made[place + 1 :]:
+                self.link(start, to)
+        return made
+
+    def cluster(self) -> None:
+        booth.write(lambda: chores.ask_for_clustering(self.space, anyway=True), lane=lanes.of(self.space))
+        jobs.drain()
+
+
+GARDEN = [
+    "The tomatoes need watering twice a week.", "Watering at dawn is best for tomatoes.",
+    "Compost feeds the tomatoes.", "Tomatoes like a sunny bed in the garden.", "Pinch the tomatoes in June.",
+]  # fmt: skip
+FERRY = [
+    "The ferry to Porto leaves at nine.", "Buy the ferry tickets early.", "The blue ferry is faster than the old one.",
+    "Porto has a ferry terminal by the river.", "Nobody feeds gulls on the ferry.",
+]  # fmt: skip
+
+
+def of(grains: list[Grain]) -> set[int]:
+    """The clusters these grains are in."""
+    return set(Member.objects.filter(grain__in=grains).values_list("cluster_id", flat=True))
+
+
+@pytest.fixture
+def settings_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put values of config.yaml into force."""
+    usual = config.current()
+
+    def put(**values: Any) -> None:
+        now = replace(usual, **values)
+        monkeypatch.setattr(config, "current", lambda: now)
+
+    return put
+
+
+@pytest.fixture
+def town(transactional_db: Any, space: Any) -> Iterator[Town]:
+    yield Town(space.pk)
+    for one in shelf().spaces():
+        shelf().drop(one)
+
+
+@pytest.fixture
+def two(town: Town) -> tuple[list[Grain], list[Grain]]:
+    garden = town.group("garden", GARDEN, ("anna", "garden club", "june"))
+    ferry = town.group("ferry", FERRY, ("porto", "harbour", "bo"))
+    town.link(garden[0], ferry[0], weight=0.1)
+    town.cluster()
+    return garden, ferry
