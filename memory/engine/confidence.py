@@ -43,7 +43,7 @@ def facts(scene: Scene, size: int) -> Facts:
 
 
 def signs(scores: Floats, found: Floats, known: Facts) -> NDArray[np.float64]:
-    """The signs of an answer: scores and raw features [features, pool], both best first."""
+    """The signs of an answer: scores of the pool and raw features [features, first], both best first."""
     first = found[:, :FIRST]
     heard = 1 - known.unknown
     last = scores[min(FIRST, len(scores) - 1)]

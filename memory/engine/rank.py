@@ -77,13 +77,13 @@ def correction(found: Floats, whole: Floats) -> tuple[Floats, Floats]:
 
     The latter, [groups], is the same for all, so it orders nothing.
     """
-    if not whole.any():
+    if not np.logical_or.reduce(whole):
         return np.zeros((len(GROUPS), found.shape[1]), np.float32), np.zeros(len(GROUPS), np.float32)
     standing, absent = features.standardised(found)
     standing *= whole[:, None]
     parts: Floats = _MEMBERS @ standing
-    total = np.abs(parts.sum(axis=0))
-    if total.max(initial=0) > BOUND:
+    total = np.abs(np.add.reduce(parts, axis=0))
+    if np.maximum.reduce(total, initial=0) > BOUND:
         parts *= np.minimum(np.float32(1), np.float32(BOUND) / np.maximum(total, np.float32(1e-6)))
     level: Floats = _MEMBERS @ (absent * whole)
     return parts, level
