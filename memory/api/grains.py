@@ -34,7 +34,7 @@ class Grain(Call):
     def get(self, request: Request, grain: str) -> HttpResponse:
         """One grain with all that belongs to it: its links, what finds it, when it was recalled, its lineage."""
         parsers.query(request, ())
-        return json_answer(dossier.dossier(principal(request), _identified(grain)).shape())
+        return json_answer(dossier.dossier(principal(request), identified(grain)).shape())
 
 
 class Pin(Call):
@@ -52,7 +52,7 @@ class Pin(Call):
 
     def _answer(self, request: Request, grain: str) -> HttpResponse:
         value = parsers.optional_body(request, ("reason", "idempotency_key"))
-        found = str(_identified(grain))
+        found = str(identified(grain))
         return json_answer(
             pin.pin(principal(request, value), grain=found, pinned=self.pinned, **write_options(request, value))
         )
@@ -82,13 +82,13 @@ class Close(Call):
     def post(self, request: Request, grain: str) -> HttpResponse:
         """Say until when the grain was true. It stays readable as of then and answers no longer."""
         value = parsers.optional_body(request, ("at", "reason", "idempotency_key"))
-        found = str(_identified(grain))
+        found = str(identified(grain))
         return json_answer(
             validity.close(principal(request, value), grain=found, at=value.get("at"), **write_options(request, value))
         )
 
 
-def _identified(grain: str) -> uuid.UUID:
+def identified(grain: str) -> uuid.UUID:
     found = parsers.identifier(grain)
     if found is None:
         raise NotFound("There is no such grain.")

@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from fluxcore.errors import MethodNotAllowed
-from memory.api import feedback, grains, me, recalls, views
+from memory.api import clusters, feedback, grains, lifecycle, me, recalls, views
 from memory.api.errors import answer
 
 # Tried in this order: the hottest first.
@@ -21,11 +21,14 @@ CALLS = [
     ("grains/<str:grain>/pin", grains.Pin.as_view()),
     ("grains/<str:grain>/unpin", grains.Unpin.as_view()),
     ("grains/<str:grain>/close", grains.Close.as_view()),
+    *((f"grains/<str:grain>/{name}", view) for name, view in lifecycle.VIEWS.items()),
     ("feedback", feedback.Feedback.as_view()),
     ("feedback/batch", feedback.FeedbackBatch.as_view()),
     ("feedback/<str:trace>/<str:grain>", feedback.Vote.as_view()),
     ("pending_feedback", feedback.Pending.as_view()),
     ("traces/<str:trace>", recalls.Trace.as_view()),
+    ("clusters", clusters.Clusters.as_view()),
+    ("clusters/<str:cluster>", clusters.Cluster.as_view()),
     ("me", me.Me.as_view()),
     ("grant-requests", me.GrantRequests.as_view()),
     ("health", views.Health.as_view()),

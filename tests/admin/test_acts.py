@@ -42,6 +42,10 @@ def parked() -> bool:
     return Job.objects.get(kind="home.tidy").state == "parked"
 
 
+def status(house: House) -> str:
+    return str(Grain.objects.get(pk=house.row("grains.grain").pk).status)
+
+
 DOINGS: dict[tuple[str, str], Doing] = {
     ("accounts.space", NEW): Doing(
         "administrator", "spaces.create", lambda house: Space.objects.filter(name="attic").exists(), {"name": "attic"},
@@ -159,6 +163,28 @@ DOINGS: dict[tuple[str, str], Doing] = {
         "operator", "grains.close",
         lambda house: str(Grain.objects.get(pk=house.row("grains.grain").pk).valid_to) == "2026-03-02 09:00:30+00:00",
         {"at": "2026-03-02T09:00:30"},
+    ),
+    **{
+        ("grains.grain", act): Doing(
+            "operator", f"grains.{act}", lambda house, there=there: status(house) == there,
+            before=lambda house, where=where: Grain.objects.update(status=where),
+        )
+        for act, where, there in (
+            ("archive", "active", "archived"), ("restore", "dormant", "active"),
+            ("quarantine", "archived", "quarantined"), ("release", "quarantined", "active"),
+            ("delete", "active", "pending_deletion"), ("undelete", "pending_deletion", "active"),
+        )
+    },
+    **{
+        ("grains.grain", act): Doing(
+            "operator", f"grains.{act}",
+            lambda house, to=to: Grain.objects.get(pk=house.row("grains.grain").pk).decay_class == to,
+            before=lambda house, to=to: Grain.objects.update(decay_class=1 - to),
+        )
+        for act, to in (("promote", 1), ("demote", 0))
+    },
+    ("grains.grain", "purge"): Doing(
+        "owner", "grains.purge", lambda house: not Grain.objects.filter(pk=house.row("grains.grain").pk).exists()
     ),
 }  # fmt: skip
 EVERY = pytest.mark.parametrize(("page", "act"), DOINGS, ids=lambda found: str(found))

@@ -19,7 +19,10 @@ pytestmark = pytest.mark.either_database  # rights are decided in Python; test_w
 CALLS: dict[str, list[str]] = {
     "grains.read": ["GET grains", "GET grains/<str:grain>", "POST retrieve", "GET traces/<str:trace>"],
     "grains.write": ["POST store", "POST store/batch"],
-    "grains.manage": ["POST grains/<str:grain>/pin", "POST grains/<str:grain>/unpin", "POST grains/<str:grain>/close"],
+    "grains.manage": [
+        f"POST grains/<str:grain>/{verb}"
+        for verb in ("pin", "unpin", "close", "archive", "restore", "quarantine", "release", "delete", "undelete")
+    ],
     "grains.feedback": [
         "POST feedback",
         "POST feedback/batch",

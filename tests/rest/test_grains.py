@@ -23,7 +23,7 @@ PARTICULARS = {
     "valid_to", "time", "session", "speaker", "tags", "pinned", "recorded_at", "ordinal", "writer", "label",
     "corroborations", "digest", "enriched",
 }  # fmt: skip
-BELONGINGS = {"conduits", "found_by", "recalls", "votes", "cluster", "lineage"}
+BELONGINGS = {"conduits", "found_by", "recalls", "transitions", "votes", "cluster", "lineage"}
 
 
 def test_it_gives_one_grain_with_its_origin_and_writer(api):

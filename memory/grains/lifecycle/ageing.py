@@ -134,20 +134,21 @@ class Judgement:
 
 def _judged(space: int, grains: list[int]) -> dict[int, Judgement]:
     """What was said of each grain. Who asks the same again and again is heard once."""
-    last: dict[tuple[int, str, str], tuple[bool, bool, datetime]] = {}
+    last: dict[tuple[int, str, str], tuple[bool, bool, bool, datetime]] = {}
     rows: Any = (
         Vote.objects.filter(space=space, grain__in=grains, undone_at=None)
         .order_by("id")
-        .values_list("grain_id", "judged__actor", "judged__query", "useful", "implied", "at")
+        .values_list("grain_id", "judged__actor", "judged__query", "useful", "implied", "corrected", "at")
     )
-    for grain, actor, query, useful, implied, at in rows:
-        last[grain, actor, query] = (useful, implied, at)
+    for grain, actor, query, useful, implied, corrected, at in rows:
+        last[grain, actor, query] = (useful, implied, corrected, at)
     found: dict[int, Judgement] = defaultdict(Judgement)
-    for (grain, _, _), (useful, implied, at) in last.items():
+    for (grain, _, _), (useful, implied, corrected, at) in last.items():
         one = found[grain]
-        one.judged += 1
-        one.useful += useful
-        one.corrections += implied and not useful
+        one.corrections += corrected
+        if not implied:  # what nobody said is too weak to count as a judgement
+            one.judged += 1
+            one.useful += useful
         if useful and (one.last_useful is None or at > one.last_useful):
             one.last_useful = at
     return found

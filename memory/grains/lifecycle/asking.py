@@ -7,6 +7,7 @@ from typing import Any
 
 from accounts.models import Space
 from fluxcore import config, jobs, schedule
+from memory.grains import chores
 
 CLEAN, AGE, NOTICE, PURGE, SCRUB, FORGET = (
     "grains.clean", "grains.age", "grains.notice", "grains.purge", "grains.scrub", "grains.forget_traces",
@@ -50,6 +51,8 @@ def register() -> None:
 
     schedule.every(CLEAN, period, in_each_space(clean))
     schedule.every(AGE, period, in_each_space(age))
+    # Asked for more often than it is done: the room of clusters says whether enough has changed.
+    schedule.every(chores.CLUSTER, HOUR, in_each_space(chores.ask_for_clustering))
     schedule.every(PURGE, PURGE_SECONDS, _ask_for_purges)
     schedule.every(NOTICE, NOTICE_SECONDS, lambda: jobs.enqueue(NOTICE, once_key="instance"))
     schedule.every(FORGET, FORGET_SECONDS, lambda: jobs.enqueue(FORGET, once_key="instance"))

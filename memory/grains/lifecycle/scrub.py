@@ -12,14 +12,15 @@ _TABLES = [model._meta.db_table for model in (Grain, Vector, Entry, Judged, Trac
 
 def scrub(run: jobs.Run) -> jobs.Apply | None:
     """The handler of `grains.scrub`. Outside any transaction: it rewrites the file, and writers wait that long."""
-    if connection.in_atomic_block:
-        return None  # inside somebody's transaction nothing can be rewritten
-    now()
-    run.say("What was deleted is overwritten.")
+    if now():
+        run.say("What was deleted is overwritten.")
     return None
 
 
-def now() -> None:
+def now() -> bool:
+    """Do it; False inside somebody's transaction, where nothing can be rewritten."""
+    if connection.in_atomic_block:
+        return False
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("INSERT INTO grains_words(grains_words) VALUES ('optimize')")
@@ -28,3 +29,4 @@ def now() -> None:
         else:
             for table in ("grains_words", *_TABLES):
                 cursor.execute(f"VACUUM {table}")
+    return True

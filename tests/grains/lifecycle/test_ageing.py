@@ -137,7 +137,7 @@ def test_a_link_that_begins_at_a_grain_keeps_it_awake(life):
     assert life.status(one) == life.status(other) == "active"
 
 
-def _judge(life, grain, useful, *, query="q", actor="agent:alice", implied=False):
+def _judge(life, grain, useful, *, query="q", actor="agent:alice", corrected=False):
     import uuid
 
     from fluxcore import clock
@@ -147,7 +147,7 @@ def _judge(life, grain, useful, *, query="q", actor="agent:alice", implied=False
     )
     return Vote.objects.create(
         space=life.space, judged=question, grain_id=life.number(grain), useful=useful, strength=1.0, scale=1.0,
-        at=clock.now(), implied=implied, applied=True,
+        at=clock.now(), implied=corrected, corrected=corrected, applied=True,
     )  # fmt: skip
 
 
@@ -155,10 +155,10 @@ def test_three_corrections_put_a_grain_into_quarantine_and_out_of_answers(life):
     """Weakness 37: there quarantine, demotion and pending deletion were words without code."""
     grain = life.memory.store(PLAIN, **AI)
     for number in range(2):
-        _judge(life, grain, False, query=str(number), implied=True)
+        _judge(life, grain, False, query=str(number), corrected=True)
     life.rounds("age")
     assert life.status(grain) == "active"
-    _judge(life, grain, False, query="2", implied=True)
+    _judge(life, grain, False, query="2", corrected=True)
     life.rounds("age")
     assert life.status(grain) == "quarantined"
     assert life.memory.texts("kettle") == []
@@ -167,6 +167,16 @@ def test_three_corrections_put_a_grain_into_quarantine_and_out_of_answers(life):
     life.rounds("age")
     assert life.status(grain) == "archived", "a rule's quarantine ends"
     assert life.memory.texts("kettle") == [PLAIN]
+
+
+def test_what_nobody_said_quarantines_nothing(life):
+    """Weakness 15: there answers that were closed by a rule lowered a grain's usefulness as if somebody had judged."""
+    grain = life.memory.store(PLAIN, **AI)
+    for number in range(12):
+        vote = _judge(life, grain, False, query=f"question {number}")
+        Vote.objects.filter(pk=vote.pk).update(implied=True)
+    life.rounds("age")
+    assert life.status(grain) == "active"
 
 
 def test_a_quarantine_that_a_person_ordered_ends_by_a_person(life):

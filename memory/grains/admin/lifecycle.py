@@ -1,0 +1,134 @@
+"""The page of the steps in the life of grains, and the page of what was purged."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Left
+from django.http import HttpRequest
+
+from accounts import filters, showing
+from accounts.modeladmin import FluxModelAdmin
+from memory.grains.admin import bars
+from memory.grains.admin.acts import badge
+from memory.grains.lifecycle import rules, story
+from memory.grains.models import Grain, Tombstone, Transition
+
+_BEGINNING = 120
+
+
+@admin.register(Transition)
+class TransitionPage(FluxModelAdmin):
+    reads = "grains.read"
+    called = ("transition", "transitions")
+    group = "Memory"
+    about = "Every step in the life of grains: from where to where, why, by which numbers, on whose word."
+    space_path = "space_id"
+    list_display = ["about_grain", "from_badge", "to_badge", "cause", "by", "when", "space"]
+    list_filter = [
+        filters.values("after", "to", [*Grain.Status.values, *rules.CLASSES]),
+        filters.typed("why", "why", lambda text: Q(why__startswith=text)),
+        filters.typed("by", "by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
+        filters.typed("grain", "grain", lambda text: Q(grain__uuid=_uuid(text))),
+        filters.day("since", "from day", "at"),
+        filters.spaces("space_id"),
+    ]
+    ordering = ["-id"]
+    fields = ["about_grain", "from_badge", "to_badge", "cause", "decided_by", "said", "by", "when", "space"]
+    empty_says = "Every grain is still as it was stored."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = (
+            super()
+            .get_queryset(request)
+            .annotate(text=Left("grain__text", _BEGINNING), grain_status=F("grain__status"))
+            .select_related("space")
+        )
+        return rows
+
+    def titled(self, row: Any) -> str:
+        return f"{row.before} to {row.after}".replace("_", " ")
+
+    @admin.display(description="grain")
+    def about_grain(self, row: Any) -> Any:
+        return bars.grain(row.grain_id, showing.shortened(row.text, 80), row.grain_status)
+
+    @admin.display(description="from", ordering="before")
+    def from_badge(self, row: Any) -> Any:
+        return badge(row.before)
+
+    @admin.display(description="to", ordering="after")
+    def to_badge(self, row: Any) -> Any:
+        return badge(row.after)
+
+    @admin.display(description="why")
+    def cause(self, row: Any) -> Any:
+        return showing.shortened(row.reason, 80) if row.why == rules.BY_HAND and row.reason else row.why
+
+    @admin.display(description="decided by")
+    def decided_by(self, row: Any) -> Any:
+        return story.numbers(row.numbers) or showing.NONE
+
+    @admin.display(description="reason")
+    def said(self, row: Any) -> Any:
+        return row.reason or showing.NONE
+
+    @admin.display(description="by", ordering="actor")
+    def by(self, row: Any) -> str:
+        return str(row.actor)
+
+    @admin.display(description="when", ordering="id")
+    def when(self, row: Any) -> Any:
+        return showing.moment(row.at)
+
+
+@admin.register(Tombstone)
+class TombstonePage(FluxModelAdmin):
+    reads = "grains.read"
+    called = ("purged grain", "purged grains")
+    group = "Memory"
+    about = (
+        "That there was a grain, and nothing of what it said. Its digest proves to whoever knows it what was purged."
+    )
+    space_path = "space_id"
+    list_display = ["outside", "origin", "purged", "by", "links", "votes", "space"]
+    list_filter = [
+        filters.typed("by", "by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
+        filters.day("since", "from day", "purged_at"),
+        filters.spaces("space_id"),
+    ]
+    ordering = ["-id"]
+    fields = ["outside", "digest", "origin", "recorded", "purged", "by", "links", "votes", "space"]
+    empty_says = "Nothing was ever purged."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("space")
+
+    def titled(self, row: Any) -> str:
+        return str(row.uuid)
+
+    @admin.display(description="grain")
+    def outside(self, row: Any) -> str:
+        return str(row.uuid)
+
+    @admin.display(description="recorded")
+    def recorded(self, row: Any) -> Any:
+        return showing.moment(row.recorded_at)
+
+    @admin.display(description="purged", ordering="id")
+    def purged(self, row: Any) -> Any:
+        return showing.moment(row.purged_at)
+
+    @admin.display(description="by", ordering="actor")
+    def by(self, row: Any) -> str:
+        return str(row.actor)
+
+
+def _uuid(text: str) -> Any:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

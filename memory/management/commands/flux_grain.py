@@ -1,0 +1,93 @@
+"""One grain from the shell: everything about it, and everything that can become of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from rich.text import Text
+
+from accounts.principals import shell
+from fluxcore.errors import Invalid
+from memory.management.base import FluxCommand
+
+_DONE = {
+    "archive": "Archived: it answers only where others leave room, and comes back by use.",
+    "restore": "It is active again.",
+    "quarantine": "Quarantined: no answer holds it that does not ask for it.",
+    "release": "Released.",
+    "delete": "Marked for deletion. Until it is purged: flux_grain undelete {grain}",
+    "undelete": "The mark is taken back.",
+    "promote": "It is core now.",
+    "demote": "It is a working grain now.",
+}
+
+
+class Command(FluxCommand):
+    help = "One grain: show it, archive, restore, quarantine, release, promote, demote, delete, undelete, purge it."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", nargs="?", default="show", choices=["show", *_DONE, "purge"])
+        parser.add_argument("grain", nargs="?", help="id of a grain")
+        parser.add_argument("--reason", default="", help="why, for the audit chain and the grain's history")
+        parser.add_argument("--confirm", metavar="ID", help="purge: the id of the grain once more")
+
+    def run(self, options: dict[str, Any]) -> None:
+        if options["grain"] is None:
+            raise Invalid(f"Name the grain: flux_grain {options['action']} ID.", field="grain")
+        if options["action"] == "show":
+            self._show(options["grain"])
+        elif options["action"] == "purge":
+            self._purge(options)
+        else:
+            self._move(options)
+
+    def _show(self, grain: str) -> None:
+        from memory.grains import dossier
+        from memory.grains.finding import find
+        from memory.grains.lifecycle.story import numbers
+
+        row = find(shell(), grain)
+        found = dossier.dossier(shell(row.space), row.uuid)
+        if self.as_json:
+            self.answer(found.shape())
+            return
+        self.console.print(Text(row.text))
+        own = found.particulars
+        links = len(found.ties.inward) + len(found.ties.outward)
+        self.table(
+            ("", ""),
+            [
+                ("space", row.space.name), ("status", own["status"]), ("decay class", own["decay_class"]),
+                ("origin", own["origin"]), ("pinned", "yes" if own["pinned"] else "no"), ("links", links),
+                ("recorded", own["recorded_at"]), ("writer", own["writer"]),
+            ],
+            empty="",
+        )  # fmt: skip
+        self.table(
+            ("when", "from", "to", "why", "by", "numbers"),
+            [
+                (step.shape()["at"][:19], step.before, step.after, step.reason or step.why, step.actor,
+                 numbers(step.numbers))
+                for step in found.steps
+            ],
+            empty="It has always been as it is.",
+        )  # fmt: skip
+
+    def _move(self, options: dict[str, Any]) -> None:
+        from memory.grains.lifecycle import verbs
+
+        answer = getattr(verbs, options["action"])(shell(), grain=options["grain"], reason=options["reason"])
+        says = _DONE[options["action"]].format(grain=answer["grain_id"]) if answer["changed"] else "It was so already."
+        self.answer(answer, says=says)
+
+    def _purge(self, options: dict[str, Any]) -> None:
+        from memory.grains.finding import find
+        from memory.grains.lifecycle import purge, scrub
+
+        row = find(shell(), options["grain"])
+        self.confirm(options["confirm"], str(row.uuid), what="This removes the grain for good.")
+        answer = purge.purge(shell(), grain=str(row.uuid), reason=options["reason"])
+        scrub.now()
+        says = "Purged. Backups made before still hold it: flux_backup list."
+        self.answer(answer, says=says)

@@ -1,0 +1,99 @@
+"""flux_grain"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from memory.grains.models import Grain, Tombstone
+
+MARKER = "Quillfeather"
+
+
+@pytest.fixture
+def grain(run):
+    run("flux_space", "create", "main")
+    run("flux_store", f"{MARKER} sings in the bath")
+    return str(Grain.objects.get().uuid)
+
+
+def test_it_shows_a_grain_and_what_became_of_it(run, grain):
+    assert "It has always been as it is." in run("flux_grain", "show", grain).text
+    run("flux_grain", "quarantine", grain, "--reason", "he denies it")
+    shown = run("flux_grain", "show", grain, "--json").json()
+    assert shown["status"] == "quarantined"
+    (step,) = shown["transitions"]
+    assert (step["from"], step["to"], step["why"], step["reason"]) == (
+        "active",
+        "quarantined",
+        "by hand",
+        "he denies it",
+    )
+    text = run("flux_grain", "show", grain).text
+    assert MARKER in text and "he denies it" in text
+
+
+def test_there_and_back(run, grain):
+    for there, back, status in (
+        ("archive", "restore", "archived"), ("quarantine", "release", "quarantined"),
+        ("delete", "undelete", "pending_deletion"),
+    ):  # fmt: skip
+        assert run("flux_grain", there, grain, "--json").json()["status"] == status
+        assert run("flux_grain", there, grain).text.strip() == "It was so already."
+        assert run("flux_grain", back, grain, "--json").json()["status"] == "active"
+    assert run("flux_grain", "promote", grain, "--json").json()["decay_class"] == "core"
+    assert run("flux_grain", "demote", grain, "--json").json()["decay_class"] == "working"
+
+
+def test_it_purges_only_with_the_id_repeated_and_a_reason(run, grain):
+    for words in ((), ("--confirm", grain), ("--confirm", grain[:-1], "--reason", "asked"), ("--reason", "asked")):
+        assert run("flux_grain", "purge", grain, *words).status == 65
+    assert Grain.objects.exists()
+    said = run("flux_grain", "purge", grain, "--confirm", grain, "--reason", "asked", "--json")
+    assert said.json()["purged"] is True
+    assert not Grain.objects.exists() and str(Tombstone.objects.get().uuid) == grain
+    assert run("flux_grain", "show", grain, "--json").json()["error"]["code"] == "not_found"
+
+
+_LIVE = f"""
+import json
+from fluxcore import jobs
+from accounts import agents
+from accounts.models import Space
+from accounts.principals import shell
+from memory.arena.shelf import shelf
+from memory.embedding import choice
+from memory.grains import recall, store
+from memory.grains.learning import votes
+agents.create_space(shell(), name="main")
+who = shell(Space.objects.get())
+grains = [store.store(who, content=f"note {{n}} on {MARKER} and the {{n}} swans")["grain_id"] for n in range(100)]
+choice.chosen(); jobs.drain()
+answer = recall.recall(who, query="what of {MARKER} and the swans", k=20)
+for grain in answer["grains"]:
+    votes.feedback(who, trace_id=answer["trace_id"], grain_id=grain["id"], useful=True)
+jobs.drain()
+shelf().write(who.space)
+from memory.grains.lifecycle import purge, scrub
+for grain in grains:
+    purge.purge(who, grain=grain, reason="forget him")
+jobs.drain()
+print(json.dumps(len(grains)))
+"""
+
+
+def test_no_file_of_the_instance_holds_a_word_of_what_was_purged(made):
+    """A hundred marked grains: stored, recalled, judged, indexed on disk, purged. Not one byte of them is left."""
+    one = made()
+    assert one.command("shell", "-v", "0", "-c", _LIVE).stdout.strip() == "100"
+    found = [
+        str(path.relative_to(one.folder))
+        for path in sorted(Path(one.folder).rglob("*"))
+        if path.is_file() and MARKER.lower().encode() in path.read_bytes().lower()
+    ]
+    assert found == []
+    with sqlite3.connect(f"file:{one.folder / 'flux.db'}?mode=ro", uri=True) as line:
+        assert line.execute("SELECT COUNT(*) FROM grains_tombstone").fetchone() == (100,)
+        assert line.execute("SELECT COUNT(*) FROM grains_grain").fetchone() == (0,)
