@@ -10,14 +10,25 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/.pycache
 endif
 
-.PHONY: run test lint types layers migrations bench torture lock docs clean
+# A recipe whose output goes through a pipe fails as its first command does.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+
+.PHONY: run test sqlite postgres lint types layers migrations bench torture lock docs clean
 
 run: $(VENV)/.runtime
 	@$(BIN)/python manage.py flux_start $(if $(ONCE),--once) $(ARGS)
 
-test: $(VENV)/.dev lint types layers migrations
-	$(BIN)/python -m pytest -n 3 --dist=loadgroup $(PYTEST)
-	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 3 --dist=loadgroup -m "storage and not torture" $(PYTEST)
+# Side by side: while tests of the one wait for an instance or a clock, those of the other compute.
+test: $(VENV)/.dev
+	@$(MAKE) --no-print-directory --jobs=3 lint types layers migrations sqlite postgres
+
+sqlite: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 3 --dist=loadgroup $(PYTEST) | sed -u 's/^/SQLite      /'
+
+postgres: $(VENV)/.dev
+	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 2 --dist=loadgroup -m "storage and not torture" \
+		$(PYTEST) | sed -u 's/^/PostgreSQL  /'
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -27,7 +27,8 @@ class Bench:
 
 BENCHES = (
     Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"), Bench("arena"),
-    Bench("propagation"), Bench("encoders"), Bench("speed"), Bench("learning"),
+    Bench("propagation"), Bench("encoders"), Bench("speed"), Bench("learning"), Bench("feedback"),
+    Bench("health"),
 )  # fmt: skip
 
 

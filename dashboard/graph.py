@@ -107,6 +107,7 @@ def _panel(found: Dossier) -> dict[str, Any]:
                 ("Speaker", own["speaker"]),
                 ("Session", own["session"]),
                 ("Tags", ", ".join(own["tags"])),
+                ("Cluster", found.ties.cluster.name if found.ties.cluster else None),
                 ("Links", f"{len(found.ties.inward)} in, {len(found.ties.outward)} out"),
             )
             if value

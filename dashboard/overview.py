@@ -18,6 +18,7 @@ from fluxcore.job_news import DONE
 from fluxcore.models import Event, Job
 from fluxcore.rows import adapt_moment
 from memory.grains.models import Grain
+from memory.health.models import Condition
 
 LATEST = 12
 QUIET = "grains.enriched"  # follows every store and tells people nothing new
@@ -45,6 +46,7 @@ _COUNTS = {
 # space in which nothing has happened yet.
 _STATEMENT = f"""
     SELECT event.xid, event.id, event.kind, event.at, event.actor, event.subject, event.data,
+        (SELECT status FROM {Condition._meta.db_table} WHERE space_id = %(space)s),
         {", ".join(f"({count})" for count in _COUNTS.values())}
     FROM (SELECT 1 AS one) AS always LEFT JOIN (
         SELECT xid, id, kind, at, actor, subject, data FROM {Event._meta.db_table}
@@ -70,6 +72,7 @@ class Happening:
 class Overview:
     counts: dict[str, int]
     latest: list[Happening]
+    health: str = ""  # "" while nothing was measured
 
     @property
     def grains(self) -> int:
@@ -99,8 +102,9 @@ def of(principal: Principal) -> Overview:
         cursor.execute(_STATEMENT, {"space": principal.space, "now": adapt_moment(clock.now())})
         rows = cursor.fetchall()
     return Overview(
-        counts=dict(zip(_COUNTS, rows[0][7:], strict=True)),
+        counts=dict(zip(_COUNTS, rows[0][8:], strict=True)),
         latest=[_happening(*row[:7]) for row in rows if row[1] is not None],
+        health=rows[0][7] or "",
     )
 
 

@@ -84,6 +84,7 @@ def _pages(request: HttpRequest, space: Space | None) -> list[Link]:
             _link(request, "Graph", reverse("graph")),
             _link(request, "Live", reverse("live")),
             _link(request, "Traces", reverse("traces")),
+            _link(request, "Vitals", reverse("vitals")),
             Link("Grains", to_list("grains_grain", space=space.name)),
             Link("Agents", to_list("accounts_agent", space=space.name)),
             Link("Audit", to_list("accounts_auditentry", chain=space.uuid.hex)),

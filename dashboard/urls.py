@@ -7,7 +7,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from dashboard import account, enrolment, entering, graph, happening, recall, replay, views, voting
+from dashboard import account, enrolment, entering, graph, happening, recall, replay, views, vitals, voting
 
 admin.autodiscover()  # done already where the door is served, but not in a command that asks for an address
 
@@ -39,6 +39,7 @@ urlpatterns = [
     path("live/job/<uuid:job>", happening.job, name="job"),
     path("traces", replay.traces, name="traces"),
     path("traces/<uuid:trace>", replay.trace, name="replay"),
+    path("vitals", vitals.vitals, name="vitals"),
     path("favicon.ico", RedirectView.as_view(url=static("dashboard/mark.svg"))),
     path("admin/", admin.site.urls),
 ]

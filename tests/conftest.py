@@ -193,7 +193,7 @@ def instance(tmp_path: Path) -> Iterator[Callable[..., Instance]]:
 @pytest.fixture(scope="session")
 def blank(tmp_path_factory: pytest.TempPathFactory) -> Instance:
     """What flux_init leaves behind, to be copied."""
-    one = Instance(tmp_path_factory.mktemp("blank"), "blank")
+    one = Instance(tmp_path_factory.mktemp("blank"), "blank").with_tables()
     one.command("flux_init", "--no-input")
     return one
 

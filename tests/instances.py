@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests import forks
 
 ROOT = Path(__file__).resolve().parent.parent
 _ONE_BY_ONE = """
@@ -26,6 +32,27 @@ for words in {lines!r}:
     said.append(out.getvalue())
 print(json.dumps(said))
 """
+
+
+@contextmanager
+def one_at_a_time(what: str) -> Iterator[Path]:
+    """The folder of this run, with nobody else of it doing the same."""
+    home = Path(os.environ["FLUX_TESTS_HOME"])
+    with (home / f"{what}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield home
+
+
+def _tables() -> Path:
+    """A SQLite file with every table, made once a run."""
+    with one_at_a_time("tables") as home:
+        made = home / "tables.db"
+        if not made.exists():
+            one = Instance(home, "tables")
+            one.folder.mkdir(exist_ok=True)
+            one.command("migrate", "--verbosity", "0")
+            (one.folder / "flux.db").rename(made)
+        return made
 
 
 class Answer:
@@ -62,10 +89,14 @@ class Instance:
 
     def command(self, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run `manage.py ...` for this instance."""
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "manage.py"), *arguments],
-            env=self.environment, capture_output=True, text=True, timeout=120, cwd=ROOT, **options,
-        )  # fmt: skip
+        words = [str(ROOT / "manage.py"), *arguments]
+        if sys.executable != forks.PYTHON or "PYTHONPATH" in self.environment or options:
+            done = subprocess.run(
+                [sys.executable, *words],
+                env=self.environment, capture_output=True, text=True, timeout=120, cwd=ROOT, **options,
+            )  # fmt: skip
+        else:
+            done = forks.run(words, self.environment, ROOT, seconds=120)
         if check and done.returncode != 0:
             raise AssertionError(f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done
@@ -74,6 +105,14 @@ class Instance:
         """Run these commands in one process, whose start would cost more than they do; what each printed."""
         done = self.command("shell", "-v", "0", "-c", _ONE_BY_ONE.format(lines=[line.split() for line in lines]))
         return list(json.loads(done.stdout.strip().splitlines()[-1]))
+
+    def with_tables(self) -> Instance:
+        """Lay a database without a row into its folder: migrations are half of a first start."""
+        if "DATABASE_URL" not in self.environment and not (self.folder / "flux.db").exists():
+            self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            shutil.copyfile(_tables(), self.folder / "flux.db")
+            (self.folder / "flux.db").chmod(0o600)
+        return self
 
     def start(self, *arguments: str) -> Instance:
         self.home.mkdir(parents=True, exist_ok=True)

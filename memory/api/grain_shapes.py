@@ -95,8 +95,12 @@ class Lineage(serializers.Serializer[None]):
 
 class Vote(serializers.Serializer[None]):
     at = serializers.DateTimeField()
-    by = serializers.CharField()
+    by = serializers.CharField(allow_null=True, help_text="Null: somebody else's, and you do not manage grains.")
     vote = serializers.FloatField(help_text="-1 to 1.")
+    implied = serializers.BooleanField(help_text="Nobody said so: what was done next did.")
+    missed = serializers.BooleanField(help_text="It was not in the answer and should have been.")
+    trace_id = serializers.UUIDField(allow_null=True)
+    query = serializers.CharField(allow_null=True)
 
 
 Transition = type(
@@ -124,13 +128,18 @@ class Moved(serializers.Serializer[None]):
     )
 
 
+class Home(serializers.Serializer[None]):
+    id = serializers.UUIDField()
+    name = serializers.CharField(allow_blank=True)
+
+
 class Dossier(Grain):
     conduits = Conduits()
     found_by = Door(many=True)
     recalls = Use(many=True)
     transitions = Transition(many=True)
     votes = Vote(many=True)
-    cluster = serializers.DictField(allow_null=True)
+    cluster = Home(allow_null=True, help_text="Null: it hangs together with too few, or is newer than the clusters.")
     lineage = Lineage()
 
 

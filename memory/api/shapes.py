@@ -171,6 +171,7 @@ class Health(serializers.Serializer[None]):
     active_warnings = HealthWarning(many=True, required=False)
     caller_feedback = CallerFeedback(many=True, required=False, help_text="Of the last 24 hours.")
     caller_provenance = CallerProvenance(many=True, required=False, help_text="Of the last 24 hours.")
+    learning = serializers.DictField(required=False, allow_null=True, help_text="What the last flux_eval found.")
     computed_at = serializers.DateTimeField(required=False, allow_null=True)
 
 

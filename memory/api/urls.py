@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from fluxcore.errors import MethodNotAllowed
-from memory.api import feedback, grains, lifecycle, me, recalls, views
+from memory.api import clusters, feedback, grains, lifecycle, me, recalls, views
 from memory.api.errors import answer
 
 # Tried in this order: the hottest first.
@@ -27,6 +27,8 @@ CALLS = [
     ("feedback/<str:trace>/<str:grain>", feedback.Vote.as_view()),
     ("pending_feedback", feedback.Pending.as_view()),
     ("traces/<str:trace>", recalls.Trace.as_view()),
+    ("clusters", clusters.Clusters.as_view()),
+    ("clusters/<str:cluster>", clusters.Cluster.as_view()),
     ("me", me.Me.as_view()),
     ("grant-requests", me.GrantRequests.as_view()),
     ("health", views.Health.as_view()),

@@ -70,6 +70,15 @@ class Index:
     def column(self, name: str) -> NDArray[Any]:
         return self.columns[name][: self.size]
 
+    def open(self, allowed: NDArray[np.bool_]) -> int:
+        """How many rows a mask lets through; remembered for one that nobody may write into."""
+        held: tuple[NDArray[np.bool_], int] | None = vars(self).get("_open")
+        if held is None or held[0] is not allowed:
+            held = allowed, int(np.count_nonzero(allowed))
+            if not allowed.flags.writeable:
+                vars(self)["_open"] = held
+        return held[1]
+
     def totals(self) -> tuple[int, int]:
         """Terms and characters of all rows. A text never changes, so only rows that came since are added up."""
         seen, terms, characters = self._totals

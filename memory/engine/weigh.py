@@ -48,9 +48,9 @@ def weigh(
     asked = query if "words" not in settings.without else None
     if not index.size or not query.terms:
         return None
-    finds = candidates.search(
-        index, query, vector, allowed, depth=settings.depth, standing=settings.standing, caps=caps
-    )
+    # Where every row may be seen, nobody need look at a mask.
+    mask = None if allowed is not None and index.open(allowed) == index.size else allowed
+    finds = candidates.search(index, query, vector, mask, depth=settings.depth, standing=settings.standing, caps=caps)
     if asked is None:
         finds.words = (finds.words[0][:0], finds.words[1][:0])
     named = named_speakers(index, query)
@@ -63,7 +63,7 @@ def weigh(
     if not somewhere and _nonsense(finds, settings):
         return None
     more = [(linked.rows, BY_LINK), (told.candidates, BY_LEARNING)]
-    scene = candidates.scene(index, query, vector, finds, allowed, more, sessions=space.sessions)
+    scene = candidates.scene(index, query, vector, finds, mask, more, sessions=space.sessions)
     if asked is None:
         scene.counts[:] = 0
         scene.words[:] = 0

@@ -23,9 +23,10 @@ from fluxcore import clock, events
 from fluxcore.models import Event
 from memory.engine import decay, layout
 from memory.grains import fading
-from memory.grains.models import Conduit, Entry, Grain, Relation
+from memory.grains.models import Cluster, Conduit, Entry, Grain, Member, Relation
 
 GRAINS, ENTRIES, LINKS = 3_000, 400, 12_000  # what is drawn at most
+REGIONS, IN_A_REGION = 8, 3  # clusters that get a colour, and grains drawn of one that are worth it
 WINDOW = 6_000  # newest grains of each status among which the most linked are looked for
 STRONGEST = 50
 _READ = 4 * LINKS  # conduits looked at
@@ -58,6 +59,12 @@ _INTO = (
     "SELECT COALESCE(from_entry_id, 0), COALESCE(from_grain_id, 0), to_grain_id, relation, weight, decay_class, "  # noqa: S608
     f"made_at, used_at FROM {_CONDUIT} WHERE space_id = %s AND to_grain_id IN ({{grains}}) "
     f"ORDER BY weight DESC, id LIMIT {_READ}"
+)
+
+_MEMBERS = (
+    f"SELECT m.grain_id, m.cluster_id, c.uuid, c.name FROM {Member._meta.db_table} m "  # noqa: S608
+    f"JOIN {Cluster._meta.db_table} c ON c.id = m.cluster_id "
+    "WHERE m.space_id = %s AND m.entry_id IS NULL AND m.grain_id IN ({grains})"
 )
 
 
@@ -149,11 +156,12 @@ def _drawn(space: int, tag: str, now: int) -> Picture:
     kinds[: len(rows)][np.array([row[2] != Grain.Status.ACTIVE for row in rows], bool)] = _FADED
     size = 255 * np.log1p(degree) / np.log1p(max(int(degree.max(initial=1)), 1))
     ids = [_uuid(row[1]) for row in rows]
+    named_regions, regions = _regions(space, numbers)
     header = {
         "nodes": count, "grains": len(rows), "links": len(pairs), "total": total, "kinds": KINDS,
-        "relations": RELATIONS, "entries": [[one, names[one][1]] for one in entries.tolist()],
+        "relations": RELATIONS, "regions": named_regions, "entries": [[one, names[one][1]] for one in entries.tolist()],
     }  # fmt: skip
-    packed = _packed(header, at, pairs, b"".join(one.bytes for one in ids), kinds, size, relation, weight)
+    packed = _packed(header, at, pairs, b"".join(one.bytes for one in ids), kinds, size, relation, weight, regions)
     order = np.lexsort((np.arange(len(rows)), -degree[: len(rows)]))[:STRONGEST].tolist()
     strongest = tuple((str(ids[place]), int(degree[place])) for place in order)
     return Picture(tag, packed, len(rows), total, len(pairs), strongest)
@@ -161,7 +169,7 @@ def _drawn(space: int, tag: str, now: int) -> Picture:
 
 def _packed(
     header: dict[str, Any], at: NDArray[np.float32], pairs: NDArray[np.int64], ids: bytes, kinds: NDArray[np.uint8],
-    size: NDArray[np.float64], relation: NDArray[np.uint8], weight: NDArray[np.float32],
+    size: NDArray[np.float64], relation: NDArray[np.uint8], weight: NDArray[np.float32], regions: NDArray[np.uint8],
 ) -> bytes:  # fmt: skip
     """The header's length, the header as JSON, then the arrays, those of wider numbers first: so all are aligned."""
     text = json.dumps(header, separators=(",", ":")).encode()
@@ -170,7 +178,7 @@ def _packed(
         [
             len(text).to_bytes(4, "little"), text, at.astype("<f4").tobytes(), pairs.astype("<u4").tobytes(), ids,
             kinds.tobytes(), size.astype(np.uint8).tobytes(), relation.tobytes(),
-            np.clip(weight * 255, 0, 255).astype(np.uint8).tobytes(),
+            np.clip(weight * 255, 0, 255).astype(np.uint8).tobytes(), regions.tobytes(),
         ]
     )  # fmt: skip
 
@@ -187,6 +195,28 @@ def _chosen(space: int) -> tuple[int, list[tuple[Any, ...]]]:
     by_links = sorted(rows, key=lambda number: (-rows[number][5], -number))
     wanted = [*(number for number in newest if rows[number][4]), *newest[: GRAINS // 3], *by_links]
     return total, [rows[number] for number in sorted(list(dict.fromkeys(wanted))[:GRAINS])]
+
+
+def _regions(space: int, grains: NDArray[np.int64]) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:
+    """The clusters that hold most of what is drawn, and for each grain which of them it is in, from 1; 0 for none."""
+    of = np.zeros(len(grains), np.uint8)
+    if not len(grains):
+        return [], of
+    with connection.cursor() as cursor:
+        cursor.execute(_MEMBERS.format(grains=_listed(grains.tolist())), [space])
+        rows = cursor.fetchall()
+    known: dict[int, tuple[str, str]] = {cluster: (str(_uuid(outside)), name) for _, cluster, outside, name in rows}
+    cluster = np.zeros(len(grains), np.int64)
+    cluster[np.searchsorted(grains, [row[0] for row in rows])] = [row[1] for row in rows]
+    found, count = np.unique(cluster[cluster > 0], return_counts=True)
+    order = np.lexsort((found, -count))
+    order = order[count[order] >= IN_A_REGION][:REGIONS]
+    regions = []
+    for place, (number, drawn) in enumerate(zip(found[order].tolist(), count[order].tolist(), strict=True), start=1):
+        of[cluster == number] = place
+        outside, name = known[number]
+        regions.append({"id": outside, "name": name or "without a name", "grains": drawn})
+    return regions, of
 
 
 class _Links:

@@ -64,6 +64,11 @@ def row(principal: Principal, grain: uuid.UUID) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def check_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_PAGE:
+        raise Invalid(f"limit must be between 1 and {MAX_PAGE}.", field="limit")
+
+
 @selector("grains.list", needs="grains.read")
 def page(
     principal: Principal, *, status: str = "active", limit: int = 50, cursor: str | None = None, **narrowed: Any
@@ -74,10 +79,9 @@ def page(
     """
     if status not in Grain.Status.values:
         raise Invalid(f"status must be one of {', '.join(Grain.Status.values)}.", field="status")
-    if not 1 <= limit <= MAX_PAGE:
-        raise Invalid(f"limit must be between 1 and {MAX_PAGE}.", field="limit")
+    check_limit(limit)
     narrow = narrowing.checked(narrowed)
-    before = _position(cursor) if cursor is not None else 2**63 - 1
+    before = position(cursor) if cursor is not None else 2**63 - 1
     found, low = _narrowed(principal, narrow, status, before, limit) if narrow else (None, None)
     if found is None:
         with connection.cursor() as query:
@@ -89,7 +93,7 @@ def page(
     return {
         "grains": [shape(one) for one in found],
         "count": len(found),
-        "next_cursor": _cursor(low) if low is not None else None,
+        "next_cursor": cursor_of(low) if low is not None else None,
     }
 
 
@@ -109,11 +113,11 @@ def _narrowed(
     return [one[2:] for one in rows if one[2] is not None], low if seen == narrowing.LOOKED_AT else None
 
 
-def _cursor(number: int) -> str:
+def cursor_of(number: int) -> str:
     return base64.urlsafe_b64encode(number.to_bytes(8, "big")).decode().rstrip("=")
 
 
-def _position(cursor: str) -> int:
+def position(cursor: str) -> int:
     if not _CURSOR.fullmatch(cursor):
         raise Invalid("That is not a cursor of this list.", field="cursor")
     return int.from_bytes(base64.urlsafe_b64decode(cursor + "="), "big")

@@ -15,7 +15,7 @@ from accounts.showing import shortened
 from fluxcore import clock
 from memory.engine import decay
 from memory.grains import fading
-from memory.grains.models import Conduit, Entry, Grain, Relation
+from memory.grains.models import Cluster, Conduit, Entry, Grain, Member, Relation
 
 SHOWN = 50  # conduits each way, and grains of equal text
 STEPS, LINEAGE = 8, 64  # how far the chain is followed, and how many links of it are shown each way
@@ -65,7 +65,10 @@ _ENDS = (
     f"UNION ALL SELECT 1, id, CAST(uuid AS varchar(36)), substr(text, 1, {4 * SNIPPET}), status FROM {_GRAINS} "
     "WHERE space_id = %s AND id IN ({grains}) "
     "UNION ALL SELECT * FROM (SELECT 2 AS part, id, CAST(uuid AS varchar(36)) AS one, '' AS two, status AS three "
-    f"FROM {_GRAINS} WHERE space_id = %s AND digest = %s AND id <> %s LIMIT {SHOWN}) AS same"
+    f"FROM {_GRAINS} WHERE space_id = %s AND digest = %s AND id <> %s LIMIT {SHOWN}) AS same "
+    "UNION ALL SELECT 3, c.id, CAST(c.uuid AS varchar(36)), c.name, '' "
+    f"FROM {Member._meta.db_table} m JOIN {Cluster._meta.db_table} c ON c.id = m.cluster_id "
+    "WHERE m.space_id = %s AND m.grain_id = %s AND m.entry_id IS NULL"
 )
 
 
@@ -126,12 +129,25 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Home:
+    """The cluster a grain is in."""
+
+    number: int
+    uuid: UUID
+    name: str
+
+    def shape(self) -> dict[str, Any]:
+        return {"id": str(self.uuid), "name": self.name}
+
+
+@dataclass(frozen=True)
 class Ties:
     inward: list[Tie]
     outward: list[Tie]
     back: list[Link]  # towards what it rests on or took the place of
     ahead: list[Link]  # towards what rests on it or took its place
     same_text: list[End]
+    cluster: Home | None
 
 
 def of(space: int, grain: int, digest: str, now: int) -> Ties:
@@ -145,13 +161,14 @@ def of(space: int, grain: int, digest: str, now: int) -> Ties:
     entries = {row[1] for row, _ in inward if row[1]}
     grains = {end for row, _ in (*inward, *outward) for end in row[2:4] if end}
     grains |= {end for rows in parts[2:] for row in rows for end in row[2:4]}
-    features, ends, same = _ends(space, entries, grains, digest, grain)
+    features, ends, same, home = _ends(space, entries, grains, digest, grain)
     return Ties(
         [_tie(row, weight, features, ends, inward=True) for row, weight in inward],
         [_tie(row, weight, features, ends, inward=False) for row, weight in outward],
         list(_links(parts[2], ends)),
         list(_links(parts[3], ends)),
         same,
+        home,
     )
 
 
@@ -171,25 +188,29 @@ def _strongest(rows: list[tuple[Any, ...]], now: int) -> list[tuple[tuple[Any, .
 
 def _ends(
     space: int, entries: set[int], grains: set[int], digest: str, own: int
-) -> tuple[dict[int, tuple[str, str]], dict[int, End], list[End]]:
-    """Entries and grains by their numbers, and the grains that say the same."""
+) -> tuple[dict[int, tuple[str, str]], dict[int, End], list[End], Home | None]:
+    """Entries and grains by their numbers, the grains that say the same, and the grain's own cluster."""
     one, two = sorted(entries) or [0], sorted(grains) or [0]
     statement = _ENDS.format(entries=_marks(one), grains=_marks(two))
     features: dict[int, tuple[str, str]] = {}
     ends: dict[int, End] = {}
     same: list[End] = []
+    home = None
     with connection.cursor() as cursor:
-        cursor.execute(statement, [space, *one, space, *two, space, digest, own])
+        cursor.execute(statement, [space, *one, space, *two, space, digest, own, space, own])
         for part, number, first, second, third in cursor.fetchall():
             if part == 0:
                 features[number] = first, second
+                continue
+            if part == 3:
+                home = Home(number, UUID(first), second)
                 continue
             end = End(number, UUID(first), third, shortened(second, SNIPPET) if third in _QUOTED and second else None)
             if part == 1:
                 ends[number] = end
             else:
                 same.append(end)
-    return features, ends, sorted(same, key=lambda end: end.number)
+    return features, ends, sorted(same, key=lambda end: end.number), home
 
 
 def _tie(

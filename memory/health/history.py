@@ -22,7 +22,7 @@ RANGES = {"day": (24, 900), "week": (168, 3600), "month": (720, 6 * 3600)}
 WEEKS = 12
 MOST_WARNINGS = 30
 _POINTS = (
-    "SELECT signal, at / {step}, AVG(value), MIN(low), MAX(high) "
+    "SELECT signal, at / {step}, AVG(value), MIN(low), MAX(high) "  # noqa: S608
     f"FROM {_READINGS} WHERE space_id = %s AND at >= %s GROUP BY 1, 2 ORDER BY 1, 2"
 )
 _BY_WEEK = (

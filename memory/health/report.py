@@ -48,6 +48,7 @@ def report(principal: Principal) -> dict[str, Any]:
             for who, said in sorted(callers.items())
             if said.get("stores")
         ],
+        "learning": kept.replay or None if kept else None,
         "computed_at": clock.rfc3339(kept.measured_at) if kept else None,
     }  # fmt: skip
 

@@ -39,6 +39,7 @@ class Sheet:
                 heard(self, change, change.space, hour_of(change.at.timestamp()))
             if change.packed is not None:
                 self.moved.add(change.space)
+                self.judged[change.space].update(_judged(change.packed))
 
 
 def hour_of(seconds: float) -> int:
@@ -82,8 +83,14 @@ def _learned(sheet: Sheet, change: Change, space: int, hour: int) -> None:
         value = _number(change.data, name)
         if value:
             sheet.add(space, hour, name, value)
-    if change.packed is not None:
-        sheet.judged[space].update(unpack(change.packed).judged)
+
+
+def _judged(packed: bytes) -> tuple[int, ...]:
+    """The questions whose votes a change has moved; none in a change of a kind that is not known here."""
+    try:
+        return unpack(packed).judged
+    except ValueError:
+        return ()
 
 
 def _some(name: str, key: str) -> Callable[[Sheet, Change, int, int], None]:
@@ -100,4 +107,6 @@ _HEARD: dict[str, Callable[[Sheet, Change, int, int], None]] = {
     "grain.corroborated": _stored,
     "grains.recalled": _recalled,
     "votes.applied": _learned,
+    "grain.promoted": _some("promoted", "grains"),
+    "conduits.cut": _some("dissolved", "conduits"),
 }

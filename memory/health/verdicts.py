@@ -73,17 +73,18 @@ def _settle(sheet: Sheet, questions: Sequence[int]) -> None:
         )
         for row in Verdict.objects.filter(judged__in=questions)
     }  # fmt: skip
+    now = dict(_now(questions))
     after: dict[int, Said] = {}
-    for question, said in _now(questions):
-        known = before.get(question)
+    for question in {*before, *now}:
+        known, said = before.get(question), now.get(question)
         if known is not None:
-            # The receipt may be gone by now; the hour and the confidence it was counted under stay.
-            said = Said(
-                known.space, known.who, known.hour, known.confidence, said.judged, said.useful, said.evidence
-            )  # fmt: skip
+            # The receipt may be gone by now, or the question itself; what it was counted under stays.
+            found = (said.judged, said.useful, said.evidence) if said else (False, False, False)
             known.count(sheet, -1)
-        said.count(sheet, 1)
-        after[question] = said
+            said = Said(known.space, known.who, known.hour, known.confidence, *found)
+        if said is not None:
+            said.count(sheet, 1)
+            after[question] = said
     values = [
         (one.space, question, one.who, one.hour, one.confidence, one.judged, one.useful, one.evidence)
         for question, one in after.items()

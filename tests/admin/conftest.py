@@ -35,9 +35,24 @@ from fluxcore import clock
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event, Job, JobLine
 from fluxsite.home import Home
-from memory.grains.models import Conduit, Entry, Grain, Judged, Tombstone, Trace, Transition, Vector, Vote
+from memory.grains.models import (
+    Cluster,
+    Conduit,
+    Entry,
+    Grain,
+    Judged,
+    Member,
+    Passage,
+    Tombstone,
+    Touch,
+    Trace,
+    Transition,
+    Vector,
+    Vote,
+)
 from memory.grains.receipt import packed
 from memory.grains.store import store
+from memory.health.models import Warning
 from tests.dashboard.conftest import Person
 
 # The people's door and its people, as the dashboard's tests have them.
@@ -190,10 +205,14 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
         query=f"What did the {space} say?",
         terms=b"",
     )
+    cluster = Cluster.objects.create(
+        space=grain.space, layer=0, name=f"{space}, mat", size=1, made_at=moment, changed_at=moment
+    )
+    vote = Vote.objects.create(
+        space=grain.space, judged=judged, grain=grain, useful=True, strength=1.0, scale=1.0, at=moment
+    )
+    Passage.objects.create(space=grain.space, vote=vote, grain=grain, cluster=cluster, amount=1 << 31)
     return {
-        "grains.vote": Vote.objects.create(
-            space=grain.space, judged=judged, grain=grain, useful=True, strength=1.0, scale=1.0, at=moment
-        ),
         "grains.transition": Transition.objects.create(
             space=grain.space, grain=grain, before="dormant", after="active", why="by hand", numbers={"days": 3},
             actor=actor, reason=f"the {space} needs it", at=moment, lived=0,
@@ -201,6 +220,14 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
         "grains.tombstone": Tombstone.objects.create(
             space=grain.space, uuid=uuid.uuid4(), digest="d" * 64, origin="ai_stated", recorded_at=moment,
             purged_at=moment, actor=f"user:{space}", links=3, votes=1,
+        ),
+        "grains.vote": vote,
+        "grains.cluster": cluster,
+        "grains.member": Member.objects.create(space=grain.space, cluster=cluster, grain=grain, weight=0.75),
+        "grains.touch": Touch.objects.create(space=grain.space, cluster=cluster, grain=grain, weight=0.5, at=moment),
+        "health.warning": Warning.objects.create(
+            space=grain.space, signal=f"{space}_rate", severity="WARNING", value=0.4, high=0.2, times=1,
+            raised_at=moment, seen_at=moment,
         ),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(

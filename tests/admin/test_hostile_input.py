@@ -49,7 +49,7 @@ def test_filters_pages_and_orders_of_nonsense(house):
     for page, found in pages().items():
         names = [one.parameter_name for one in found.list_filter]
         for name in [*names, "unknown", "o", "p", "e", "all", "_facets", "_popup", "_to_field", "q\0"]:
-            for text in ("x\0y", "💩" + "a" * 10_000):
+            for text in ("x\0y", "💩" + "a" * (10_000 if name == "unknown" else 500)):  # every link repeats it
                 answer = client.get(list_of(page), {name: text})
                 assert answer.status_code in (200, 302), (page, name, text[:20])
         for query in ("o=9.-9..x.-0", f"p={'9' * 5000}", "p=-1", "p=2", "e=1&e=2", "e=1&x=1"):

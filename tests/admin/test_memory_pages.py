@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from fluxcore import booth, clock
 from memory.grains import history
-from memory.grains.models import Conduit, Grain, Relation, Trace, Vector, Vote
+from memory.grains.models import Conduit, Grain, Member, Passage, Relation, Touch, Trace, Vector, Vote
 from memory.grains.receipt import packed
 from tests.admin.conftest import list_of, words
 
@@ -70,7 +70,19 @@ def test_a_recall_explains_itself_in_words_and_bars(house, client):
     assert f'href="/admin/grains/grain/{house.row("grains.grain").pk}/change/"' in body
 
 
+def test_a_cluster_shows_its_most_typical_members(house, client):
+    text = words(client.get(house.address("grains.cluster")))
+    assert "home, mat" in text and "The most typical of it" in text and "0.75" in text
+
+
+def test_a_touch_shows_the_votes_it_is_the_sum_of(house, client):
+    text = words(client.get(house.address("grains.touch")))
+    assert f"vote {house.row('grains.vote').pk} 0.500" in text
+
+
 def test_a_recall_names_what_is_gone(house, client):
+    for model in (Passage, Touch, Member):
+        model.objects.all().delete()
     Vote.objects.all().delete()
     Conduit.objects.all().delete()
     Vector.objects.all().delete()

@@ -30,7 +30,21 @@ from accounts.models import (
 )  # fmt: skip
 from fluxcore import clock
 from fluxcore.models import Event, Job
-from memory.grains.models import Conduit, Entry, Grain, Judged, Tombstone, Trace, Transition, Vector, Vote
+from memory.grains.models import (
+    Cluster,
+    Conduit,
+    Entry,
+    Grain,
+    Judged,
+    Member,
+    Tombstone,
+    Touch,
+    Trace,
+    Transition,
+    Vector,
+    Vote,
+)
+from memory.health.models import Warning
 from tests.admin.conftest import list_of, pages
 
 CHECKED_IN = Path(__file__).with_name("statement_counts.json")
@@ -104,6 +118,14 @@ def votes(many: int) -> None:
     )
 
 
+def clusters(many: int) -> list[tuple[Cluster, Grain]]:
+    made = grains(many)
+    found = Cluster.objects.bulk_create(
+        Cluster(space_id=one.space_id, layer=0, name="x", made_at=clock.now(), changed_at=clock.now()) for one in made
+    )
+    return list(zip(found, made, strict=True))
+
+
 FILL: dict[str, Callable[[int], Any]] = {
     "accounts.space": in_space,
     "accounts.agent": agents,
@@ -168,6 +190,18 @@ FILL: dict[str, Callable[[int], Any]] = {
                   purged_at=clock.now(), actor="worker", links=0, votes=0)
         for pk in in_space(many)
     ),
+    "grains.cluster": clusters,
+    "grains.member": lambda many: Member.objects.bulk_create(
+        Member(space_id=grain.space_id, cluster=one, grain=grain) for one, grain in clusters(many)
+    ),
+    "grains.touch": lambda many: Touch.objects.bulk_create(
+        Touch(space_id=grain.space_id, cluster=one, grain=grain, weight=1, at=clock.now())
+        for one, grain in clusters(many)
+    ),
+    "health.warning": lambda many: Warning.objects.bulk_create(
+        Warning(space_id=pk, signal="orphan_rate", severity="INFO", times=1, raised_at=clock.now(), seen_at=clock.now())
+        for pk in in_space(many)
+    ),
 }  # fmt: skip
 
 
@@ -210,8 +244,12 @@ def _empty() -> None:
         GrantRequest,
         Vector,
         Conduit,
+        Touch,
+        Member,
+        Cluster,
         Entry,
         Trace,
+        Warning,
         Vote,
         Judged,
         Transition,

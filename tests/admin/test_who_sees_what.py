@@ -28,8 +28,12 @@ OPENS = {
     "grains.vector": "viewer",
     "grains.transition": "viewer",
     "grains.tombstone": "viewer",
+    "grains.cluster": "viewer",
+    "grains.member": "viewer",
+    "grains.touch": "viewer",
     "grains.trace": "operator",
     "grains.vote": "operator",
+    "health.warning": "viewer",
     "accounts.user": "owner",
     "accounts.session": "administrator",
     "accounts.enrolment": "administrator",
@@ -43,6 +47,8 @@ FOREIGN = {
     "fluxcore.job": "office", "fluxcore.event": "bob", "grains.grain": "office", "accounts.user": "olaf",
     "grains.conduit": "office", "grains.entry": "office", "grains.vector": "office", "grains.trace": "office",
     "grains.vote": "office", "grains.transition": "office", "grains.tombstone": "office",
+    "grains.cluster": "office", "grains.member": "office", "grains.touch": "office",
+    "health.warning": "office",
 }  # fmt: skip
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])

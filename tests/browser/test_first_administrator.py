@@ -55,7 +55,7 @@ def heading(page) -> str:
 
 
 def test_the_printed_link_leads_to_the_administration(instance, browser, complaints):
-    running = instance().start()
+    running = instance().with_tables().start()
     link, people = printed_link(running), running.state["urls"]["people"]
     phone = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
     errors_are_shown_on_a_phone_without_javascript(phone.new_page(), link)

@@ -66,7 +66,7 @@ def follow_a_space(page) -> dict[str, Any]:
 
 
 def test_a_person_enrols_and_signs_in_through_a_name_of_the_network(instance, lan_browser, complaints):
-    running = instance(FLUX_ALLOWED_HOSTS=LISTED).start("--broadcast")
+    running = instance(FLUX_ALLOWED_HOSTS=LISTED).with_tables().start("--broadcast")
     printed, port = said_at_start(running), running.state["ports"]["people"]
     machine = socket.gethostname().lower()
     for name in (LISTED, machine):

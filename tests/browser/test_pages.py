@@ -79,7 +79,7 @@ class House:
     """A running instance with two spaces, and its administrator as soon as somebody needs one."""
 
     def __init__(self, home) -> None:
-        self.instance = Instance(home).start()
+        self.instance = Instance(home).with_tables().start()
         self.people = self.instance.state["urls"]["people"]
         self.instance.command("flux_space", "create", "research")
         self.codes: list[str] = []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from tests.concurrency.databases import new_database
+from tests.concurrency.databases import database_with_tables, new_database
 from tests.instances import Instance
 
 
@@ -53,7 +53,7 @@ def on_each_database(request: pytest.FixtureRequest, instance: Callable[..., Ins
 @pytest.fixture(scope="session")
 def blank_on_postgres(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Instance:
     """What flux_init leaves behind where the database is PostgreSQL."""
-    one = Instance(tmp_path_factory.mktemp("blank"), "blank", DATABASE_URL=new_database(postgres_url))
+    one = Instance(tmp_path_factory.mktemp("blank"), "blank", DATABASE_URL=database_with_tables(postgres_url))
     one.command("flux_init", "--no-input")
     return one
 

@@ -33,7 +33,8 @@ def test_scripts_read_json(run):
     run("flux_space", "create", "main")
     found = run("flux_health", "--measure", "--json").json()["spaces"]["main"]
     assert set(found) == {
-        "status", "signals", "active_warnings", "caller_feedback", "caller_provenance", "computed_at",
+        "status", "signals", "active_warnings", "caller_feedback", "caller_provenance", "learning",
+        "computed_at",
     }  # fmt: skip
     assert len(found["signals"]) == 18
 

@@ -18,6 +18,9 @@ from tests.concurrency.databases import connect
 from tests.instances import ROOT, Instance
 from tests.servers import missing
 
+# Two instances serve those tests of this file that need a running one.
+pytestmark = pytest.mark.xdist_group("flux-start")
+
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
@@ -143,7 +146,7 @@ def test_a_file_broken_since_the_start_does_not_lock_the_operator_out(made):
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
     """A second instance, open to the network."""
-    one = Instance(tmp_path_factory.mktemp("other"), "other").start("--broadcast")
+    one = Instance(tmp_path_factory.mktemp("other"), "other").with_tables().start("--broadcast")
     yield one
     one.stop()
 

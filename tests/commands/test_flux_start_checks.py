@@ -22,7 +22,7 @@ def configured(instance, tmp_path):
 
     def make(lines: str):
         (tmp_path / "own_settings.py").write_text(f"from fluxsite.settings import *\n\n{lines}\n")
-        return instance(DJANGO_SETTINGS_MODULE="own_settings", PYTHONPATH=str(tmp_path))
+        return instance(DJANGO_SETTINGS_MODULE="own_settings", PYTHONPATH=str(tmp_path)).with_tables()
 
     return make
 

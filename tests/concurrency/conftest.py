@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.concurrency.databases import new_database
+from tests.concurrency.databases import database_with_tables
 from tests.instances import Instance
 from tests.shells import Shell
 
@@ -73,14 +73,14 @@ def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     kind: str = request.param
     environment, redis = {}, None
     if kind == "postgres":
-        environment["DATABASE_URL"] = new_database(request.getfixturevalue("postgres_url"))
+        environment["DATABASE_URL"] = database_with_tables(request.getfixturevalue("postgres_url"))
     if kind == "redis":
         redis = request.getfixturevalue("redis_server")
         environment["REDIS_URL"] = redis.url
     instance = Instance(tmp_path_factory.mktemp(f"fleet-{kind}"), f"fleet-{uuid.uuid4().hex[:6]}", **environment)
     write_limit(instance, 50)
     try:
-        instance.start("--processes", "2")
+        instance.with_tables().start("--processes", "2")
         fleet = Fleet(kind, instance, Shell(instance), [], redis, 50)
         fleet.agents = [tuple(one) for one in fleet.python(_MAKE_AGENTS.format(count=AGENTS))]
         yield fleet

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from tests.instances import Instance
+from tests.instances import Instance, one_at_a_time
 
 
 def new_database(maintenance_url: str, *, like: str | None = None) -> str:
@@ -21,6 +22,17 @@ def new_database(maintenance_url: str, *, like: str | None = None) -> str:
     return urlsplit(maintenance_url)._replace(path=f"/{name}").geturl()
 
 
+def database_with_tables(maintenance_url: str) -> str:
+    """Make a database with every table and no row; those of a server are copies of one."""
+    with one_at_a_time("tables") as home:
+        made = home / f"tables.{hashlib.sha256(maintenance_url.encode()).hexdigest()[:12]}"
+        if not made.exists():
+            url = new_database(maintenance_url)
+            Instance(home, "tables", DATABASE_URL=url).command("migrate", "--verbosity", "0")
+            made.write_text(url)
+        return new_database(maintenance_url, like=made.read_text())
+
+
 def connect(instance: Instance) -> Any:
     """A connection of the test's own to the database of an instance."""
     url = instance.environment.get("DATABASE_URL")
@@ -29,6 +41,11 @@ def connect(instance: Instance) -> Any:
     import pysqlite3  # the same library as the server's: an older one must not touch its log
 
     return pysqlite3.connect(str(instance.folder / "flux.db"), timeout=30, isolation_level=None)
+
+
+def amounts(name: str, few: int, many: int) -> pytest.MarkDecorator:
+    """Few are enough to find what counts wrongly; many are to be sure."""
+    return pytest.mark.parametrize(name, [few, pytest.param(many, marks=pytest.mark.torture)])
 
 
 def on(*kinds: str) -> pytest.MarkDecorator:

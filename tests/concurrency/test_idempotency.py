@@ -7,39 +7,43 @@ import random
 from collections import Counter, defaultdict
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import on
+from tests.concurrency.databases import amounts, on
 from tests.concurrency.load import Call, fire
 
 _FOUND = """
 import json
 from memory.grains.models import Grain
 from accounts.models import AuditEntry
-rows = Grain.objects.filter(text__startswith="once ")
+rows = Grain.objects.filter(text__startswith="once {keys} ")
 writes = AuditEntry.objects.filter(action="grains.store", outcome="done", object__in=[str(row.uuid) for row in rows])
 print(json.dumps([rows.count(), sum(row.corroborations for row in rows), writes.count()]))
 """
 
 
+@amounts("keys", 60, 200)
 @on("sqlite", "postgres")
-def test_two_hundred_keys_sent_five_times_each_count_two_hundred_times(fleet: Fleet) -> None:
+def test_keys_sent_five_times_each_count_once_each(fleet: Fleet, keys: int) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
-    # Half of the texts come under two different keys, so corroborations are counted as well as grains.
-    calls = [Call(token, {"content": f"once {number % 150}"}, key=f"key-{number}") for number in range(200)] * 5
+    # A third of the texts come under two different keys, so corroborations are counted as well as grains.
+    texts = keys * 3 // 4
+    calls = [
+        Call(token, {"content": f"once {keys} {number % texts}"}, key=f"key-{number}") for number in range(keys)
+    ] * 5
     random.Random(2).shuffle(calls)
     replies = fire(fleet.instance, calls, threads=16)
 
-    assert Counter(reply.status for reply in replies) == {200: 1000}
+    assert Counter(reply.status for reply in replies) == {200: 5 * keys}
     answers = defaultdict(set)
     for reply in replies:
         answers[reply.call.key].add(json.dumps(reply.json(), sort_keys=True))  # jsonb keeps no order of keys
-    assert len(answers) == 200
+    assert len(answers) == keys
     assert all(len(bodies) == 1 for bodies in answers.values()), "a key had two answers"
     statuses = Counter(reply.json()["status"] for reply in {reply.call.key: reply for reply in replies}.values())
-    grains, corroborations, audited = fleet.python(_FOUND)
+    grains, corroborations, audited = fleet.python(_FOUND.format(keys=keys))
     print(f"\nidempotency on {fleet.kind}: {grains} grains + {corroborations} corroborations, {audited} audit entries")
-    assert (grains, corroborations, audited) == (150, 50, 200)
-    assert statuses == {"stored": 150, "corroborated": 50}
+    assert (grains, corroborations, audited) == (texts, keys - texts, keys)
+    assert statuses == {"stored": texts, "corroborated": keys - texts}
 
 
 @on("sqlite", "postgres")

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.concurrency.databases import connect, new_database
+from tests.concurrency.databases import connect, database_with_tables
 from tests.instances import Instance
 
 
@@ -15,8 +15,10 @@ from tests.instances import Instance
 def test_a_write_retried_after_a_crash_gets_its_first_answer(
     instance: Callable[..., Instance], request: pytest.FixtureRequest, database: str
 ) -> None:
-    url = {} if database == "sqlite" else {"DATABASE_URL": new_database(request.getfixturevalue("postgres_url"))}
-    one = instance(**url).start()
+    url = {}
+    if database == "postgres":
+        url["DATABASE_URL"] = database_with_tables(request.getfixturevalue("postgres_url"))
+    one = instance(**url).with_tables().start()
     key = {"Idempotency-Key": "order 7"}
     first = one.call("POST", "/store", {"content": "once and for all", "provenance": "user_stated"}, headers=key)
     assert first.status == 200, first.body

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fluxsite.supervisor import STOP_SECONDS
-from tests.concurrency.databases import new_database
+from tests.concurrency.databases import database_with_tables
 from tests.concurrency.workshop import Workshop
 from tests.servers import free_port
 
@@ -22,7 +22,7 @@ def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callabl
     def make(*options: str, database: str) -> Workshop:
         environment = {}
         if database == "postgres":
-            environment["DATABASE_URL"] = new_database(request.getfixturevalue("postgres_url"))
+            environment["DATABASE_URL"] = database_with_tables(request.getfixturevalue("postgres_url"))
         if database == "redis":
             environment["REDIS_URL"] = request.getfixturevalue("redis_server").url
         made.append(Workshop(tmp_path, *options, **environment))

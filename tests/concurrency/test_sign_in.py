@@ -6,11 +6,10 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from django_otp.oath import hotp
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import on
+from tests.concurrency.databases import amounts, on
 from tests.visitors import Visitor
 
 PASSWORD = "four unrelated words here"
@@ -39,12 +38,7 @@ def half_way(fleet: Fleet, name: str) -> tuple[Visitor, str]:
     return visitor, visitor.form("/sign-in/code")
 
 
-def crowds(few: int, many: int) -> pytest.MarkDecorator:
-    """Few are enough to find a door that counts wrongly; many are to be sure."""
-    return pytest.mark.parametrize("crowd", [few, pytest.param(many, marks=pytest.mark.torture)])
-
-
-@crowds(8, 24)
+@amounts("crowd", 8, 24)
 @on("sqlite", "postgres")
 def test_of_a_crowd_with_one_code_one_comes_in(fleet: Fleet, crowd: int) -> None:
     name = f"simultaneous{crowd}"
@@ -64,7 +58,7 @@ def test_of_a_crowd_with_one_code_one_comes_in(fleet: Fleet, crowd: int) -> None
     assert again.send("/sign-in/code", token=token, code=code).status == 401
 
 
-@crowds(80, 500)
+@amounts("crowd", 40, 500)
 @on("sqlite", "postgres")
 def test_of_many_wrong_passwords_at_most_ten_are_looked_at(fleet: Fleet, crowd: int) -> None:
     name = f"guessed{crowd}"
@@ -82,7 +76,7 @@ def test_of_many_wrong_passwords_at_most_ten_are_looked_at(fleet: Fleet, crowd: 
     assert visitor.send("/sign-in", token=token, username=name, password=PASSWORD).status == 429
 
 
-@crowds(50, 200)
+@amounts("crowd", 25, 200)
 @on("sqlite", "postgres")
 def test_of_many_wrong_codes_at_most_five_are_looked_at(fleet: Fleet, crowd: int) -> None:
     name = f"codes{crowd}"

@@ -231,7 +231,7 @@ def test_a_position_that_never_was_is_refused_before_the_socket_opens(fleet: Fle
 def test_a_long_log_is_caught_up_with_from_its_beginning(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
-    store(fleet, token, *(f"backlog {number}" for number in range(450)))
+    fill_the_log(fleet, token, events=450, size=10)
     [last] = store(fleet, token, "the end of the backlog")
     with agents_feed(fleet.instance, token, since="0.0") as feed:
         seen = [heard(feed)]
@@ -258,7 +258,7 @@ def test_who_does_not_read_is_dropped_and_nobody_else_waits_for_them(fleet: Flee
     _, token = fleet.agent()
     with agents_feed(fleet.instance, token) as calm:
         start = heard_after(fleet, token, calm)["position"]
-        fill_the_log(fleet, token, megabytes=12)
+        fill_the_log(fleet, token, events=3000, size=4000)
         deaf = raw_feed(fleet.instance, token, since=start)
         began = time.monotonic()
         store(fleet, token, "said to everybody else meanwhile")
@@ -293,15 +293,15 @@ def heard_after(fleet: Fleet, token: str, feed: Any) -> dict[str, Any]:
     return heard(feed)
 
 
-def fill_the_log(fleet: Fleet, token: str, *, megabytes: int) -> None:
-    """Events as large as events get, faster than through the door."""
+def fill_the_log(fleet: Fleet, token: str, *, events: int, size: int) -> None:
+    """Faster than through the door; none can be larger than four kilobytes."""
     fleet.python(f"""
 from accounts import tokens
 from fluxcore import booth, events
 agent = tokens.authenticate({token!r})
 def fill():
-    for number in range({megabytes * 250}):
-        events.append("grain.filled", space=agent.space, actor="x", subject=str(number), data={{"x": "x" * 4000}})
+    for number in range({events}):
+        events.append("grain.filled", space=agent.space, actor="x", subject=str(number), data={{"x": "x" * {size}}})
 booth.write(fill)
 print(0)
 """)

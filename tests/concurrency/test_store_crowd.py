@@ -18,7 +18,7 @@ CLIENTS, READERS = 8, 3
 
 @on("sqlite", "postgres")
 def test_a_crowd_loses_nothing_and_meets_no_lock(fleet: Fleet) -> None:
-    crowd(fleet, grains=400)
+    crowd(fleet, grains=160)
 
 
 @pytest.mark.torture

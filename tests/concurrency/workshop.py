@@ -19,7 +19,7 @@ from tests.instances import ROOT, Instance
 
 class Workshop:
     def __init__(self, home: Path, *options: str, **environment: str) -> None:
-        self.instance = Instance(home, "workshop", **environment)
+        self.instance = Instance(home, "workshop", **environment).with_tables()
         make_home(Home("workshop", self.instance.folder))
         self.options = options
         self.workers: list[subprocess.Popen[bytes]] = []

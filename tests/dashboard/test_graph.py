@@ -18,7 +18,7 @@ from fluxcore import clock
 from memory.arena.shelf import shelf
 from memory.engine import layout
 from memory.grains import picture
-from memory.grains.models import Conduit, Entry, Grain, Relation
+from memory.grains.models import Cluster, Conduit, Entry, Grain, Member, Relation
 from tests.dashboard.conftest import Person, browser, post
 from tests.grains.conftest import Memory
 
@@ -64,6 +64,7 @@ class Drawn:
         self.kinds = [self.header["kinds"][one] for one in kinds]
         self.relations = [self.header["relations"][one] for one in relations]
         self.weights = self._take("u1", links) / 255
+        self.regions = dict(zip(self.ids, self._take("u1", grains).tolist(), strict=True))
         assert self._rest == b""
         self.names = [*self.ids, *(feature for _, feature in self.header["entries"])]
         self.links = {
@@ -93,6 +94,33 @@ def tie(one: str, two: str, relation: Relation, weight: float) -> None:
 
 
 # The arrays ----------------------------------------------------------------------------------------
+def test_the_largest_clusters_are_named_regions(memory, grace):
+    grains = [memory.store(f"fact number {number}") for number in range(30)]
+    moment, space = clock.now(), memory.principal.space
+    sizes = [5, 4, 4, 3, 3, 3, 3, 3, 2]  # the ninth is too small and too many
+    rows = iter(Grain.objects.order_by("id"))
+    for place, size in enumerate(sizes):
+        cluster = Cluster.objects.create(
+            space_id=space, layer=0, name=f"region {place}" if place else "", size=size, made_at=moment,
+            changed_at=moment,
+        )  # fmt: skip
+        for _ in range(size):
+            Member.objects.create(space_id=space, cluster=cluster, grain=next(rows))
+    found = drawn(grace)
+    assert [one["name"] for one in found.header["regions"]] == [
+        "without a name", *(f"region {place}" for place in range(1, 8)),
+    ]  # fmt: skip
+    assert [one["grains"] for one in found.header["regions"]] == sizes[:8]
+    assert [found.regions[grain] for grain in grains[:10]] == [1, 1, 1, 1, 1, 2, 2, 2, 2, 3]
+    assert [found.regions[grain] for grain in grains[-2:]] == [0, 0]
+
+
+def test_without_clusters_there_are_no_regions(memory, grace):
+    grain = memory.store("alone")
+    found = drawn(grace)
+    assert (found.header["regions"], found.regions) == ([], {grain: 0})
+
+
 def test_grains_entries_and_links_are_drawn_as_they_are(memory, grace):
     one = memory.store("The rent is 800 euro", provenance="user_stated")
     two = memory.store("The rent is 900 euro now")

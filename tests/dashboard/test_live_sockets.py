@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.concurrency.databases import new_database
+from tests.concurrency.databases import database_with_tables
 from tests.feeds import SOON, ended, heard, open_feed, peoples_address, peoples_feed, refusal
 from tests.instances import Instance
 from tests.shells import Shell
@@ -63,10 +63,10 @@ class House:
 def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     environment = {}
     if request.param == "postgres":
-        environment["DATABASE_URL"] = new_database(request.getfixturevalue("postgres_url"))
+        environment["DATABASE_URL"] = database_with_tables(request.getfixturevalue("postgres_url"))
     instance = Instance(tmp_path_factory.mktemp(f"house-{request.param}"), "house", **environment)
     try:
-        instance.start()
+        instance.with_tables().start()
         house = House(instance)
         yield house
         house.python.end()
@@ -172,7 +172,7 @@ def test_refusals_leave_no_noise_and_no_secret_in_the_log(house: House) -> None:
 
 
 def test_the_instance_stops_in_time_with_sockets_open(instance: Callable[..., Instance]) -> None:
-    running = instance(FLUX_LIVE_SOCKETS="20", FLUX_LIVE_SOCKETS_EACH="50").start()
+    running = instance(FLUX_LIVE_SOCKETS="20", FLUX_LIVE_SOCKETS_EACH="50").with_tables().start()
     address = f"ws://127.0.0.1:{running.state['ports']['mcp']}/live"
     feeds = [open_feed(address, Authorization=f"Bearer {running.token}") for _ in range(20)]
     full = refusal(address, Authorization=f"Bearer {running.token}")

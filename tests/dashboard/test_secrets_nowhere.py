@@ -30,7 +30,7 @@ def holders(instance, word: str) -> list[str]:
 
 
 def test_password_keys_codes_cookies_and_links_are_kept_nowhere(instance):
-    running = instance().start()
+    running = instance().with_tables().start()
     until = time.monotonic() + 20
     while not (links := re.findall(r"/enrol/(\S+)", running.output.read_text())):
         assert time.monotonic() < until

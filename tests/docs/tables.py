@@ -63,6 +63,30 @@ def features_table() -> str:
     )
 
 
+def signals_table() -> str:
+    """Every signal of health: what it says, what is healthy, when it is judged, how bad it is to be outside."""
+    from memory.health.signals import SIGNALS
+
+    windows = {0: "now", 24: "24 h", 168: "7 d", 720: "30 d"}
+    lines = ["| signal | what | window | healthy | judged after | severity |", "|---|---|---|---|---|---|"]
+    for one in SIGNALS:
+        least, most = (None if bound is None else f"{bound:g}" for bound in (one.low, one.high))
+        healthy = f"{least} to {most}" if least and most else f"≥ {least}" if least else f"≤ {most}"
+        after = [(one.days, "days"), (one.recalls, "recalls"), (one.judged, "judged recalls"), (one.grains, "grains")]
+        judged = ", ".join(f"{count:g} {what}" for count, what in after if count)
+        beyond = (
+            ""
+            if one.critical is None
+            else f"; CRITICAL {'below' if one.low is not None and not one.high else 'above'} {one.critical:g}"
+        )
+        severity = one.severity + beyond
+        share = " of the active grains" if one.of else ""
+        lines.append(
+            f"| `{one.name}` | {one.says} | {windows[one.window]} | {healthy}{share} | {judged} | {severity} |"
+        )  # fmt: skip
+    return "\n".join(lines)
+
+
 ALGORITHMS = ROOT / "docs/algorithms.md"
 _SETTINGS = {
     "recall": ("memory.engine.settings", "Settings"),
@@ -74,6 +98,7 @@ _SETTINGS = {
 TABLES = {
     **{name: (ALGORITHMS, partial(settings_table, *where)) for name, where in _SETTINGS.items()},
     "features": (ALGORITHMS, features_table),
+    "signals": (ALGORITHMS, signals_table),
     "config": (OPERATIONS, config_table),
     "errors": (API, error_table),
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fluxcore.config import Config
+from tests import forks
 from tests.docs.pages import PAGES, ROOT, commands
 from tests.instances import Instance
 from tests.servers import free_port, missing
@@ -54,7 +55,7 @@ def documented(tmp_path_factory):
     (one.folder / "config.yaml").write_text(
         f"REST_PORT: {ports['rest']}\nDASHBOARD_PORT: {ports['people']}\nMCP_PORT: {ports['mcp']}\n"
     )
-    one.start(*(word for door, port in ports.items() for word in (f"--{door}-port", str(port))))
+    one.with_tables().start(*(word for door, port in ports.items() for word in (f"--{door}-port", str(port))))
     yield one
     one.command("flux_stop", check=False)
     one.command("flux_stop", "--name", "second", check=False)
@@ -65,7 +66,10 @@ def documented(tmp_path_factory):
 def local(command: str, one: Instance) -> str:
     for port, door in DEFAULT_PORTS.items():
         command = re.sub(rf"(?<=:){port}\b", str(one.state["ports"][door]), command)
-    return command.replace(".venv/bin/python", shlex.quote(sys.executable))
+    python = shlex.quote(sys.executable)
+    # Each command is a process of its own, forked from one that has loaded Django: there are half a hundred.
+    manage = f"{python} -S {shlex.quote(forks.__file__)} ask {forks.server()} manage.py"
+    return re.sub(r"\.venv/bin/python( manage\.py)?", lambda found: manage if found.group(1) else python, command)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if here(page)], ids=lambda page: page.name)

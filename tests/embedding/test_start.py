@@ -28,7 +28,7 @@ def test_the_doors_do_not_wait_for_the_graph(instance):
     with (models / ".lock").open("a") as another_builder:
         (models / ".lock").chmod(0o600)
         fcntl.flock(another_builder, fcntl.LOCK_EX)
-        instance.start()
+        instance.with_tables().start()
         assert instance.call("GET", "/readyz").status == 200
         assert list(models.glob("minilm*")) == []
         assert encoder(instance)["state"] == "not loaded"

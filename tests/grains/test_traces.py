@@ -80,9 +80,8 @@ recall.recall(shell(Space.objects.get()), query="asked at the very end")
 
 
 @pytest.mark.sqlite_only
-def test_a_process_that_ends_by_itself_keeps_its_last_ones(instance: Callable[..., Instance]) -> None:
-    one = instance(FLUX_BOOTH="thread")
-    one.command("flux_init", "--no-input")
+def test_a_process_that_ends_by_itself_keeps_its_last_ones(made: Callable[..., Instance]) -> None:
+    one = made(FLUX_BOOTH="thread")
     one.command("flux_space", "create", "home")
     one.command("shell", "-v", "0", "-c", _ASK)
     count = "from memory.grains.models import Trace; print(Trace.objects.get().query)"

@@ -189,7 +189,7 @@ def test_whoever_never_answers_is_left_after_five_seconds(monkeypatch):
     monkeypatch.setattr(webhook, "SECONDS", 0.3)
     silent = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-    with pytest.raises(webhook.Unsendable, match="no answer|TimeoutError"):
+    with pytest.raises(webhook.Unsendable, match=r"no answer|TimeoutError"):
         webhook.post(url, b"{}", secret=SECRET, at=1, private=True)
     silent.close()
 
@@ -199,7 +199,8 @@ def test_whoever_never_answers_is_left_after_five_seconds(monkeypatch):
     [
         ("", SECRET), ("ftp://example.org/", SECRET), ("file:///etc/passwd", SECRET), ("http://", SECRET),
         ("http://a:b@example.org/", SECRET), ("http://example.org:0/", SECRET), ("http://example.org:99999/", SECRET),
-        ("http://exam\nple.org/", SECRET), ("http://example.org/\r\nHost: x", SECRET), ("https://example.org/", "short"),
+        ("http://exam\nple.org/", SECRET), ("http://example.org/\r\nHost: x", SECRET),
+        ("https://example.org/", "short"),
     ],
 )  # fmt: skip
 def test_an_address_or_key_that_will_not_do_is_said_so(ward, wanted, url, secret):

@@ -8,6 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from fluxcore import booth, events, jobs
 from fluxcore.errors import Conflict
+from memory.arena.changes import Changes
+from memory.grains.models import Effect, Judged, Vote
 from memory.health import chores, gather
 from memory.health.models import Condition, Reading, Tally, Verdict
 from memory.health.sheet import EVER
@@ -80,7 +82,7 @@ def test_it_goes_on_where_it_stopped_and_in_parts(ward, monkeypatch):
     ward.measure()
     assert total("recalls") == 9
     found, _ = events.follow(gather.where())
-    assert {change.kind for change in found} <= {"warning.raised"}
+    assert "grains.recalled" not in {change.kind for change in found}
 
 
 def test_votes_count_a_question_once_and_follow_every_change_of_mind(ward):
@@ -111,6 +113,33 @@ def test_votes_count_a_question_once_and_follow_every_change_of_mind(ward):
     memory.vote(answer["trace_id"], shown[2], True)
     assert counted() == (1, 1, 1, 1)
     assert Verdict.objects.count() == 1
+
+
+def test_a_question_that_was_purged_counts_no_more(ward):
+    memory = Memory()
+    memory.store("The ferry to Turku leaves at nine")
+    memory.drain()
+    answer = memory.ask("When does the ferry leave?")
+    memory.vote(answer["trace_id"], answer["grains"][0]["id"], True)
+    memory.drain()
+    ward.measure()
+    (number,) = Judged.objects.values_list("id", flat=True)
+    Effect.objects.all().delete()
+    Vote.objects.all().delete()
+    Judged.objects.all().delete()
+    packed = Changes(judged=(number,)).pack()
+    booth.write(
+        lambda: events.append("grains.purged", space=ward.space.pk, actor="user:ada", subject="", packed=packed)
+    )  # fmt: skip
+    ward.measure()
+    assert (total("judged"), total("hits"), Verdict.objects.get().evidence) == (0, 0, False)
+
+
+def test_what_becomes_of_grains_and_links_is_counted(ward):
+    ward.tell("grain.promoted", {"from": "working", "to": "core", "why": "use"}, actor="worker", times=2)
+    ward.tell("conduits.cut", {"conduits": 7}, actor="worker")
+    ward.measure()
+    assert (total("promoted"), total("dissolved")) == (2, 7)
 
 
 def test_what_no_window_reaches_is_let_go(ward):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.concurrency.databases import new_database
+from tests.concurrency.databases import database_with_tables
 from tests.instances import Instance
 
 _MAKE_AGENTS = """
@@ -64,10 +64,10 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     """One instance for all tests of the wire. Their limit is out of the way, their agents are their own."""
     environment = {}
     if "FLUX_TESTS_POSTGRES" in os.environ:  # the pass on PostgreSQL speaks to a door on PostgreSQL
-        environment["DATABASE_URL"] = new_database(os.environ["FLUX_TESTS_POSTGRES"])
+        environment["DATABASE_URL"] = database_with_tables(os.environ["FLUX_TESTS_POSTGRES"])
     one = Door(tmp_path_factory.mktemp("door"), "wire", **environment)
     try:
-        one.start()
+        one.with_tables().start()
         file = one.folder / "config.yaml"
         text, changed = re.subn(
             r"(?m)^#?\s*MAX_GRAINS_PER_MINUTE:.*$", "MAX_GRAINS_PER_MINUTE: 1000000", file.read_text()

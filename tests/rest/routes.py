@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluxcore import clock
-from memory.grains.models import Grain, Judged, Trace, Vote
+from memory.grains.models import Cluster, Grain, Judged, Trace, Vote
 from memory.grains.receipt import packed
 from tests.conftest import Api
 
@@ -25,12 +25,13 @@ class Route:
 
     @property
     def path(self) -> str:
-        """Below the door, with {grain} and {trace} for ids that exist."""
+        """Below the door, with {grain}, {trace} and {cluster} for ids that exist."""
         return re.sub(r"<\w+:(\w+)>", r"{\1}", self.route)
 
     def url(self, prefix: str, grain: str = "") -> str:
         made = (voted_on if self.method == "DELETE" else trace_of) if "{trace}" in self.path else str
-        return prefix + self.path.format(grain=grain, trace=made(grain))
+        cluster = cluster_of(grain) if "{cluster}" in self.path else ""
+        return prefix + self.path.format(grain=grain, trace=made(grain), cluster=cluster)
 
     def call(self, api: Api, prefix: str = "/", grain: str = "", headers: dict[str, str] | None = None) -> Any:
         if self.method == "GET":
@@ -55,6 +56,16 @@ def trace_of(grain: str) -> str:
         space_id=found.space_id, actor="agent:alice", at=clock.now(), query="q", rung="warm", confidence=0,
         hop_count=0, body=body, rated=False,
     )  # fmt: skip
+    return str(made.uuid)
+
+
+def cluster_of(grain: str) -> str:
+    """A cluster in the grain's space; any id where there is no grain."""
+    found = Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
+    if found is None:
+        return str(uuid.uuid4())
+    moment = clock.now()
+    made = Cluster.objects.create(space_id=found.space_id, layer=0, name="a, b, c", made_at=moment, changed_at=moment)
     return str(made.uuid)
 
 
@@ -103,6 +114,8 @@ ROUTES: dict[str, Route] = {
         Route("POST", "grains/<str:grain>/release", "grains.manage", {}),
         Route("POST", "grains/<str:grain>/delete", "grains.manage", {"reason": "wrong"}),
         Route("POST", "grains/<str:grain>/undelete", "grains.manage", {}),
+        Route("GET", "clusters", "grains.read"),
+        Route("GET", "clusters/<str:cluster>", "grains.read"),
         Route("GET", "me"),
         Route("GET", "grant-requests"),
         # The one capability no other call and no test of callers holds, so that there is something to ask for.

@@ -1,4 +1,4 @@
-"""Three spaces, two agents each, thirty canaries each, every read path: no agent meets a canary of another space."""
+"""Three spaces, two agents each, canaries of each, every read path: no agent meets a canary of another space."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from itertools import product
 
 from fluxcore import errors
 from memory.grains.models import Grain
+from tests.concurrency.databases import amounts
 from tests.rest.routes import ROUTES
 
-SPACES, AGENTS, CANARIES = ("north", "south", "west"), ("anna", "bert"), 30
+SPACES, AGENTS = ("north", "south", "west"), ("anna", "bert")
 CAPABILITIES = ("grains.read", "grains.write", "health.read", "metrics.read")
 CANARY = re.compile(rb"canary-(\w+)-\w+-\d+")
 
 
-def test_no_read_path_shows_a_foreign_canary(make_token, as_agent, configure):
+@amounts("canaries", 8, 30)
+def test_no_read_path_shows_a_foreign_canary(make_token, as_agent, configure, canaries):
     configure(MAX_GRAINS_PER_MINUTE=10_000)
     callers = {
         (space, name): as_agent(make_token(name, space=space, capabilities=CAPABILITIES))
@@ -22,10 +24,10 @@ def test_no_read_path_shows_a_foreign_canary(make_token, as_agent, configure):
     }
     planted: dict[tuple[str, str], list[str]] = {}
     for (space, name), api in callers.items():
-        items = [{"content": f"canary-{space}-{name}-{n}"} for n in range(CANARIES)]
+        items = [{"content": f"canary-{space}-{name}-{n}"} for n in range(canaries)]
         body = {"items": items, "caller_id": f"canary-{space}-{name}-999", "reason": f"canary-{space}-{name}-998"}
         planted[space, name] = api.post("/store/batch", body).json()["grain_ids"]
-    assert Grain.objects.count() == len(SPACES) * len(AGENTS) * CANARIES
+    assert Grain.objects.count() == len(SPACES) * len(AGENTS) * canaries
 
     reads, own, foreign = 0, 0, []
     cursors = [api.get("/grains", limit=5).json()["next_cursor"] for api in callers.values()]
@@ -52,7 +54,7 @@ def test_no_read_path_shows_a_foreign_canary(make_token, as_agent, configure):
             look(api.get("/grains", status=status, limit=limit))
         for cursor in cursors:
             page = look(api.get("/grains", cursor=cursor, limit=200))
-            assert page.json()["count"] <= len(AGENTS) * CANARIES
+            assert page.json()["count"] <= len(AGENTS) * canaries
         for other in SPACES:
             # What a hostile caller would try: naming the other space everywhere it can.
             for headers in ({"X-Caller-Id": f"{other}/agent:anna"}, {"X-Space": other}, {"Cookie": f"space={other}"}):
@@ -71,7 +73,7 @@ def test_no_read_path_shows_a_foreign_canary(make_token, as_agent, configure):
         assert re.search(rf"(?m)^flux_grains {float(mine)}$", metrics)
     print(f"{reads} reads, {own} own canaries seen, {len(foreign)} foreign")
     assert foreign == []
-    assert own >= len(callers) * len(AGENTS) * CANARIES
+    assert own >= len(callers) * len(AGENTS) * canaries
 
 
 def test_storing_a_foreign_text_does_not_say_that_it_is_known(make_token, as_agent):

@@ -114,7 +114,7 @@ def witnesses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_a_whole_instance_at_work_speaks_to_this_machine_alone(witnesses, instance):
-    running: Instance = instance(**witnesses[0].environment).start("--broadcast")
+    running: Instance = instance(**witnesses[0].environment).with_tables().start("--broadcast")
     for number in range(5):
         assert running.call("POST", "/store", {"content": f"kept here {number}"}).status == 200
     assert running.call("GET", "/grains").status == 200

@@ -86,7 +86,7 @@ def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         FLUX_ALLOWED_HOSTS=NAME,
     )  # fmt: skip
     try:
-        instance.start()
+        instance.with_tables().start()
         yield House(instance, request.param == "on")
     finally:
         if instance.process is not None and instance.process.poll() is None:

@@ -9,7 +9,7 @@
   const failed = document.getElementById("no-graph");
   if (!root) return;
 
-  const chosen = { node: null, near: new Set(), lit: null, hovered: null, hidden: new Set(), least: 0 };
+  const chosen = { node: null, near: new Set(), lit: null, hovered: null, hidden: new Set(), quiet: new Set(), least: 0 };
   const known = new Map(); // what the server said about a grain
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -54,6 +54,7 @@
       sizes: take(Uint8Array, found.nodes),
       relations: take(Uint8Array, found.links),
       weights: take(Uint8Array, found.links),
+      regions: take(Uint8Array, found.grains),
     };
   }
 
@@ -79,8 +80,10 @@
         kind: isGrain ? header.kinds[data.kinds[node]] : "entry",
         says: isGrain ? null : header.kinds[data.kinds[node]],
         label: isGrain ? known.get(name)?.label ?? null : entry[1],
+        region: isGrain ? data.regions[node] : 0, // 1 for the first of header.regions
       });
     }
+    made.setAttribute("regions", header.regions);
     for (let link = 0; link < header.links; link += 1) {
       made.addDirectedEdge(names[data.pairs[2 * link]], names[data.pairs[2 * link + 1]], {
         relation: data.relations[link],
@@ -96,7 +99,10 @@
     const looks = { ...data, color: colours[data.kind] || colours.agents };
     const isLit = chosen.lit?.has(node);
     const isNear = chosen.near.has(node);
-    if ((chosen.lit && !isLit && !isNear) || (!chosen.lit && chosen.node && !isNear)) {
+    if (chosen.quiet.has(data.region) && !isLit && node !== chosen.node) {
+      looks.color = colours.line;
+      looks.label = null;
+    } else if ((chosen.lit && !isLit && !isNear) || (!chosen.lit && chosen.node && !isNear)) {
       looks.color = colours.line;
       looks.label = null;
     } else if (isLit || (chosen.node && isNear)) {
@@ -346,6 +352,10 @@
     if (!renderer) return;
     readColours();
     renderer.refresh();
+  });
+  root.addEventListener("quiet", ({ detail }) => {
+    chosen.quiet = detail;
+    renderer.refresh({ skipIndexation: true });
   });
   root.addEventListener("stale", () => { if (renderer) load().catch(() => null); });
   // A page that comes back asks whether something has changed; usually nothing has.

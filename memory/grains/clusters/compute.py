@@ -7,7 +7,7 @@ was faster leaves everything as it is.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,15 +35,25 @@ _DISSOLVED = f"UPDATE {_CLUSTERS} SET size = 0, changed_at = %s, dissolved_at = 
 
 def cluster(run: jobs.Run) -> jobs.Apply | None:
     """The handler of `grains.cluster`."""
-    space = run.space
-    if space is None:
+    if run.space is None:
         return None
+    change = prepared(run.space, "worker")
+
+    def apply() -> None:
+        told = change()
+        run.say("Another run was faster: nothing is changed." if told is None else _says(told))
+
+    return apply
+
+
+def prepared(space: int, actor: str) -> Callable[[], dict[str, Any] | None]:
+    """The clusters of a space worked out, and the write that brings the rows to them: what it did, None if stale."""
     moment, last = clock.now(), _last(space)
     grains, entries, conduits = reading.graphs(
         space, int(moment.timestamp()), config.current().ENTRY_COOCCURRENCE_THRESHOLD
-    )  # fmt: skip
+    )
     plans = plan(space, Layer.GRAINS, grains), plan(space, Layer.ENTRIES, entries)
-    return lambda: _apply(run, space, last, plans, len(grains.numbers), conduits)
+    return lambda: _apply(space, actor, last, plans, len(grains.numbers), conduits)
 
 
 def _last(space: int) -> int:
@@ -51,13 +61,12 @@ def _last(space: int) -> int:
 
 
 def _apply(
-    run: jobs.Run, space: int, last: int, plans: tuple[Plan, Plan], grains: int, conduits: int
-) -> None:  # fmt: skip
+    space: int, actor: str, last: int, plans: tuple[Plan, Plan], grains: int, conduits: int
+) -> dict[str, Any] | None:
     if _last(space) != last:
-        run.say("Another run was faster: nothing is changed.")
-        return
+        return None
     moment = clock.now()
-    told: dict[str, Any] = {}
+    told: dict[str, Any] = {"run": last + 1}
     moved: list[tuple[int, int, float]] = []
     for one in plans:
         numbers, made = _number(space, one, moment)
@@ -75,15 +84,17 @@ def _apply(
         },
     )  # fmt: skip
     Cluster.objects.filter(space=space, dissolved_at__lt=moment - REMEMBERED).delete()
-    run.say(" ".join(_says(name, counts) for name, counts in told.items()))
     packed = Changes(members=members(moved)).pack()
-    events.append(EVENT, space=space, actor="worker", subject="", data={"run": last + 1, **told}, packed=packed)
+    events.append(EVENT, space=space, actor=actor, subject="", data=told, packed=packed)
+    return told
 
 
-def _says(name: str, told: dict[str, Any]) -> str:
-    return (
-        f"{name}: {told['clusters']} clusters, {told['made']} made, {told['changed']} changed, "
-        f"{told['dissolved']} dissolved, modularity {told['modularity']:.3f}."
+def _says(told: dict[str, Any]) -> str:
+    return " ".join(
+        f"{layer}: {of['clusters']} clusters, {of['made']} made, {of['changed']} changed, "
+        f"{of['dissolved']} dissolved, modularity {of['modularity']:.3f}."
+        for layer, of in told.items()
+        if layer != "run"
     )
 
 

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from memory.engine import words
+from memory.engine.stopwords import COMMON, STOP
 
 WORDS = 3
 SAMPLE = 64  # most typical members whose texts are read
 _MARKS = ".,;:!?\"'()[]{}<>«»“”‘’…*_`#"  # noqa: RUF001
 _LONGEST = 40
+_PLAIN = STOP | COMMON  # says nothing of what a text is about
 _ENDINGS = ("'s", "\u2019s")
 
 
@@ -49,7 +51,7 @@ def _terms(text: str, written: dict[str, Counter[str]]) -> set[str]:
         surface = word.strip(_MARKS)
         for ending in _ENDINGS:
             surface = surface.removesuffix(ending)
-        if not 2 < len(surface) <= _LONGEST or not any(map(str.isalpha, surface)):
+        if not 2 < len(surface) <= _LONGEST or not any(map(str.isalpha, surface)) or surface.lower() in _PLAIN:
             continue
         for term in words.terms(word):
             if len(term) > 2 or not term.isascii():

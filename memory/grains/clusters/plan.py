@@ -145,21 +145,30 @@ def _words(space: int, table: NDArray[np.float64]) -> dict[int, list[str]]:
 
 
 def _features(space: int, graph: Graph, table: NDArray[np.float64]) -> dict[int, list[str]]:
-    """The entries that are tied most, each counted by its share here; names and words before numbers and dates."""
+    """The entries at home in a cluster that are tied most; names and words before numbers and dates."""
     tied = np.bincount(graph.one, graph.weight, len(graph.numbers))
     tied += np.bincount(graph.two, graph.weight, len(graph.numbers))
     weighed = table.copy()
     weighed[:, 2] *= tied[places(graph.numbers, table[:, 0])]
-    best = _best(weighed, naming.SAMPLE)
+    rows, main = _main(table)
+    at_home = main[places(rows, table[:, 0])] == table[:, 1]
+    best = _best(weighed[at_home], naming.SAMPLE)
     known: dict[int, tuple[str, str]] = {}
-    wanted = sorted({row for rows in best.values() for row in rows})
+    wanted = sorted({row for rows_of in best.values() for row in rows_of})
     for at in range(0, len(wanted), 500):
         found = Entry.objects.filter(space=space, id__in=wanted[at : at + 500])
         known.update((number, (kind, feature)) for number, kind, feature in found.values_list("id", "kind", "feature"))
-    return {label: _called([known[row] for row in rows if row in known]) for label, rows in best.items()}
+    every = {int(label): best.get(int(label), []) for label in np.unique(table[:, 1])}
+    return {label: _called([known[row] for row in held if row in known]) for label, held in every.items()}
 
 
 def _called(entries: Sequence[tuple[str, str]]) -> list[str]:
+    """The first few; one that repeats a word of an earlier one says nothing new."""
     plain = (Entry.Kind.NAME, Entry.Kind.TERM)
-    ranked = sorted(entries, key=lambda one: one[0] not in plain)  # stable: by weight within each
-    return list(dict.fromkeys(feature for _, feature in ranked))[: naming.WORDS]
+    found: list[str] = []
+    said: set[str] = set()
+    for _, feature in sorted(entries, key=lambda one: one[0] not in plain):  # stable: by weight within each
+        if said.isdisjoint(feature.split()):
+            found.append(feature)
+            said.update(feature.split())
+    return found[: naming.WORDS]

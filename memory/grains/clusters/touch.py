@@ -168,9 +168,3 @@ def _retouch(space: int, grains: list[int]) -> None:
     new = [(space, *key, *sums[key]) for key in sums if key not in held]
     if new:
         rows.insert(Touch, _TOUCH, new)
-
-
-def forget(space: int, grains: Sequence[int]) -> None:
-    """What a purge calls before it takes grains away: their memberships, passages and touches go first."""
-    for model in (Passage, Touch, Member):
-        model.objects.filter(space=space, grain__in=grains).delete()

@@ -8,7 +8,7 @@ wait for the next run.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,11 @@ from memory.arena.changes import Changes, conduits
 from memory.embedding import choice
 from memory.engine import words
 from memory.engine.dense import quantise
-from memory.grains import chores, receipt
+from memory.grains import bounds, chores, receipt
 from memory.grains.clusters import shift, touch
-from memory.grains.learning import credit, pairs
+from memory.grains.learning import credit, pairs, weights
 from memory.grains.learning.credit import Step
-from memory.grains.learning.moved import Moved
+from memory.grains.learning.weights import Uses
 from memory.grains.lifecycle import revive
 from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, Judged, Relation, Trace, Vote
 
@@ -50,10 +50,6 @@ _OR_THERE = (
     "ON CONFLICT (space_id, from_entry_id, to_grain_id, relation) WHERE from_grain_id IS NULL "
     f"DO UPDATE SET relation = {_CONDUITS}.relation RETURNING id, from_entry_id, to_grain_id"
 )
-_CHANGED = (
-    f"UPDATE {_CONDUITS} SET weight = %s, affinity = %s, used_at = %s, use_count = %s, base = %s, gain = %s, "  # noqa: S608
-    "loss = %s WHERE id = %s"
-)
 
 
 @dataclass(frozen=True)
@@ -72,6 +68,11 @@ class Waiting:
     query: str
     trace: Any
     text: str
+
+    @property
+    def given(self) -> int:
+        """When, in whole seconds."""
+        return bounds.seconds(clock.parse(clock.rfc3339(self.at) or ""))
 
 
 def learn(run: jobs.Run) -> jobs.Apply | None:
@@ -119,15 +120,14 @@ def _apply(
         return
     before = _effects(space, [vote.id for vote in votes])
     after, born = _planned(space, votes)
-    change: dict[int, Step] = defaultdict(Step)
-    for of in before.values():
-        for conduit, step in of.items():
-            change[conduit] += Step(-step.gain, -step.loss)
-    for of in after.values():
-        for conduit, step in of.items():
+    change, uses = _taken_back(before)
+    for vote in votes:
+        for conduit, step in after[vote.id].items():
             change[conduit] += step
+            if vote.useful:
+                uses.add(conduit, vote.given)
     _write_effects(space, before, after)
-    changed, cut, moved = _write_conduits(space, change, born)
+    brought = weights.bring(change, born, uses)
     touch.follow(space, [vote.id for vote in votes])
     shift.look(space)
     made = pairs.recount(space, {vote.judged for vote in votes}, [vote.id for vote in votes])
@@ -136,12 +136,13 @@ def _apply(
     _keep_vectors(vectors)
     revive.by_use(space, [vote.grain for vote in votes if vote.useful and not vote.undone])
     questions = tuple(sorted({vote.judged for vote in votes}))
-    packed = Changes((), conduits([*changed, *made.made]), (*cut, *made.cut), questions).pack()
+    packed = Changes((), conduits([*brought.changed, *made.made]), (*brought.gone, *made.cut), questions).pack()
     told = {
-        "votes": len(votes), "conduits": len(changed), "questions": len(questions), "shortcuts": len(made.made),
-        **moved.told(),
+        "votes": len(votes), "conduits": len(brought.changed), "questions": len(questions),
+        "shortcuts": len(made.made), **brought.moved.told(),
     }  # fmt: skip
-    run.say(f"{len(votes)} votes on {len(questions)} questions: {len(changed)} conduits, {len(cut)} gone.")
+    done = f"{len(brought.changed)} conduits, {len(brought.gone)} gone"
+    run.say(f"{len(votes)} votes on {len(questions)} questions: {done}.")
     events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
         chores.ask_for_learning(space)
@@ -151,15 +152,21 @@ def take_back(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]
     """Unlearn these votes at once, for good, inside a write: conduits as the arena packs them, and those that go."""
     Vote.objects.filter(space=space, id__in=votes).update(undone_at=clock.now(), applied=True)
     before = _effects(space, votes)
+    change, uses = _taken_back(before)
+    _write_effects(space, before, {vote: {} for vote in votes})
+    brought = weights.bring(change, (), uses)
+    judged = set(Vote.objects.filter(space=space, id__in=votes).values_list("judged_id", flat=True))
+    made = pairs.recount(space, judged, votes) if votes else pairs.Made()
+    return [*brought.changed, *made.made], [*brought.gone, *made.cut]
+
+
+def _taken_back(before: dict[int, dict[int, Step]]) -> tuple[dict[int, Step], Uses]:
+    """What undoes these effects, and the conduits whose uses are to be counted anew."""
     change: dict[int, Step] = defaultdict(Step)
     for of in before.values():
         for conduit, step in of.items():
             change[conduit] += Step(-step.gain, -step.loss)
-    _write_effects(space, before, {vote: {} for vote in votes})
-    changed, cut, _ = _write_conduits(space, change, ())
-    judged = set(Vote.objects.filter(space=space, id__in=votes).values_list("judged_id", flat=True))
-    made = pairs.recount(space, judged, votes) if votes else pairs.Made()
-    return [*changed, *made.made], [*cut, *made.cut]
+    return change, Uses(again=set(change))
 
 
 def _effects(space: int, votes: Sequence[int]) -> dict[int, dict[int, Step]]:
@@ -258,57 +265,6 @@ def _write_effects(
     ]  # fmt: skip
     if found:
         rows.insert(Effect, _EFFECT, found)
-
-
-def _write_conduits(
-    space: int, change: dict[int, Step], born: Iterable[int]
-) -> tuple[list[tuple[object, ...]], list[int], Moved]:
-    """Bring conduits to what their votes say: as the arena packs them, those that are no more, how far they moved."""
-    touched = sorted({*(one for one, step in change.items() if step != Step()), *born})
-    moved = Moved()
-    if not touched:
-        return [], [], moved
-    ceiling = config.current().WEIGHT_CEILING
-    used = _last_used(space, touched)
-    changed: list[tuple[object, ...]] = []
-    values: list[tuple[Any, ...]] = []
-    gone: list[int] = []
-    for row in Conduit.objects.filter(id__in=touched).select_related("from_entry").order_by("id"):
-        step = change.get(row.pk, Step())
-        gain, loss = row.gain + step.gain, row.loss + step.loss
-        base = row.weight if row.base is None else row.base
-        if not gain and not loss and base == 0:
-            gone.append(row.pk)  # it existed for the votes that were taken back
-            continue
-        count, last = used.get(row.pk, (0, 0))
-        at = max(row.made_at, last)
-        weight = credit.weight(base, gain, loss, ceiling)
-        affinity = credit.affinity(gain, loss) if row.from_entry_id else 1.0
-        moved.note(row.weight, weight, by_loss=step.loss > 0)
-        values.append((weight, affinity, at, count, base if gain or loss else None, gain, loss, row.pk))
-        key = words.key(f"{row.from_entry.kind}:{row.from_entry.feature}") if row.from_entry else 0
-        changed.append((row.pk, row.from_entry_id or 0, key, row.from_grain_id or 0, row.to_grain_id, weight, affinity,
-                        row.made_at, at, row.relation, row.decay_class))  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.executemany(_CHANGED, values)
-    if gone:
-        Conduit.objects.filter(id__in=gone).delete()
-    return changed, gone, moved
-
-
-def _last_used(space: int, touched: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """By conduit: how many useful votes led over it, and when the last one was given."""
-    marks = ", ".join(["%s"] * len(touched))
-    seconds = "floor(extract(epoch FROM MAX(v.at)))::bigint"
-    if connection.vendor != "postgresql":
-        seconds = "unixepoch(substr(MAX(v.at), 1, 19))"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT e.conduit_id, COUNT(*), {seconds} FROM {_EFFECTS} e JOIN {_VOTES} v ON v.id = e.vote_id "  # noqa: S608
-            f"WHERE e.conduit_id IN ({marks}) AND v.useful GROUP BY e.conduit_id",
-            list(touched),
-        )
-        return {conduit: (count, at) for conduit, count, at in cursor.fetchall()}
 
 
 def _keep_vectors(vectors: tuple[str, dict[int, tuple[float, bytes]]]) -> None:

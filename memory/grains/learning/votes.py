@@ -262,7 +262,8 @@ def scales(grains: set[int]) -> dict[int, float]:
         cursor.execute(
             f"SELECT g.id, g.authority, COUNT(v.id), COALESCE(SUM(CASE WHEN v.useful THEN 1 ELSE 0 END), 0) "  # noqa: S608
             f"FROM {Grain._meta.db_table} g LEFT JOIN {_TABLE} v ON v.space_id = g.space_id AND v.grain_id = g.id "
-            f"AND v.at >= %s AND v.undone_at IS NULL WHERE g.id IN ({marks}) GROUP BY g.id, g.authority",
+            "AND v.at >= %s AND v.undone_at IS NULL AND NOT v.implied "
+            f"WHERE g.id IN ({marks}) GROUP BY g.id, g.authority",
             [rows.adapt_moment(since), *numbers],
         )
         found = cursor.fetchall()

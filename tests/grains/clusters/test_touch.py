@@ -11,7 +11,7 @@ from memory.grains import chores
 from memory.grains.clusters import touch
 from memory.grains.clusters.spread import spreads
 from memory.grains.learning import votes
-from memory.grains.models import Cluster, Entry, Grain, Member, Passage, Touch, Vote
+from memory.grains.models import Cluster, Grain, Member, Passage, Touch, Vote
 
 pytestmark = pytest.mark.storage
 
@@ -158,13 +158,3 @@ def test_a_run_that_merges_two_clusters_adds_their_touches(club):
     one = Touch.objects.get()
     assert one.cluster == alive.get()
     assert one.weight == pytest.approx(total, abs=1e-6)
-
-
-def test_what_a_purge_takes_away_leaves_no_row_behind(club):
-    judge(club, "What did Anna plant in Kiev?", 0)
-    club.drain()
-    space, grain = club.principal.space, Grain.objects.get(text=NOTES[0])
-    booth.write(lambda: touch.forget(space, [grain.pk]), lane=lanes.of(space))
-    for model in (Passage, Touch, Member):
-        assert not model.objects.filter(grain=grain).exists()
-    assert Entry.objects.filter(feature="anna").exists()

@@ -169,6 +169,16 @@ def test_three_corrections_put_a_grain_into_quarantine_and_out_of_answers(life):
     assert life.memory.texts("kettle") == [PLAIN]
 
 
+def test_what_nobody_said_quarantines_nothing(life):
+    """Weakness 15: there answers that were closed by a rule lowered a grain's usefulness as if somebody had judged."""
+    grain = life.memory.store(PLAIN, **AI)
+    for number in range(12):
+        vote = _judge(life, grain, False, query=f"question {number}")
+        Vote.objects.filter(pk=vote.pk).update(implied=True)
+    life.rounds("age")
+    assert life.status(grain) == "active"
+
+
 def test_a_quarantine_that_a_person_ordered_ends_by_a_person(life):
     from accounts.principals import shell
 

@@ -1,0 +1,118 @@
+"""The vitals page: every signal of a space as a line with its healthy band, and what to do where one lies outside."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from accounts.here import here
+from accounts.tiles import to_list
+from dashboard import shell
+from dashboard.account import signed_in
+from fluxcore import clock
+from fluxcore.errors import Invalid
+from memory.health import history, report
+from memory.health.history import Line
+from memory.health.signals import BY_NAME, Signal
+
+RANGES = {"day": "Day", "week": "Week", "month": "Month"}
+_STATES = {
+    "healthy": "healthy", "low": "too low", "high": "too high", "warming": "too early to tell",
+    "idle": "nothing to tell",
+}  # fmt: skip
+_WAYS = {"without": "Without votes", "others": "With votes on other questions", "own": "And on the question itself"}
+
+
+@dataclass(frozen=True)
+class Vital:
+    """A signal as the page shows it."""
+
+    signal: Signal
+    now: dict[str, Any]
+    line: Line | None
+
+    @property
+    def title(self) -> str:
+        return self.signal.name.replace("_", " ").capitalize()
+
+    @property
+    def state(self) -> str:
+        return _STATES[self.now["state"]]
+
+    @property
+    def value(self) -> str:
+        return number(self.now["value"])
+
+    @property
+    def range(self) -> str:
+        low, high = self.now["range"]
+        if self.now["state"] == "idle" and low is None and high is None:
+            low, high = self.signal.low, self.signal.high  # not measured yet
+        if low is not None and high is not None:
+            return f"{number(low)} to {number(high)}"
+        return f"at least {number(low)}" if low is not None else f"at most {number(high)}"
+
+    @property
+    def window(self) -> str:
+        return {0: "now", 24: "last 24 hours", 168: "last 7 days", 720: "last 30 days"}[self.signal.window]
+
+    @property
+    def span(self) -> str:
+        """The least and the most of the range that is shown."""
+        known = [value for value in self.line.value if value is not None] if self.line else []
+        return f"{number(min(known))} to {number(max(known))}" if known else ""
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return "none"
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+
+
+@signed_in
+@require_safe
+def vitals(request: HttpRequest) -> HttpResponse:
+    space = shell.current_space(request)
+    if space is None:
+        return redirect("home")
+    me, over = here(request).principal(space.pk), request.GET.get("range", "day")
+    try:
+        lines = history.timeline(me, over=over)
+    except Invalid:
+        return redirect(reverse("vitals"))
+    told = report.report(me)
+    # What needs somebody comes first; the rest in the order of the table.
+    found = sorted(
+        (Vital(BY_NAME[name], now, lines.get(name)) for name, now in told["signals"].items()),
+        key=lambda one: (one.now["severity"] is None, one.now["healthy"]),
+    )
+    return render(
+        request,
+        "dashboard/vitals.html",
+        {
+            "space": space,
+            "status": told["status"],
+            "measured_at": clock.parse(told["computed_at"]) if told["computed_at"] else None,
+            "vitals": found,
+            "warnings": history.warnings(me),
+            "all_warnings": to_list("health_warning", space=space.name),
+            "weeks": [{**week, "percent": round(100 * week["rate"])} for week in history.weeks(me)],
+            "replay": _replay(told["learning"]),
+            "callers": told["caller_feedback"],
+            "over": over,
+            "ranges": [(name, says, name == over) for name, says in RANGES.items()],
+            "lines": {name: asdict(line) for name, line in lines.items()},
+        },
+    )
+
+
+def _replay(kept: dict[str, Any] | None) -> dict[str, Any] | None:
+    if not kept:
+        return None
+    rows = [(says, f"{kept[way]['hit_rate']:.0%}", f"{kept[way]['ndcg']:.3f}") for way, says in _WAYS.items()]
+    return {"questions": kept["questions"], "gain": f"{kept['gain']:+.3f}", "rows": rows}

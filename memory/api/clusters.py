@@ -1,0 +1,99 @@
+"""Reading clusters: what hangs together in a space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from fluxcore.errors import NotFound
+from memory.api import parsers
+from memory.api.grain_shapes import Feature
+from memory.api.views import Call, json_answer, principal
+from memory.grains import select
+from memory.grains.clusters import select as clusters
+from memory.grains.models import Grain
+
+_PAGE = [
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": select.MAX_PAGE}, description="Default 50."),
+    OpenApiParameter(
+        "cursor", {"type": "string", "pattern": select.CURSOR}, description="next_cursor of the page before."
+    ),
+]
+
+
+class ClusterShape(serializers.Serializer[None]):
+    id = serializers.UUIDField(help_text="Stays while most of the cluster does.")
+    name = serializers.CharField(allow_blank=True, help_text="Its most typical terms.")
+    terms = serializers.ListField(child=serializers.CharField())
+    size = serializers.IntegerField()
+    layer = serializers.ChoiceField(choices=clusters.LAYERS)
+    made_at = serializers.DateTimeField()
+    changed_at = serializers.DateTimeField()
+
+
+class Modularity(serializers.Serializer[None]):
+    grains = serializers.FloatField()
+    entries = serializers.FloatField()
+
+
+class ClusterPage(serializers.Serializer[None]):
+    clusters = ClusterShape(many=True)
+    count = serializers.IntegerField()
+    computed_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
+    modularity = Modularity(allow_null=True)
+    next_cursor = serializers.CharField(allow_null=True)
+
+
+class GrainMember(serializers.Serializer[None]):
+    id = serializers.UUIDField()
+    content = serializers.CharField()
+    status = serializers.ChoiceField(choices=Grain.Status.choices)
+
+
+class MemberShape(serializers.Serializer[None]):
+    grain = GrainMember(allow_null=True)
+    entry = Feature(allow_null=True)
+    weight = serializers.FloatField(help_text="How typical a grain is, 1 for the most typical; an entry's share.")
+
+
+class ClusterMembers(ClusterShape):
+    dissolved_at = serializers.DateTimeField(allow_null=True)
+    members = MemberShape(many=True)
+    count = serializers.IntegerField()
+    next_cursor = serializers.CharField(allow_null=True)
+
+
+def _page(request: Request, *more: str) -> dict[str, Any]:
+    value: dict[str, Any] = dict(parsers.query(request, ("limit", "cursor", *more)))
+    if "limit" in value:
+        value["limit"] = parsers.whole_number(value["limit"], name="limit")
+    return value
+
+
+class Clusters(Call):
+    @extend_schema(
+        operation_id="list_clusters", responses=ClusterPage,
+        parameters=[OpenApiParameter("layer", str, enum=clusters.LAYERS, description="Default: both."), *_PAGE],
+    )  # fmt: skip
+    def get(self, request: Request) -> HttpResponse:
+        """What hangs together, the largest first, page by page."""
+        return json_answer(clusters.page(principal(request), **_page(request, "layer")))
+
+
+class Cluster(Call):
+    @extend_schema(
+        operation_id="get_cluster", responses=ClusterMembers,
+        parameters=[OpenApiParameter("cluster", OpenApiTypes.UUID, OpenApiParameter.PATH), *_PAGE],
+    )  # fmt: skip
+    def get(self, request: Request, cluster: str) -> HttpResponse:
+        """One cluster with its members, the most typical first, page by page."""
+        value = _page(request)
+        found = parsers.identifier(cluster)
+        if found is None:
+            raise NotFound("There is no such cluster.")
+        return json_answer(clusters.one(principal(request), found, **value))

@@ -1,0 +1,196 @@
+"""The pages of clusters: what hangs together, who belongs to it, and through what a grain came to be of use."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Left
+from django.http import HttpRequest
+from django.utils.html import format_html
+
+from accounts import filters, showing
+from accounts.modeladmin import FluxModelAdmin, Section
+from memory.grains.admin import bars
+from memory.grains.learning.credit import UNIT
+from memory.grains.models import Cluster, Member, Passage, Touch
+
+_BEGINNING = 200
+_MOST = 50
+_LAYERS = {layer.value: layer.label.lower() for layer in Cluster.Layer}
+
+
+def _of_cluster(text: str) -> Q:
+    """By a cluster's id. Its number first: the indexes lead with the space."""
+    space, number = Cluster.objects.filter(uuid=uuid.UUID(text)).values_list("space_id", "pk").first() or (0, 0)
+    return Q(space=space, cluster=number)
+
+
+def _called(row: Any) -> str:
+    return row.cluster_name or "without a name"
+
+
+@admin.register(Cluster)
+class ClusterPage(FluxModelAdmin):
+    reads = "grains.read"
+    called = ("cluster", "clusters")
+    group = "Memory"
+    about = (
+        "Grains, or entries, that are tied to each other more than to the rest, called by their most typical words. "
+        "A cluster keeps its id while most of it stays."
+    )
+    space_path = "space_id"
+    list_display = ["shown_name", "of_what", "size", "changed", "state", "space"]
+    list_filter = [
+        filters.choice("of", "of", {
+            "grains": ("grains", lambda: Q(layer=Cluster.Layer.GRAINS)),
+            "entries": ("entries", lambda: Q(layer=Cluster.Layer.ENTRIES)),
+        }),
+        filters.choice("state", "state", {
+            "there": ("there", lambda: Q(dissolved_at=None)), "dissolved": ("dissolved", lambda: ~Q(dissolved_at=None)),
+        }),
+        filters.spaces("space_id"),
+    ]  # fmt: skip
+    ordering = ["-id"]
+    fields = ["shown_name", "of_what", "size", "uuid", "made", "changed", "state", "space"]
+    empty_says = "Nothing hangs together yet. The worker looks once a space has grown; flux_clusters run does it now."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("space")
+
+    def titled(self, row: Any) -> str:
+        return row.name or "A cluster without a name"
+
+    @admin.display(description="name", ordering="name")
+    def shown_name(self, row: Any) -> str:
+        return row.name or "without a name"
+
+    @admin.display(description="of")
+    def of_what(self, row: Any) -> str:
+        return _LAYERS[row.layer]
+
+    @admin.display(description="changed", ordering="changed_at")
+    def changed(self, row: Any) -> Any:
+        return showing.moment(row.changed_at)
+
+    @admin.display(description="made", ordering="made_at")
+    def made(self, row: Any) -> Any:
+        return showing.moment(row.made_at)
+
+    @admin.display(description="state")
+    def state(self, row: Any) -> Any:
+        return showing.badge("dissolved") if row.dissolved_at else showing.badge("there", "good")
+
+    def sections(self, request: HttpRequest, row: Any) -> list[Section]:
+        found = _members(Member.objects.filter(space=row.space_id, cluster=row)).order_by("-weight", "id")
+        shown = [(_member(one), bars.to("member", one.pk, bars.bar(one.weight))) for one in found[:_MOST]]
+        return [
+            Section("The most typical of it", ("member", "weight"), shown, says="Nobody belongs to it any more.")
+        ]  # fmt: skip
+
+
+def _members(rows: QuerySet[Any]) -> QuerySet[Any]:
+    found: QuerySet[Any] = rows.annotate(
+        text=Left("grain__text", _BEGINNING), status=F("grain__status"), kind=F("entry__kind"),
+        feature=F("entry__feature"), cluster_name=F("cluster__name"),
+    )  # fmt: skip
+    return found
+
+
+def _member(row: Any) -> Any:
+    if row.entry_id:
+        return format_html("{} {}", showing.badge(row.kind), bars.to("entry", row.entry_id, row.feature))
+    return bars.grain(row.grain_id, row.text, row.status)
+
+
+@admin.register(Member)
+class MemberPage(FluxModelAdmin):
+    reads = "grains.read"
+    called = ("member of a cluster", "members of clusters")
+    group = "Memory"
+    about = "Who belongs where: a grain to one cluster, by how typical it is; an entry to several, by its shares."
+    space_path = "space_id"
+    list_display = ["who", "of_cluster", "how_much", "space"]
+    list_display_links = ["how_much"]  # the first column leads elsewhere
+    list_filter = [
+        filters.choice("kind", "kind", {
+            "grain": ("grain", lambda: Q(entry=None)), "entry": ("entry", lambda: Q(grain=None)),
+        }),
+        filters.typed("cluster", "cluster's id", _of_cluster),
+        filters.spaces("space_id"),
+    ]  # fmt: skip
+    ordering = ["-id"]
+    fields = ["who", "of_cluster", "how_much", "space"]
+    empty_says = "Nobody belongs to a cluster yet."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return _members(super().get_queryset(request)).select_related("space")
+
+    def titled(self, row: Any) -> str:
+        return f"{row.feature if row.entry_id else showing.shortened(row.text, 40)} in {_called(row)}"
+
+    @admin.display(description="member")
+    def who(self, row: Any) -> Any:
+        return _member(row)
+
+    @admin.display(description="cluster")
+    def of_cluster(self, row: Any) -> Any:
+        return bars.to("cluster", row.cluster_id, _called(row))
+
+    @admin.display(description="weight")
+    def how_much(self, row: Any) -> Any:
+        return bars.bar(row.weight)
+
+
+@admin.register(Touch)
+class TouchPage(FluxModelAdmin):
+    reads = "grains.read"
+    called = ("touch", "touches")
+    group = "Memory"
+    about = "Through which clusters of entries a grain came to be of use. Many of them make it core."
+    space_path = "space_id"
+    list_display = ["of_grain", "of_cluster", "how_much", "last", "space"]
+    list_display_links = ["how_much"]  # the first column leads elsewhere
+    list_filter = [filters.typed("cluster", "cluster's id", _of_cluster), filters.spaces("space_id")]
+    ordering = ["-id"]
+    fields = ["of_grain", "of_cluster", "how_much", "last", "space"]
+    empty_says = "No useful vote has led through a cluster yet."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = (
+            super()
+            .get_queryset(request)
+            .annotate(
+                text=Left("grain__text", _BEGINNING), status=F("grain__status"), cluster_name=F("cluster__name")
+            )
+        )  # fmt: skip
+        return rows.select_related("space")
+
+    def titled(self, row: Any) -> str:
+        return f"{showing.shortened(row.text, 40)} through {_called(row)}"
+
+    @admin.display(description="grain")
+    def of_grain(self, row: Any) -> Any:
+        return bars.grain(row.grain_id, row.text, row.status)
+
+    @admin.display(description="cluster")
+    def of_cluster(self, row: Any) -> Any:
+        return bars.to("cluster", row.cluster_id, _called(row))
+
+    @admin.display(description="weight", ordering="weight")
+    def how_much(self, row: Any) -> str:
+        return f"{row.weight:.2f}"
+
+    @admin.display(description="last", ordering="at")
+    def last(self, row: Any) -> Any:
+        return showing.moment(row.at)
+
+    def sections(self, request: HttpRequest, row: Any) -> list[Section]:
+        found = Passage.objects.filter(space=row.space_id, grain=row.grain_id, cluster=row.cluster_id).order_by("-vote")
+        shown = [
+            (bars.to("vote", vote, f"vote {vote}"), f"{amount / UNIT:.3f}")
+            for vote, amount in found.values_list("vote_id", "amount")[:_MOST]
+        ]
+        return [Section("The votes that add up to it", ("vote", "part"), shown, says="None stands any more.")]

@@ -1,0 +1,116 @@
+"""The weights of conduits, brought to what the votes that stand say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+
+from fluxcore import config
+from memory.engine import words
+from memory.grains.learning import credit
+from memory.grains.learning.credit import Step
+from memory.grains.learning.moved import Moved
+from memory.grains.models import Conduit, Effect, Entry, Vote
+
+_CONDUITS = Conduit._meta.db_table
+_CHANGED = (
+    f"UPDATE {_CONDUITS} SET weight = %s, affinity = %s, used_at = %s, use_count = %s, base = %s, gain = %s, "  # noqa: S608
+    "loss = %s WHERE id = %s"
+)
+_HELD = (
+    "SELECT c.id, c.from_entry_id, e.kind, e.feature, c.from_grain_id, c.to_grain_id, c.relation, c.weight, "  # noqa: S608
+    f"c.decay_class, c.made_at, c.used_at, c.use_count, c.base, c.gain, c.loss FROM {_CONDUITS} c "
+    f"LEFT JOIN {Entry._meta.db_table} e ON e.id = c.from_entry_id WHERE c.id IN ({{marks}}) ORDER BY c.id"
+)
+_USED = (
+    f"SELECT e.conduit_id, COUNT(*), {{seconds}} FROM {Effect._meta.db_table} e "  # noqa: S608
+    f"JOIN {Vote._meta.db_table} v ON v.id = e.vote_id "
+    "WHERE e.conduit_id IN ({marks}) AND v.useful GROUP BY e.conduit_id"
+)
+
+
+@dataclass
+class Uses:
+    """Useful votes over each conduit: those that are new, and conduits where earlier ones were taken back."""
+
+    new: dict[int, tuple[int, int]] = field(default_factory=dict)  # how many, and when the last one was given
+    again: set[int] = field(default_factory=set)
+
+    def add(self, conduit: int, at: int) -> None:
+        count, last = self.new.get(conduit, (0, 0))
+        self.new[conduit] = count + 1, max(last, at)
+
+
+@dataclass
+class Brought:
+    """Conduits as the arena packs them, those that are no more, and how far the others moved."""
+
+    changed: list[tuple[object, ...]] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    moved: Moved = field(default_factory=Moved)
+
+
+def bring(change: Mapping[int, Step], born: Iterable[int], uses: Uses) -> Brought:
+    """Add the steps to their conduits. The effects of the votes must be written already."""
+    found = Brought()
+    touched = sorted({*(one for one, step in change.items() if step != Step()), *born})
+    if not touched:
+        return found
+    ceiling = config.current().WEIGHT_CEILING
+    counted = _counted(sorted(uses.again & set(touched)))
+    values: list[tuple[Any, ...]] = []
+    for number, entry, key, start, to, relation, before, decay_class, made, used, count, base, gain, loss in _held(
+        touched
+    ):
+        step = change.get(number, Step())
+        gain, loss = gain + step.gain, loss + step.loss
+        base = before if base is None else base
+        if not gain and not loss and base == 0:
+            found.gone.append(number)  # it existed for the votes that were taken back
+            continue
+        if number in uses.again:
+            count, used = counted.get(number, (0, 0))
+        else:
+            more, last = uses.new.get(number, (0, 0))
+            count, used = count + more, max(used, last)
+        at = max(made, used)
+        weight = credit.weight(base, gain, loss, ceiling)
+        affinity = credit.affinity(gain, loss) if entry else 1.0
+        found.moved.note(before, weight, by_loss=step.loss > 0)
+        values.append((weight, affinity, at, count, base if gain or loss else None, gain, loss, number))
+        found.changed.append(
+            (number, entry or 0, key, start or 0, to, weight, affinity, made, at, relation, decay_class)
+        )  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.executemany(_CHANGED, values)
+    if found.gone:
+        Conduit.objects.filter(id__in=found.gone).delete()
+    return found
+
+
+def _held(touched: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """Conduits as they are, with the key of the entry they begin at."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD.format(marks=_marks(touched)), list(touched))
+        rows = cursor.fetchall()
+    for number, entry, kind, feature, *rest in rows:
+        yield number, entry, words.key(f"{kind}:{feature}") if entry else 0, *rest
+
+
+def _counted(conduits: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """By conduit: how many useful votes lead over it, and when the last one was given."""
+    if not conduits:
+        return {}
+    seconds = "floor(extract(epoch FROM MAX(v.at)))::bigint"
+    if connection.vendor != "postgresql":
+        seconds = "unixepoch(substr(MAX(v.at), 1, 19))"
+    with connection.cursor() as cursor:
+        cursor.execute(_USED.format(seconds=seconds, marks=_marks(conduits)), list(conduits))
+        return {conduit: (count, at) for conduit, count, at in cursor.fetchall()}
+
+
+def _marks(numbers: Sequence[int]) -> str:
+    return ", ".join(["%s"] * len(numbers))

@@ -1,0 +1,90 @@
+"""What hangs together: list the clusters of a space, show one, have them computed anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from accounts.principals import find_space, shell
+from fluxcore.errors import Invalid
+from memory.management.base import FluxCommand
+
+_LONGEST = 80
+
+
+class Command(FluxCommand):
+    help = "What hangs together in a space: list clusters, show one with its members, compute them now."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", nargs="?", default="list", choices=["list", "show", "run"])
+        parser.add_argument("cluster", nargs="?", help="show: its id")
+        parser.add_argument("--space", required=True)
+        parser.add_argument("--layer", choices=["grains", "entries"], help="list: only this one (default: both)")
+        parser.add_argument("--reason", default="", help="run: why, for the audit chain")
+        parser.add_argument("--limit", type=int, default=50, help="list, show: how many at most")
+
+    def run(self, options: dict[str, Any]) -> None:
+        getattr(self, f"_{options['action']}")(shell(find_space(options["space"])), options)
+
+    def _list(self, operator: Any, options: dict[str, Any]) -> None:
+        from memory.grains.clusters import select
+
+        found = select.page(operator, layer=options["layer"], limit=options["limit"])
+        if self.as_json:
+            self.answer(found)
+            return
+        self.table(
+            ("cluster", "layer", "size", "name"),
+            [(one["id"], one["layer"], one["size"], one["name"]) for one in found["clusters"]],
+            empty="There are no clusters yet. They are computed once a space has grown, or with: flux_clusters run.",
+        )
+        if found["next_cursor"]:
+            self.console.print("There are more: --limit.")
+        if found["computed_at"]:
+            held = ", ".join(f"{layer} {value:.3f}" for layer, value in found["modularity"].items())
+            self.console.print(f"[dim]Computed {found['computed_at'][:16]}, modularity: {held}[/]")
+
+    def _show(self, operator: Any, options: dict[str, Any]) -> None:
+        from memory.grains.clusters import select
+
+        found = select.one(operator, _identified(options["cluster"]), limit=options["limit"])
+        if self.as_json:
+            self.answer(found)
+            return
+        gone = ", dissolved" if found["dissolved_at"] else ""
+        self.console.print(f"{found['name'] or 'Without a name'}: {found['size']} {found['layer']}{gone}", markup=False)
+        self.table(
+            ("weight", "member"),
+            [(f"{one['weight']:.2f}", _short(one)) for one in found["members"]],
+            empty="Nobody belongs to it any more.",
+        )
+        if found["next_cursor"]:
+            self.console.print("There are more: --limit.")
+
+    def _run(self, operator: Any, options: dict[str, Any]) -> None:
+        from memory.grains.clusters import verbs
+
+        found = verbs.recompute(operator, reason=options["reason"])
+        if self.as_json:
+            self.answer(found)
+            return
+        columns = ("clusters", "made", "changed", "dissolved", "modularity")
+        rows = [(layer, *(found[layer][name] for name in columns)) for layer in ("grains", "entries")]
+        self.table(("layer", *columns), rows, empty="")
+
+
+def _identified(text: str | None) -> Any:
+    import uuid
+
+    try:
+        return uuid.UUID(text or "")
+    except ValueError:
+        raise Invalid("Name the cluster: flux_clusters show ID --space NAME.", field="cluster") from None
+
+
+def _short(member: dict[str, Any]) -> str:
+    if member["entry"] is not None:
+        return f"{member['entry']['kind']} {member['entry']['feature']}"
+    text = " ".join(member["grain"]["content"].split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
