@@ -48,8 +48,16 @@ def test_a_thousand_grains_through_ten_jumps_there_and_back(life, configure) -> 
     sweep()
     life.rounds("notice")
     before = rows()
+
+    def lost() -> dict[str, set[object]]:
+        """Rows that were there, by table; what a question adds is welcome, a step in a grain's life is not."""
+        now = rows()
+        gone = {table: set(known) - set(now[table]) for table, known in before.items()}
+        return {table: some for table, some in gone.items() if some} | (
+            {} if now["Transition"] == before["Transition"] else {"Transition": set(now["Transition"])}
+        )
+
     asked = [grain["score"] for grain in remembered.ask("when does ferry 700 leave")["grains"]]
-    before["Trace"] = rows()["Trace"]
     minute = 0
     for name, jump in JUMPS.items():
         for moment in (NOON + jump, NOON + jump + timedelta(minutes=1), NOON + timedelta(minutes=minute + 1)):
@@ -57,10 +65,9 @@ def test_a_thousand_grains_through_ten_jumps_there_and_back(life, configure) -> 
             life.jump(moment)
             sweep()
             life.rounds()
-            assert rows() == before, name
+            assert lost() == {}, name
             found = remembered.ask("when does ferry 700 leave")["grains"]
             assert found and all(math.isfinite(one["score"]) and 0 <= one["score"] <= 1 for one in found), name
-            before["Trace"] = rows()["Trace"]
     assert [grain["score"] for grain in found] == pytest.approx(asked, abs=1e-3)
     assert not Job.objects.filter(state="parked").exists()
     for grain in grains[:MARKED]:
