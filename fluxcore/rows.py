@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 
 Adapt = Callable[[Any], Any]
 # Stored as they are by both databases. Everything else is asked of its field.
@@ -57,6 +57,29 @@ def upsert(model: type[models.Model], names: tuple[str, ...], rows: Sequence[Seq
     with connection.cursor() as cursor:
         cursor.execute(f"{head}{', '.join([marks] * len(rows))} {then}", values)
         return list(cursor.fetchall())
+
+
+def read(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """What a SELECT finds.
+
+    On SQLite it goes to the library itself: what Django does around a statement costs more than the statement. It
+    goes Django's way where somebody listens to statements, and in a transaction that must not go on.
+    """
+    line = connections[DEFAULT_DB_ALIAS]
+    if line.vendor != "sqlite" or line.queries_logged or line.execute_wrappers or line.needs_rollback:
+        with line.cursor() as cursor:
+            cursor.execute(statement, values)
+            return list(cursor.fetchall())
+    line.ensure_connection()
+    with line.wrap_database_errors:
+        found: list[tuple[Any, ...]] = line.connection.execute(_marked(statement), values).fetchall()
+        return found
+
+
+@lru_cache(maxsize=256)
+def _marked(statement: str) -> str:
+    """With SQLite's own marks for values."""
+    return statement.replace("%s", "?")
 
 
 def _stored(adapts: list[Adapt | None], row: Sequence[Any]) -> list[Any]:

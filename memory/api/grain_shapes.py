@@ -95,8 +95,12 @@ class Lineage(serializers.Serializer[None]):
 
 class Vote(serializers.Serializer[None]):
     at = serializers.DateTimeField()
-    by = serializers.CharField()
+    by = serializers.CharField(allow_null=True, help_text="Null: somebody else's, and you do not manage grains.")
     vote = serializers.FloatField(help_text="-1 to 1.")
+    implied = serializers.BooleanField(help_text="Nobody said so: what was done next did.")
+    missed = serializers.BooleanField(help_text="It was not in the answer and should have been.")
+    trace_id = serializers.UUIDField(allow_null=True)
+    query = serializers.CharField(allow_null=True)
 
 
 Transition = type(

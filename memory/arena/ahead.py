@@ -16,10 +16,20 @@ from typing import NamedTuple
 
 from django.db import connection
 
+from fluxcore import rows
 from fluxcore.events import Position
 from fluxcore.models import Event
 
 _OLDEST_RUNNING = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+_FOLLOW = {
+    vendor: f"SELECT xid, id, packed, {settled} FROM {Event._meta.db_table} "  # noqa: S608
+    f"WHERE space = %s AND {where} AND packed IS NOT NULL ORDER BY xid, id LIMIT %s"
+    for vendor, settled, where in (
+        ("postgresql", f"xid < {_OLDEST_RUNNING}", "(xid, id) > (%s, %s)"),
+        # Its planner would use an index for the first column of a pair alone and read the whole log of the space.
+        ("sqlite", "TRUE", "xid = 0 AND id > %s"),
+    )
+}
 
 
 class Told(NamedTuple):
@@ -32,20 +42,12 @@ class Told(NamedTuple):
 
 def follow(space: int, after: Position, limit: int) -> list[Told]:
     """Changes of a space after a position, committed ones above the oldest open transaction included."""
-    if connection.vendor == "postgresql":
-        settled, where, values = f"xid < {_OLDEST_RUNNING}", "(xid, id) > (%s, %s)", [after.xid, after.id]
-    else:
-        # Its planner would use an index for the first column of a pair alone and read the whole log of the space.
-        settled, where, values = "TRUE", "xid = 0 AND id > %s", [after.id]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT xid, id, packed, {settled} FROM {Event._meta.db_table} "  # noqa: S608
-            f"WHERE space = %s AND {where} AND packed IS NOT NULL ORDER BY xid, id LIMIT %s",
-            [space, *values, limit],
-        )
-        return [
-            Told(Position(xid, number), bytes(packed), bool(done)) for xid, number, packed, done in cursor.fetchall()
-        ]
+    vendor = connection.vendor
+    place = [after.id] if vendor == "sqlite" else [after.xid, after.id]
+    return [
+        Told(Position(xid, number), bytes(packed), bool(done))
+        for xid, number, packed, done in rows.read(_FOLLOW[vendor], [space, *place, limit])
+    ]
 
 
 def settled(found: Sequence[Told], after: Position) -> Position:

@@ -13,6 +13,8 @@ of those are made in float64, where so few of them add up exactly: the order of 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +26,7 @@ from memory.engine.postings import Spans
 Scores = NDArray[np.float32]
 Sums = NDArray[np.float64]
 Rows = NDArray[np.int32]
+Places = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 # Postings up to here are all added up; of more, rare terms are read until a bound says that the others change nothing.
@@ -130,39 +133,80 @@ def search(
     if not len(known) or k < 1:
         return np.empty(0, np.int32), np.empty(0, np.float32)
     known = known[asked.spans.frequency[known].argsort(kind="stable")]
-    if allowed is not None and np.count_nonzero(allowed) <= FEW_ROWS:
+    if allowed is not None and index.open(allowed) <= FEW_ROWS:
         rows = allowed.nonzero()[0].astype(np.int32)
-    elif index.size <= FIRST_READ and int(asked.spans.frequency.sum()) <= 2 * FIRST_READ:
-        return _first(*_added(index, asked, known, allowed), k)
-    else:
-        return _first(*_race(index, asked, known, allowed, k, min(sure, k), caps), k)
-    return _first(rows, scores(index, asked, rows), k)
+        return _first(rows, scores(index, asked, rows), k)
+    if index.size <= FIRST_READ and int(asked.spans.frequency.sum()) <= 2 * FIRST_READ:
+        return _first(*_added(index, asked, known, allowed, k), k)
+    return _first(*_race(index, asked, known, allowed, k, min(sure, k), caps), k)
 
 
 def _first(rows: Rows, found: Scores, k: int) -> tuple[Rows, Scores]:
     """The best k, ties by row."""
-    hit = found > 0
-    if len(rows) > 4 * k:
-        hit &= found >= np.partition(found, len(found) - k)[len(found) - k]
+    hit = found >= max(_reached(found, k), _FAINTEST)
     rows, found = rows[hit], found[hit]
     order = np.lexsort((rows, -found))[:k]
     return rows[order], found[order]
 
 
-def _added(index: Index, asked: Terms, known: NDArray[np.int64], allowed: Mask | None) -> tuple[Rows, Scores]:
-    """Every row that holds a term, with its score."""
-    read = [index.postings.read(asked.spans, place) for place in known.tolist()]
-    rows = np.concatenate([rows for rows, _ in read])
-    many = np.concatenate([counts for _, counts in read]).astype(np.float32)
-    given = shape(index)
-    weights = asked.idf[known] * np.float32(given.k1 + 1)
-    many /= many + _usual(index)[rows]
-    brought = many * weights.repeat([len(rows) for rows, _ in read])
-    sums = np.bincount(rows, brought, minlength=index.size)
+def _reached(values: NDArray[np.floating], k: int) -> float:
+    """No more than the k-th best of many values is, and near it; 0 of few.
+
+    That is the k-th best among the peaks of 2 k blocks: a pass in order costs less than a partition.
+    """
+    width = len(values) // (2 * k)
+    if width < _WIDE:
+        return 0.0
+    peaks = values[: 2 * k * width].reshape(2 * k, width).max(axis=1)
+    peaks.partition(k)
+    return float(peaks[k])
+
+
+_WIDE = 4
+_FAINTEST = 1e-30
+_ROUNDED = 1 - 1e-6  # what rounding to float32 could add
+
+
+def _added(index: Index, asked: Terms, known: NDArray[np.int64], allowed: Mask | None, k: int) -> tuple[Rows, Scores]:
+    """Every row that may be among the best k, and not many more, with its score."""
+    rows, brought, _ = _read(index, asked.spans, known.tolist(), asked.idf[known] * np.float32(shape(index).k1 + 1))
+    sums: Sums = np.asarray(np.bincount(rows, brought, minlength=index.size), np.float64)
     if allowed is not None:
         sums *= allowed
-    found = sums.nonzero()[0]
+    found = (sums >= max(_reached(sums, k) * _ROUNDED, _FAINTEST)).nonzero()[0]
     return found.astype(np.int32), sums[found].astype(np.float32)
+
+
+def _read(
+    index: Index, spans: Spans, places: Sequence[int], weights: Scores, last: int | None = None
+) -> tuple[Places, Scores, list[int]]:
+    """The rows of several terms one after the other, what the terms bring them, and where each term ends.
+
+    `last` bounds the postings of one term: the newest of a longer list.
+    """
+    postings = index.postings
+    read = [postings.read(spans, place) for place in places]
+    if last is not None:
+        read = [(rows[-last:], counts[-last:]) for rows, counts in read]
+    rows = np.concatenate([rows for rows, _ in read], dtype=np.intp)
+    counts = np.concatenate([counts for _, counts in read])
+    brought = _usual(index)[rows]
+    often = (counts > 1).nonzero()[0]
+    if len(often):
+        brought[often] = _share(index, rows[often], counts[often])
+    ends = list(accumulate(len(rows) for rows, _ in read))
+    begin = 0
+    for weight, end in zip(weights, ends, strict=True):
+        brought[begin:end] *= weight
+        begin = end
+    return rows, brought, ends
+
+
+def _share(index: Index, rows: NDArray[np.integer], counts: NDArray[np.uint8]) -> Scores:
+    """n / (n + norm): what a term brings before its weight."""
+    many: Scores = counts.astype(np.float32)
+    many /= many + _normed(index, index.columns["length"][rows].astype(np.float32), shape(index))
+    return many
 
 
 def _race(
@@ -181,7 +225,7 @@ def _race(
     unread *= 1 + 1e-6  # what rounding could take away
     race = _Race(index, spans, weights, unread, allowed)
     reach = spans.frequency.cumsum().tolist()
-    read = race.begin(sum(end <= FIRST_READ for end in reach) or 1)
+    read = race.read(sum(end <= FIRST_READ for end in reach) or 1)
     while race.place < len(weights):
         frequency = int(spans.frequency[race.place])
         if read + frequency > LAST_READ:
@@ -201,38 +245,25 @@ class _Race:
     def __init__(
         self, index: Index, spans: Spans, weights: Scores, unread: NDArray[np.float64], allowed: Mask | None
     ) -> None:
-        self.index, self.norms, self.spans, self.weights, self.unread = index, _usual(index), spans, weights, unread
-        self.allowed = allowed
+        self.index, self.spans, self.weights, self.unread, self.allowed = index, spans, weights, unread, allowed
+        self.peaks = unread[:-1] - unread[1:]  # the most a term could bring
         self.place = 0  # terms read
-        self._rows: list[Rows] = []  # those of each term
+        self._rows: list[Places] = []  # those of each term
         self._leading: tuple[int, Sums] | None = None
+        # Zeros for all rows are kept for the next race: to make them costs more than to wipe what a race has written.
+        kept: Sums | None = vars(index).pop("_sums", None)
+        self._sums: Sums = kept if kept is not None and len(kept) == index.size else np.zeros(index.size)
 
-    def begin(self, terms: int) -> int:
-        """Add up the first terms in one go."""
-        read = [self._postings(place) for place in range(terms)]
-        self._rows = [rows for rows, _ in read]
-        rows = np.concatenate(self._rows)
-        many = np.concatenate([counts for _, counts in read]).astype(np.float32)
-        many /= many + self.norms[rows]
-        many *= self.weights[:terms].repeat([len(some) for some in self._rows])
-        self._sums: Sums = np.asarray(np.bincount(rows, many, minlength=self.index.size), np.float64)
-        self.place = terms
+    def read(self, terms: int = 1) -> int:
+        """Add up the next terms."""
+        places = range(self.place, self.place + terms)
+        rows, brought, ends = _read(self.index, self.spans, places, self.weights[places.start : places.stop], LAST_READ)
+        for begin, end in pairwise([0, *ends]):
+            some = rows[begin:end]
+            self._sums[some] += brought[begin:end]  # no row stands twice in one term
+            self._rows.append(some)
+        self.place += terms
         return len(rows)
-
-    def read(self) -> int:
-        """Add up the next term."""
-        rows, counts = self._postings(self.place)
-        many = counts.astype(np.float32)
-        many /= many + self.norms[rows]
-        many *= self.weights[self.place]
-        self._sums[rows] += many  # no row stands twice in one term
-        self._rows.append(rows)
-        self.place += 1
-        return len(rows)
-
-    def _postings(self, place: int) -> tuple[Rows, NDArray[np.uint8]]:
-        rows, counts = self.index.postings.read(self.spans, place)
-        return rows[-LAST_READ:], counts[-LAST_READ:]
 
     def kth(self, k: int) -> float:
         """No more than the k-th best score is, and near it."""
@@ -245,22 +276,22 @@ class _Race:
     def _leaders(self, k: int) -> Sums:
         """The full scores of those that lead so far among the rows of the rarest terms."""
         if self._leading is None or self._leading[0] != self.place:
-            leading: list[Rows] = []
+            leading: list[Places] = []
             count = 0
             for some in self._rows:
                 leading.append(some if self.allowed is None else some[self.allowed[some]])
                 count += len(leading[-1])
                 if count >= max(_LEADERS, k):
                     break
-            rows = _once(np.concatenate(leading)) if leading else np.empty(0, np.int32)
-            most = max(k, _SCORED)
+            rows, most = _once(np.concatenate(leading)), max(k, _SCORED)
+            have = self._sums[rows]
             if len(rows) > most:
-                have = self._sums[rows]
-                rows = rows[have.argpartition(len(have) - most)[len(have) - most :]]
-                rows.sort()
-            have, norms = self._sums[rows], self.norms[rows]
+                near = have >= _reached(have, most)
+                rows, have = rows[near], have[near]
+                best = np.sort(have.argpartition(len(have) - most)[len(have) - most :])
+                rows, have = rows[best], have[best]
             for place in range(self.place, len(self.weights)):
-                have += self._brings(place, rows, norms)
+                self._bring(place, rows, have)
             self._leading = self.place, have
         return self._leading[1]
 
@@ -268,27 +299,42 @@ class _Race:
         """The rows that can still be among the best k, with the unread terms looked up from the rarest on."""
         least = self.kth(k)
         rows = np.concatenate(self._rows)
-        rows = rows[self._sums[rows] + self.unread[self.place] >= least]
+        have = self._sums[rows]
+        near = (have >= least - self.unread[self.place]).nonzero()[0]
+        rows, have = rows[near], have[near]
         if self.allowed is not None:
-            rows = rows[self.allowed[rows]]
-        rows = _once(rows)  # in order, they are looked up several times faster
-        have, norms = self._sums[rows], self.norms[rows]
+            near = self.allowed[rows].nonzero()[0]
+            rows, have = rows[near], have[near]
         for place in range(self.place, len(self.weights)):
-            have += self._brings(place, rows, norms)
+            if len(rows) <= _FEW:
+                break
+            have += self.index.postings.may_hold(self.spans, place, rows) * self.peaks[place]
+            near = (have + self.unread[place + 1] >= least).nonzero()[0]
+            rows, have = rows[near], have[near]
+        rows = _once(rows)  # in order, they are looked up several times faster
+        have = self._sums[rows]
+        for place in range(self.place, len(self.weights)):
+            self._bring(place, rows, have)
             if len(rows) > 2 * k:
                 stay = have + self.unread[place + 1] >= least
-                rows, have, norms = rows[stay], have[stay], norms[stay]
-        return rows, have.astype(np.float32)
+                rows, have = rows[stay], have[stay]
+        for some in self._rows:
+            self._sums[some] = 0
+        vars(self.index)["_sums"] = self._sums
+        return rows.astype(np.int32), have.astype(np.float32)
 
-    def _brings(self, place: int, rows: Rows, norms: Scores) -> Scores:
-        many = self.index.postings.counts_of(self.spans.take(slice(place, place + 1)), rows)[0].astype(np.float32)
-        many /= many + norms
-        many *= self.weights[place]
-        brought: Scores = many
-        return brought
+    def _bring(self, place: int, rows: Places, have: Sums) -> None:
+        """Add what one of the unread terms brings these rows."""
+        counts = self.index.postings.counts_in(self.spans, place, rows)
+        held = counts.nonzero()[0]
+        if len(held):
+            have[held] += _share(self.index, rows[held], counts[held]) * self.weights[place]
 
 
-def _once(rows: Rows) -> Rows:
+_FEW = 512  # rows that are looked up without asking first whether they can be there
+
+
+def _once(rows: Places) -> Places:
     """Each row once, ascending."""
     rows.sort()
     keep = np.ones(len(rows), np.bool_)
@@ -297,12 +343,12 @@ def _once(rows: Rows) -> Rows:
 
 
 def _usual(index: Index) -> Scores:
-    """The norms of all rows in the shape of the space. Kept beside the index until it grows."""
-    held: tuple[int, Scores] | None = vars(index).get("_norms")
+    """What a term brings each row that holds it once, before its weight. Kept beside the index until it grows."""
+    held: tuple[int, Scores] | None = vars(index).get("_usual")
     if held is None or held[0] != index.size:
         lengths: Scores = index.column("length").astype(np.float32)
-        held = index.size, _normed(index, lengths, shape(index))
-        vars(index)["_norms"] = held
+        held = index.size, np.reciprocal(1 + _normed(index, lengths, shape(index)))
+        vars(index)["_usual"] = held
     return held[1]
 
 

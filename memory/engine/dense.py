@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.engine import lists
+from memory.engine.hamming import hamming
 
 Floats: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.int64]
@@ -54,6 +55,7 @@ class Dense:
         # Worked out once for a query and a state of the rows: one question asks three times.
         self._asked: tuple[Floats, Floats, float] | None = None
         self._sampled: tuple[int, Rows, Floats] | None = None
+        self._opened: tuple[NDArray[np.bool_] | None, int, NDArray[np.bool_], int] | None = None
 
     @classmethod
     def build(cls, data: NDArray[np.int8], scale: Floats, has: NDArray[np.bool_], capacity: int | None = None) -> Dense:
@@ -99,7 +101,7 @@ class Dense:
         self.data[row], self.scale[row] = data, scale
         self.bits[:, row] = self._cut(self._unit(slice(row, row + 1)))[0]
         self.has[row] = True
-        self._sampled = None
+        self._sampled = self._opened = None
         self.size = max(self.size, row + 1)
         if self.listed is not None:
             self.listed.put(row)
@@ -108,7 +110,7 @@ class Dense:
         """The grain of this row has no vector any more."""
         if row < self.size:
             self.has[row] = False
-            self._sampled = None
+            self._sampled = self._opened = None
 
     def grow(self, capacity: int) -> None:
         """Room for `capacity` rows; copies every array, so leave slack where they are built."""
@@ -117,6 +119,7 @@ class Dense:
             bits = np.zeros((len(self.bits), capacity), np.uint64)
             bits[:, : self.bits.shape[1]] = self.bits
             self.bits, self.has = bits, _padded(self.has, capacity)
+            self._opened = None
 
     def vector(self, row: int) -> Floats:
         vector: Floats = self._unit(slice(row, row + 1))[0]
@@ -135,12 +138,8 @@ class Dense:
         whole, length = self._whole(query)
         if length == 0 or k < 1:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        size = self.size
-        open_rows = self.has[:size]
-        if allowed is not None:
-            open_rows = open_rows[: len(allowed)] & allowed[: len(open_rows)]
-            size = len(open_rows)
-        count = int(np.count_nonzero(open_rows))
+        open_rows, count = self._open(allowed)
+        size = len(open_rows)
         if count <= exact:
             rows = open_rows.nonzero()[0]
         elif self.listed is not None and 2 * count > size:
@@ -151,6 +150,19 @@ class Dense:
         scores = self._scores(whole, length, rows)
         best = (-scores).argsort(kind="stable")[:k]
         return rows[best], scores[best]
+
+    def _open(self, allowed: NDArray[np.bool_] | None) -> tuple[NDArray[np.bool_], int]:
+        """Which rows may be found, and how many; kept for no mask and for one that nobody may write into."""
+        held = self._opened
+        if held is not None and held[0] is allowed and held[1] == self.size:
+            return held[2], held[3]
+        open_rows = self.has[: self.size]
+        if allowed is not None:
+            open_rows = open_rows[: len(allowed)] & allowed[: len(open_rows)]
+        count = int(np.count_nonzero(open_rows))
+        if allowed is None or not allowed.flags.writeable:
+            self._opened = allowed, self.size, open_rows, count
+        return open_rows, count
 
     def statistics(self, query: Floats) -> tuple[float, float, float]:
         """Lowest score, mean and standard deviation over a fixed sample of rows.
@@ -218,10 +230,14 @@ class Dense:
         return whole, length
 
     def _scores(self, whole: Floats, length: float, rows: Rows) -> Floats:
+        if len(rows) <= _SCORED:
+            near: Floats = self.data.take(rows, axis=0).astype(np.float32) @ whole
+            near *= self.scale[rows] * np.float32(1 / length)
+            return near
         dots = np.empty(len(rows), np.float32)
-        first = int(rows[0]) if len(rows) else 0
+        first = int(rows[0])
         # Without gaps a slice saves the copy.
-        gaps = len(rows) > 0 and (int(rows[-1]) - first + 1 != len(rows) or bool((rows[1:] - rows[:-1] != 1).any()))
+        gaps = int(rows[-1]) - first + 1 != len(rows) or bool((rows[1:] - rows[:-1] != 1).any())
         for at in range(0, len(rows), _SCORED):
             end = min(at + _SCORED, len(rows))
             part = self.data[rows[at:end]] if gaps else self.data[first + at : first + end]
@@ -240,39 +256,18 @@ class Dense:
         return bits
 
     def _scan(self, query: Floats, open_rows: NDArray[np.bool_], mask: NDArray[np.bool_] | None, wanted: int) -> Rows:
-        distance = _hamming(self.bits[:, : len(open_rows)], self._query_bits(query))
+        distance = hamming([self.bits[:, : len(open_rows)]], self._query_bits(query))
         if mask is not None:
             distance[~mask] = self.dimension + 1
         return _within(distance, self.dimension, wanted)
 
     def _probe(self, listed: lists.Lists, query: Floats, open_rows: NDArray[np.bool_], wanted: int) -> Rows:
-        rows, bits = listed.near(query, self.bits[:, : len(open_rows)])
+        near = listed.near(query, self.bits[:, : len(open_rows)])
         # Closed rows are dropped from the few that are near, which is why more of them are wanted.
-        rows = np.unique(rows[_within(_hamming(bits, self._query_bits(query)), self.dimension, wanted)])
+        found = _within(hamming(near.bits, self._query_bits(query)), self.dimension, wanted)
+        rows = np.unique(near.rows(found))
         rows = rows[: rows.searchsorted(len(open_rows))]
         return rows[open_rows[rows]]
-
-
-def _hamming(bits: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    """Bits in which each column differs from the query; three words fit a byte (192), which adds fastest."""
-    total = np.empty(bits.shape[1], np.uint16)
-    room = min(_IN_CACHE, len(total))
-    differ, count, part = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.uint8)
-    for begin in range(0, len(total), _IN_CACHE):
-        some, into = bits[:, begin : begin + _IN_CACHE], total[begin : begin + _IN_CACHE]
-        if len(into) < len(part):
-            differ, count, part = differ[: len(into)], count[: len(into)], part[: len(into)]
-        for word in range(len(query)):
-            np.bitwise_xor(some[word], query[word], out=differ)
-            np.bitwise_count(differ, out=count if word % 3 else part)
-            if word % 3:
-                part += count
-            if word % 3 == 2 or word == len(query) - 1:
-                np.add(into, part, out=into) if word > 2 else np.copyto(into, part)
-    return total
-
-
-_IN_CACHE = 16_384  # columns at a time, so that what is in between stays near the core
 
 
 def _within(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:

@@ -6,8 +6,6 @@ learned among short turns means the same among long messages.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,11 +35,6 @@ NAMES = tuple(FEATURES)
 _AT = {name: at for at, name in enumerate(NAMES)}
 CLIP = 4.0
 SHORT, LONG = bm25.Shape(0.4, 0.9), bm25.Shape(0.95, 1.2)
-
-_NOW = re.compile(
-    r"\b(?:now|nowadays|currently?|at present|presently|latest|most recent|these days|at the moment|still|so far"
-    r"|inzwischen|derzeit|aktuell|jetzt|maintenant|actuellement|ahora|actualmente)\b|现在|目前|今"
-)
 
 
 class Table:
@@ -73,7 +66,7 @@ def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
         put("session_words", seen.session_words[pool])
     _form(index, query, rows, marked[pool], table)
     put("date", seen.dated[pool])
-    if query.ordering or _NOW.search(query.text.casefold()):
+    if query.ordering or query.present:
         put("recent", _ranks(index.columns["said"][rows]))
     hop = scene.hop[pool]
     put("hop", hop)

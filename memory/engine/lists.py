@@ -7,7 +7,7 @@ the next build sorts them in. Trained with plain numpy and no chance in it: the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,27 @@ PROBED = 128  # of 1,024: .97 of the true ten nearest among sentence vectors; 32
 _TRAINED_ON = 32  # sample rows per centroid
 _ROUNDS = 6
 _BLOCK = 8_192
+
+
+class Near(NamedTuple):
+    """Rows in several lists and then late ones, part by part. Bits are views: to copy them costs as much as to look."""
+
+    bits: list[NDArray[np.uint64]]  # [words, rows] of each part
+    order: NDArray[np.int32]
+    ends: Rows  # of each list, counted through all of them
+    shift: Rows  # from there to its place in `order`
+    late: NDArray[np.int32]
+
+    @property
+    def size(self) -> int:
+        return int(self.ends[-1]) + len(self.late)
+
+    def rows(self, places: Rows) -> Rows:
+        """The rows at these places, counted through all parts; places are in order."""
+        listed = places[: places.searchsorted(self.ends[-1])]
+        found = self.order[listed + self.shift[self.ends.searchsorted(listed, side="right")]]
+        late = self.late[places[len(listed) :] - self.ends[-1]]
+        return np.concatenate((found, late), dtype=np.int64)
 
 
 class Lists:
@@ -39,18 +60,29 @@ class Lists:
         if row < self.size:
             self.changed.add(row)
 
-    def near(self, query: Floats, bits: NDArray[np.uint64]) -> tuple[Rows, NDArray[np.uint64]]:
+    def near(self, query: Floats, bits: NDArray[np.uint64]) -> Near:
         """Rows in the lists nearest to the query, those that changed and the tail, with their bits.
 
         `bits` are those of all rows. A row that changed may come twice, once with the bits it had.
         """
-        probed = np.argsort(-(self.centroids @ query), kind="stable")[:PROBED].tolist()
-        parts = [slice(*self.start[at : at + 2].tolist()) for at in probed]
+        probed = self._nearest(query)
+        begin, end = self.start[probed], self.start[probed + 1]
+        ends = np.cumsum(end - begin)
         changed = np.array(sorted(row for row in self.changed if row < bits.shape[1]), np.int32)
         tail = np.arange(self.size, bits.shape[1], dtype=np.int32)
-        rows = np.concatenate([*(self.order[part] for part in parts), changed, tail])
-        found = [*(self.bits[:, part] for part in parts), bits.take(changed, axis=1), bits[:, self.size :]]
-        return rows.astype(np.int64), np.concatenate(found, axis=1)
+        listed = [self.bits[:, one:other] for one, other in zip(begin.tolist(), end.tolist(), strict=True)]
+        return Near(
+            [*listed, bits.take(changed, axis=1), bits[:, self.size :]],
+            self.order, ends, end - ends, np.concatenate((changed, tail)),
+        )  # fmt: skip
+
+    def _nearest(self, query: Floats) -> Rows:
+        """The lists to probe, nearest first."""
+        away = -(self.centroids @ query)
+        if len(away) <= PROBED:
+            return np.argsort(away, kind="stable")
+        few = np.sort(np.argpartition(away, PROBED)[:PROBED])
+        return few[np.argsort(away[few], kind="stable")]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {

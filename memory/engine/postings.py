@@ -15,6 +15,7 @@ Counts = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 
 MOST = 255  # a count says "many" from here on
+_MOST_BITS = 64  # common terms whose rows are kept as bits: an eighth of a byte a row and term
 _NO_ROWS, _NO_COUNTS = np.empty(0, np.int32), np.empty(0, np.uint8)
 
 
@@ -45,6 +46,7 @@ class Postings:
         self.added = 0  # entries of the delta
         self._delta: dict[int, tuple[array[int], array[int]]] = {}
         self._most: Counts | None = None
+        self._bits: dict[int, NDArray[np.uint8]] = {}  # by place of a common term: one bit a row
 
     @classmethod
     def build(cls, rows_of_terms: Iterable[Mapping[int, int]]) -> Postings:
@@ -133,6 +135,29 @@ class Postings:
                     _look_up(late_rows, late_counts, wanted[late], into)
                     found[place, late] = into
         return found
+
+    def counts_in(self, spans: Spans, place: int, rows: NDArray[np.integer]) -> Counts:
+        """How often one of the terms stands in each of these rows."""
+        return self.counts_of(spans.take(slice(place, place + 1)), rows)[0]
+
+    def may_hold(self, spans: Spans, place: int, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether rows can hold a term: exactly for those of the arrays, True for all that came since."""
+        at = int(spans.at[place])
+        held: NDArray[np.bool_]
+        if at < 0:
+            held = np.zeros(len(rows), np.bool_)
+        else:
+            bits = self._bits.get(at)
+            if bits is None:
+                if len(self._bits) >= _MOST_BITS:
+                    self._bits.clear()
+                here = np.zeros(self.base, np.bool_)
+                here[self.rows[spans.begin[place] : spans.end[place]]] = True
+                bits = self._bits[at] = np.packbits(here, bitorder="little")
+            held = (bits.take(rows >> 3, mode="clip") >> (rows & 7).astype(np.uint8) & 1).view(np.bool_)
+        if self._delta:
+            held |= rows >= self.base
+        return held
 
     def merged(self) -> Postings:
         """The same with everything in the arrays."""

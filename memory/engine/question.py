@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,32 @@ from memory.engine.mentions import Mention, mentions
 LONGEST = 16_384  # characters of a question that are read
 
 
-def _says(spaced: str, unspaced: str) -> re.Pattern[str]:
+class Kind(NamedTuple):
+    """How a question tells what it is after."""
+
+    whole: re.Pattern[str]
+    begins: re.Pattern[str]  # the first word of it
+
+    def said(self, query: Query) -> bool:
+        """Most questions say nothing of the kind, and their words tell so at once."""
+        return bool(query.signs & _BIT[self]) and self.whole.search(query.folded) is not None
+
+
+def _says(spaced: str, unspaced: str) -> Kind:
     """Any of these, as whole words where a script has spaces between them."""
-    return re.compile(rf"(?<!\w)(?:{'|'.join(spaced.split())})(?!\w)|{'|'.join(unspaced.split())}".replace("_", " "))
+    words = spaced.split()
+    first = [begin for word in words for begin in _first(word)]
+    return Kind(re.compile(f"{_any(words)}|{'|'.join(unspaced.split())}"), re.compile(_any(first)))
+
+
+def _any(words: list[str]) -> str:
+    return rf"(?<!\w)(?:{'|'.join(words)})(?!\w)".replace("_", " ")
+
+
+def _first(word: str) -> list[str]:
+    """What stands before the first space; a space that may be left out begins two ways."""
+    begin, space, _ = word.partition("_")
+    return [begin, word.replace("_?", "")] if "_?" in word else [begin] if space else [word]
 
 
 # Matched against the folded text: lower case, no accents. An underscore stands for a space.
@@ -62,6 +86,20 @@ _NEGATION = _says(
     r"nunca jamas niet geen не нет никогда",
     "不 没 沒 ない ません 안 않 없 ไม่",
 )
+_NOW = _says(
+    "now nowadays currently? at_present presently latest most_recent these_days at_the_moment still so_far inzwischen "
+    "derzeit aktuell jetzt maintenant actuellement ahora actualmente",
+    "现在 目前 今",
+)
+_BIT = {
+    kind: 1 << at
+    for at, kind in enumerate(
+        (_WHEN, _WHO, _WHERE, _WHICH, _HOW_MANY, _PREFERENCE, _ORDERING, _NEGATION, _NOW)
+    )
+}  # fmt: skip
+_ALL = (1 << len(_BIT)) - 1
+_signs: dict[str, int] = {}
+_ROOM = 65_536  # words whose signs are remembered
 _OPENS_YES_NO = frozenset(
     ("is", "are", "was", "were", "am", "do", "does", "did", "can", "could", "will", "would", "should", "has", "have",
      "had")
@@ -85,31 +123,33 @@ class Query:
     @cached_property
     def capitals(self) -> tuple[str, ...]:
         """Terms of words that are capitalised inside a sentence, each once."""
+        if self.text.islower():
+            return ()
         return tuple(dict.fromkeys(_capitals(self._chunks)))
 
-    @cached_property
+    @property
     def wants_when(self) -> bool:
-        return bool(_WHEN.search(self._low))
+        return _WHEN.said(self)
 
-    @cached_property
+    @property
     def wants_who(self) -> bool:
-        return bool(_WHO.search(self._low))
+        return _WHO.said(self)
 
-    @cached_property
+    @property
     def wants_where(self) -> bool:
-        return bool(_WHERE.search(self._low))
+        return _WHERE.said(self)
 
-    @cached_property
+    @property
     def wants_which(self) -> bool:
-        return bool(_WHICH.search(self._low))
+        return _WHICH.said(self)
 
-    @cached_property
+    @property
     def wants_how_many(self) -> bool:
-        return bool(_HOW_MANY.search(self._low))
+        return _HOW_MANY.said(self)
 
-    @cached_property
+    @property
     def wants_preference(self) -> bool:
-        return bool(_PREFERENCE.search(self._low))
+        return _PREFERENCE.said(self)
 
     @cached_property
     def first_person(self) -> bool:
@@ -119,18 +159,34 @@ class Query:
     def yes_no(self) -> bool:
         return bool(self._chunks) and self._chunks[0].core in _OPENS_YES_NO
 
-    @cached_property
+    @property
     def ordering(self) -> bool:
         """First, last, before, after, latest."""
-        return bool(_ORDERING.search(self._low))
+        return _ORDERING.said(self)
 
-    @cached_property
+    @property
+    def present(self) -> bool:
+        """Now, currently, these days."""
+        return _NOW.said(self)
+
+    @property
     def negation(self) -> bool:
-        return bool(_NEGATION.search(self._low))
+        return _NEGATION.said(self)
 
     @cached_property
-    def _low(self) -> str:
+    def folded(self) -> str:
         return scripts.folded(scripts.settled(self.text))
+
+    @cached_property
+    def signs(self) -> int:
+        """Which kinds its words may begin to say; every one where the script may have no spaces."""
+        if not self.text.isascii():
+            return _ALL
+        shown = 0
+        for word in self.folded.split():
+            known = _signs.get(word)
+            shown |= _shown(word) if known is None else known
+        return shown
 
     @cached_property
     def _chunks(self) -> list[names.Chunk]:
@@ -142,6 +198,15 @@ def read(query: str, said_at: int | None = None) -> Query:
     query = query[:LONGEST]
     terms = words.terms(query)
     return Query(query, tuple(terms), words.keys(terms), tuple(mentions(query, said_at)))
+
+
+def _shown(word: str) -> int:
+    found = sum(bit for kind, bit in _BIT.items() if kind.begins.search(word))
+    if len(word) <= words.LONGEST:
+        if len(_signs) >= _ROOM:
+            _signs.clear()
+        _signs[word] = found
+    return found
 
 
 def _capitals(chunks: list[names.Chunk]) -> list[str]:

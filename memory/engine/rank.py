@@ -17,6 +17,7 @@ import numpy as np
 
 from memory.engine import features, weights
 from memory.engine.candidates import Floats
+from memory.engine.index import Own
 from memory.engine.shape import Shape, near
 
 BOUND = 8.0
@@ -57,14 +58,18 @@ class Ranker:
         gate = max(nearest(shape, self.shapes), HALF * nearest(shape, self.half))
         return gate, [expert.near(shape) for expert in self.experts]
 
-    def weights(self, shape: Shape) -> tuple[Floats, dict[str, object]]:
-        """The weights for a space of this shape, and what an explanation says about them."""
+    def weights(self, shape: Shape, own: Own | None = None) -> tuple[Floats, dict[str, object]]:
+        """The weights for a space of this shape, with its own step from them, and what an explanation says of them."""
         gate, each = self.gates(shape)
         whole = np.float32(gate) * self.shared
         for expert, share in zip(self.experts, each, strict=True):
             whole = whole + np.float32(share) * expert.weights
         kind = self.experts[int(np.argmax(each))].name if max(each, default=0.0) > 0.01 else ""
-        return whole, {"version": self.version, "gate": round(gate, 3), "kind": kind}
+        said: dict[str, object] = {"version": self.version, "gate": round(gate, 3), "kind": kind}
+        if own is not None and own.version == self.version:
+            whole = whole + own.weights
+            said |= {"questions": own.questions, "moved": round(float(np.linalg.norm(own.weights)), 3)}
+        return whole, said
 
 
 def correction(found: Floats, whole: Floats) -> tuple[Floats, Floats]:

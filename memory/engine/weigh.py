@@ -8,7 +8,7 @@ import numpy as np
 
 from memory.engine import boost, candidates, features, rank, truth
 from memory.engine.candidates import BY_LEARNING, BY_LINK, Floats, Mask, Places, Scene
-from memory.engine.index import Index
+from memory.engine.index import Index, Own
 from memory.engine.linked import Linked
 from memory.engine.question import Query
 from memory.engine.settings import DEFAULT, Settings
@@ -48,9 +48,9 @@ def weigh(
     asked = query if "words" not in settings.without else None
     if not index.size or not query.terms:
         return None
-    finds = candidates.search(
-        index, query, vector, allowed, depth=settings.depth, standing=settings.standing, caps=caps
-    )
+    # Where every row may be seen, nobody need look at a mask.
+    mask = None if allowed is not None and index.open(allowed) == index.size else allowed
+    finds = candidates.search(index, query, vector, mask, depth=settings.depth, standing=settings.standing, caps=caps)
     if asked is None:
         finds.words = (finds.words[0][:0], finds.words[1][:0])
     named = named_speakers(index, query)
@@ -63,7 +63,7 @@ def weigh(
     if not somewhere and _nonsense(finds, settings):
         return None
     more = [(linked.rows, BY_LINK), (told.candidates, BY_LEARNING)]
-    scene = candidates.scene(index, query, vector, finds, allowed, more, sessions=space.sessions)
+    scene = candidates.scene(index, query, vector, finds, mask, more, sessions=space.sessions)
     if asked is None:
         scene.counts[:] = 0
         scene.words[:] = 0
@@ -80,7 +80,7 @@ def weigh(
     )  # fmt: skip
     loss = truth.loss(index, scene.rows, allowed, settings)
     pool = _pool(index, seen, loss, settings)
-    whole, said = _weights(index, ranker, space.shape)
+    whole, said = _weights(index, ranker, space.shape, None if "own" in without else index.own)
     found = features.measure(index, query, seen, pool) if every or whole.any() else features.signs(index, seen, pool)
     for at, group in enumerate(features.FEATURES.values()):
         if group in without:
@@ -89,7 +89,7 @@ def weigh(
     deviation = max(float(base.std()), rank.LEAST_DEVIATION)
     corrected, level = rank.correction(found, whole)
     scores = (base / np.float32(deviation) + corrected.sum(axis=0)).astype(np.float32)
-    gains = told.gains(scene.rows[pool], scores, settings.learning.own)
+    gains = told.gains(scene.rows[pool], scores, settings.learning)
     behind = truth.overtaken(index, scene.rows[pool], scores + gains)
     return Weighed(
         scene, pool, seen.base, loss, found, corrected, level, behind, gains,
@@ -98,13 +98,13 @@ def weigh(
     )  # fmt: skip
 
 
-def _weights(index: Index, ranker: rank.Ranker, shape: Shape) -> tuple[Floats, dict[str, object]]:
-    """Kept beside the index until the space has another shape."""
+def _weights(index: Index, ranker: rank.Ranker, shape: Shape, own: Own | None) -> tuple[Floats, dict[str, object]]:
+    """Kept beside the index until the space has another shape, or other weights of its own."""
     held = vars(index).get("_weights")
-    if held is None or held[0] is not ranker or held[1] is not shape:
-        held = ranker, shape, ranker.weights(shape)
+    if held is None or held[0] is not ranker or held[1] is not shape or held[2] is not own:
+        held = ranker, shape, own, ranker.weights(shape, own)
         vars(index)["_weights"] = held
-    found: tuple[Floats, dict[str, object]] = held[2]
+    found: tuple[Floats, dict[str, object]] = held[3]
     return found
 
 

@@ -12,6 +12,7 @@ from fluxcore.errors import Invalid
 from memory.grains import items, texts
 from memory.grains.models import Grain
 
+_STATUSES = tuple(Grain.Status.values)
 MAX_K = 100
 MAX_VALUES = 50  # tags, sessions or statuses one question may name
 FIELDS = (
@@ -65,7 +66,7 @@ def checked(given: dict[str, Any]) -> Ask:
         since=since,
         until=until,
         origin_floor=_one_of(given, "origin_floor", origins.AUTHORITY),
-        statuses=_some_of(given, "statuses", tuple(Grain.Status.values)),
+        statuses=_some_of(given, "statuses", _STATUSES),
         explain=_yes_or_no(given, "explain"),
     )
 

@@ -13,6 +13,7 @@ from memory.arena.shelf import encoder_name, shelf
 from memory.engine import bm25, words
 from memory.grains import history, select, ties
 from memory.grains.history import Use
+from memory.grains.learning import said
 from memory.grains.lifecycle import story
 from memory.grains.models import Entry, Relation
 from memory.grains.ties import Link, Ties
@@ -46,6 +47,7 @@ class Dossier:
     doors: list[Door]
     uses: list[Use]
     steps: list[story.Told] = field(default_factory=list)
+    opinions: list[said.Opinion] = field(default_factory=list)
 
     def shape(self) -> dict[str, Any]:
         return {
@@ -57,8 +59,7 @@ class Dossier:
             "found_by": [door.shape() for door in self.doors],
             "recalls": [use.shape() for use in self.uses],
             "transitions": [step.shape() for step in self.steps],
-            # Feedback will fill this.
-            "votes": [],
+            "votes": [one.shape() for one in self.opinions],
             "cluster": self.ties.cluster.shape() if self.ties.cluster else None,
             "lineage": {
                 "chain": [link.shape() for link in (*self.ties.back, *self.ties.ahead)],
@@ -76,13 +77,14 @@ class Dossier:
 
 @selector("grains.get", needs="grains.read")
 def dossier(principal: Principal, grain: UUID) -> Dossier:
-    """One grain of the principal's space with all that belongs to it, in five statements whatever hangs on it."""
+    """One grain of the principal's space with all that belongs to it, in seven statements whatever hangs on it."""
     row = select.row(principal, grain)
     number, own = row[0], select.shape(row)
     space = principal.space or 0  # never 0: the row was found in it
     hangs = ties.of(space, number, own["digest"], int(clock.now().timestamp()))
     uses, steps = history.last(principal, space, number), story.of(space, number)
-    return Dossier(number, own, hangs, _doors(space, own, hangs), uses, steps)
+    opinions = said.last(principal, space, number)
+    return Dossier(number, own, hangs, _doors(space, own, hangs), uses, steps, opinions)
 
 
 def _doors(space: int, own: dict[str, Any], hangs: Ties) -> list[Door]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from django.db import connection
-
 from accounts import origins
-from fluxcore import clock
+from fluxcore import clock, rows
 from memory.grains.models import Cluster, DecayClass, Grain, Member
 
 COLUMNS = (
@@ -77,14 +76,16 @@ def grains(
     wanted = list(dict.fromkeys(numbers))
     if not wanted:
         return {}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {COLUMNS}{_CLUSTER if clusters else ''} FROM {_TABLE} "  # noqa: S608
-            f"WHERE id IN ({', '.join(['%s'] * len(wanted))}) AND space_id = %s "
-            f"AND status IN ({', '.join(['%s'] * len(statuses))})",
-            [*wanted, space, *statuses],
-        )
-        return {row[0]: particulars(row) for row in cursor.fetchall()}
+    found = rows.read(_statement(len(wanted), len(statuses), clusters), [*wanted, space, *statuses])
+    return {row[0]: particulars(row) for row in found}
+
+
+@lru_cache(maxsize=1024)
+def _statement(wanted: int, statuses: int, clusters: bool) -> str:
+    return (
+        f"SELECT {COLUMNS}{_CLUSTER if clusters else ''} FROM {_TABLE} "  # noqa: S608
+        f"WHERE id IN ({', '.join(['%s'] * wanted)}) AND space_id = %s AND status IN ({', '.join(['%s'] * statuses)})"
+    )
 
 
 def particulars(row: Sequence[Any]) -> Particulars:

@@ -239,7 +239,7 @@ def test_lists_find_nearly_all_that_a_full_scan_would() -> None:
     dense, queries = dense_of(vectors, capacity=20_010), near(vectors, 23)
     dense.build_ivf(700)
     assert dense.listed is not None
-    probed = [len(dense.listed.near(query, dense.bits[:, : dense.size])[0]) for query in queries]
+    probed = [dense.listed.near(query, dense.bits[:, : dense.size]).size for query in queries]
     assert max(probed) < 8_000
     assert recall(dense, vectors, queries) >= 0.97
 

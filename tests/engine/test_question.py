@@ -15,7 +15,8 @@ from memory.engine.question import Query, read
 FLAGS = [
     name
     for name, value in vars(Query).items()
-    if isinstance(value, cached_property) and value.func.__annotations__["return"] == "bool"
+    if isinstance(value, cached_property | property)
+    and (value.fget if isinstance(value, property) else value.func).__annotations__["return"] == "bool"
 ]
 
 
@@ -41,7 +42,10 @@ def asked(query: str) -> set[str]:
         ("What did I buy?", {"first_person"}),
         ("Did she leave?", {"yes_no"}),
         ("What came first?", {"ordering"}),
-        ("What is the latest plan?", {"ordering"}),
+        ("What is the latest plan?", {"ordering", "present"}),
+        ("Where do you live these days?", {"where", "present"}),
+        ("Wieviele Hunde hat sie?", {"how_many"}),
+        ("Wie viele Hunde hat sie?", {"how_many"}),
         ("What happened after dinner?", {"ordering"}),
         ("What doesn't he eat?", {"negation"}),
         ("Who has never flown?", {"who", "negation"}),

@@ -14,7 +14,9 @@ from fluxcore import booth, clock
 from fluxcore.errors import Forbidden, NotFound
 from memory.arena.shelf import shelf
 from memory.grains import dossier, history, ties
+from memory.grains.learning import votes
 from memory.grains.models import Conduit, Entry, Grain, Recalled, Relation, Trace
+from memory.grains.recall import recall
 from memory.grains.store import store
 
 DAY = 86_400
@@ -252,9 +254,22 @@ def test_a_thicket_is_cut(agent, remember):
 # Who, and at which price -----------------------------------------------------------------------------
 
 
-def test_votes_and_clusters_have_their_place(agent, remember):
+def test_a_grain_nobody_judged_has_no_votes_and_no_cluster(agent, remember):
     found = of(agent, remember("x"))
     assert (found["votes"], found["cluster"]) == ([], None)
+
+
+def test_votes_that_stand_are_told_and_who_gave_them_only_to_whom_it_concerns(agent, remember, make_token):
+    grain = remember("a night train to Lisbon")
+    answer = recall(agent, query="night train")
+    votes.feedback(agent, trace_id=answer["trace_id"], grain_id=str(grain.uuid), useful=False, strength=0.5)
+    (own,) = of(agent, grain)["votes"]
+    assert (own["vote"], own["by"], own["trace_id"]) == (-0.5, agent.actor, answer["trace_id"])
+    assert (own["query"], own["implied"], own["missed"]) == ("night train", False, False)
+    (seen,) = of(tokens.authenticate(make_token("other")), grain)["votes"]
+    assert (seen["vote"], seen["by"], seen["trace_id"], seen["query"]) == (-0.5, None, None, None)
+    votes.withdraw(agent, trace=answer["trace_id"], grain=str(grain.uuid))
+    assert of(agent, grain)["votes"] == []
 
 
 def test_it_needs_grains_read_in_the_grains_own_space(agent, remember, make_token):
@@ -267,7 +282,7 @@ def test_it_needs_grains_read_in_the_grains_own_space(agent, remember, make_toke
         dossier.dossier(tokens.authenticate(make_token("writer", capabilities=("grains.write",))), grain.uuid)
 
 
-def test_it_costs_four_statements_whatever_hangs_on_the_grain(agent, remember):
+def test_it_costs_five_statements_whatever_hangs_on_the_grain(agent, remember):
     grain = remember("Ada met Bo in Oslo on 3 March 2026", session="s", speaker="Ada")
     for n in range(30):
         other = remember(f"x {n}", session="s")
@@ -275,7 +290,7 @@ def test_it_costs_four_statements_whatever_hangs_on_the_grain(agent, remember):
         recalled(agent, grain, other)
     with CaptureQueriesContext(connection) as captured:
         of(agent, grain)
-    assert len(captured) == 4, "\n".join(query["sql"] for query in captured)
+    assert len(captured) == 5, "\n".join(query["sql"] for query in captured)
 
 
 @pytest.mark.sqlite_only

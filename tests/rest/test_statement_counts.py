@@ -13,14 +13,14 @@ from django.test.utils import CaptureQueriesContext
 # locks the head of the audit chain.
 COUNTS = {
     "sqlite": {
-        "GET /grains/{id}": 5,
+        "GET /grains/{id}": 7,
         "GET /grains": 2,
         "POST /store": 13,
         "POST /store again": 9,
         "POST /store/batch": 13,
     },
     "postgresql": {
-        "GET /grains/{id}": 5,
+        "GET /grains/{id}": 7,
         "GET /grains": 2,
         "POST /store": 16,
         "POST /store again": 12,

@@ -20,8 +20,9 @@ from accounts.principals import Principal
 from accounts.showing import Mood
 from fluxcore import clock
 from memory.grains import dossier
-from memory.grains.admin import bars, lifecycle
+from memory.grains.admin import acts, bars
 from memory.grains.history import Use
+from memory.grains.learning.said import Opinion
 from memory.grains.models import DecayClass, Grain
 from memory.grains.pin import pin
 from memory.grains.ties import Tie
@@ -75,7 +76,7 @@ class GrainPage(FluxModelAdmin):
         Act("close", "Close", "grains.manage", _close, form=CloseForm, done="Closed.",
             fits=lambda row: row.valid_to is None,
             says="It was true until then: recall no longer answers with it, except as of an earlier moment."),
-        *lifecycle.ACTS,
+        *acts.ACTS,
     )  # fmt: skip
     list_display = ["beginning", "space", "origin_badge", "state", "writer", "recorded"]
     list_filter = [
@@ -118,7 +119,9 @@ class GrainPage(FluxModelAdmin):
                     says="It rests on nothing, and nothing has taken its place."),
             Section("Recalls", ("when", "question", "by", "place"), [_use(use) for use in found.uses],
                     says="No recall that is still on record returned it."),
-            Section("History", ("when", "from", "to", "why", "by", "decided by"), lifecycle.steps(found.steps),
+            Section("Votes", ("when", "said", "question", "by"), [_opinion(one) for one in found.opinions],
+                    says="Nobody has judged it yet."),
+            Section("History", ("when", "from", "to", "why", "by", "decided by"), acts.steps(found.steps),
                     says="It has always been as it is.",
                     more=f"{reverse('admin:grains_transition_changelist')}?grain={row.uuid}"),
         ]  # fmt: skip
@@ -225,6 +228,13 @@ def _lineage(found: dossier.Dossier) -> list[tuple[Any, ...]]:
         for end in found.ties.same_text
     ]
     return [*chain, *same]
+
+
+def _opinion(one: Opinion) -> tuple[Any, ...]:
+    said = "missing from the answer" if one.missed else "useful" if one.vote > 0 else "not useful"
+    said = f"{said}, implied" if one.implied else said
+    badge = showing.badge(said, "good" if one.vote > 0 else "warn")
+    return showing.moment(one.at), badge, showing.shortened(one.query or "", 80), one.by or showing.NONE
 
 
 def _use(use: Use) -> tuple[Any, ...]:

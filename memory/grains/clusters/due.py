@@ -27,5 +27,7 @@ def is_due(space: int) -> bool:
         return True
     if clock.now() - last.at < timedelta(days=settings.CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS):
         return False
-    newest = Event.objects.filter(space=space).exclude(kind=EVENT).order_by("-xid", "-id").first()
+    # News change nothing that could be clustered: recalls, and the end of the very job that clustered last.
+    changes = Event.objects.filter(space=space, packed__isnull=False).exclude(kind=EVENT)
+    newest = changes.order_by("-xid", "-id").first()
     return newest is not None and newest.at > last.at
