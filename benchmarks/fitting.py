@@ -39,6 +39,8 @@ class Recipe:
     # 0..1. What a generated set counts beside a real one of its kind, and where there is no real one.
     made: float = 0.1
     made_alone: float = 0.3
+    # 0..1. What a generated set counts beside a real one where the confidence is fitted.
+    made_sure: float = 0.3
     # 0..1. What a variant counts beside the set itself.
     variant: float = 0.25
     # 0..1. How far generated and one-sided sets reach while fitting; they are believed less afterwards (`rank.HALF`).

@@ -8,9 +8,11 @@ import numpy as np
 
 from benchmarks import judged, measure
 from benchmarks.descent import minimum
-from benchmarks.fitting import Recipe, worth
+from benchmarks.fitting import Recipe
 from benchmarks.judged import Floats, Lesson
 from memory.engine import confidence, rank
+
+UNFITTED = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED.shared), ())
 
 
 def evidence_of(lesson: Lesson, ranker: rank.Ranker) -> list[tuple[Floats, float]]:
@@ -28,13 +30,20 @@ def evidence_of(lesson: Lesson, ranker: rank.Ranker) -> list[tuple[Floats, float
 
 
 def fit_confidence(lessons: Sequence[Lesson], ranker: rank.Ranker, recipe: Recipe = Recipe()) -> tuple[Floats, float]:  # noqa: B008
-    """Logistic regression; sets count as they do for the ranker."""
-    signs, hits, weights = [], [], []
+    """Logistic regression over collections as they came, ranked as fitted and as if nothing like them had been.
+
+    Sets count alike however many questions they have.
+    """
+    by_set: dict[str, list[tuple[Floats, float]]] = {}
     for lesson in lessons:
-        pairs = evidence_of(lesson, ranker)
+        if not lesson.variant:
+            for ranked in (ranker, UNFITTED):
+                by_set.setdefault(lesson.set, []).extend(evidence_of(lesson, ranked))
+    signs, hits, weights = [], [], []
+    for name, pairs in by_set.items():
         signs += [pair[0] for pair in pairs]
         hits += [pair[1] for pair in pairs]
-        weights += [worth(lesson, recipe)] * len(pairs)
+        weights += [(recipe.made_sure if name.startswith("made-") else 1.0) / len(pairs)] * len(pairs)
     x, y, w = np.array(signs), np.array(hits), np.array(weights)
     w = w / w.sum()
     mean, deviation = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
@@ -68,6 +77,10 @@ def _logistic(x: Floats, y: Floats, w: Floats) -> Floats:
 def calibrate(
     lessons: Iterable[Lesson], ranker: rank.Ranker, fitted: tuple[Floats, float]
 ) -> tuple[float, list[tuple[float, float, int]]]:
-    pairs = [pair for lesson in lessons for pair in evidence_of(lesson, ranker)]
-    said = np.array([confidence.probability(signs, *fitted) for signs, _ in pairs])
-    return measure.calibration(said, np.array([hit for _, hit in pairs]))
+    said, true = [], []
+    for lesson in lessons:
+        near = ranker.gates(lesson.shape)[0]
+        for signs, hit in evidence_of(lesson, ranker):
+            said.append(confidence.probability(signs, *fitted, near))
+            true.append(hit)
+    return measure.calibration(np.array(said), np.array(true))

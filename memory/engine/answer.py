@@ -41,7 +41,7 @@ def answer(index: Index, weighed: Weighed, k: int, settings: Settings, caps: lis
     order = order[kept]
     order, folded = _spread_out(index, rows, order, folded, k, settings)
     facts = confidence.facts(scene, index.size)
-    sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts)
+    sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts, weighed.gate)
     sure = 1 - (1 - sure) * (1 - weighed.told.sure(rows[order[: confidence.FIRST]]))
     shown = order[:k]
     scores = _squashed(weighed.scores[order], sure)[:k]
