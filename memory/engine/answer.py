@@ -44,7 +44,7 @@ def answer(
     order, folded = _spread_out(index, rows, order, folded, k, settings)
     first = order[: confidence.FIRST]
     ranked = weighed.scores[order]
-    sure = confidence.confidence(ranked, weighed.found[:, first], confidence.facts(scene, index.size))
+    sure = confidence.confidence(ranked, weighed.found[:, first], confidence.facts(scene, index.size), weighed.gate)
     sure = 1 - (1 - sure) * (1 - weighed.told.sure(rows[first]))
     shown = order[:k]
     scores = _squashed(ranked[:k], sure)

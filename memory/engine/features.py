@@ -57,7 +57,8 @@ def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
         put("meaning_alone", meaning * np.float32(1 - coverage))
         put("both", meaning * seen.words[pool])
     marked = index.columns["marks"][scene.rows]
-    asks = (marked & marks.IS_QUESTION).astype(np.float32)
+    # Between people a question announces its answer; what is put to a machine is mostly a question, and tells nothing.
+    asks = ((marked & marks.IS_QUESTION != 0) & (seen.role == 0)).astype(np.float32)
     put("asks", asks[pool])
     _speaker(query, seen, pool, table)
     if seen.beside is not None:
