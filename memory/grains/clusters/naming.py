@@ -37,8 +37,8 @@ def named(members: dict[int, Sequence[str]]) -> dict[int, list[str]]:
             {
                 term: count / len(members[cluster]) * math.log(1 + every / everywhere[term])
                 for term, count in held.items()
-                if count > 1 or len(members[cluster]) < 3
             },
+            {term for term, count in held.items() if count == 1},
             written,
         )
         for cluster, held in inside.items()
@@ -60,10 +60,10 @@ def _terms(text: str, written: dict[str, Counter[str]]) -> set[str]:
     return found
 
 
-def _best(scores: dict[str, float], written: dict[str, Counter[str]]) -> list[str]:
-    """The first few, each as it is mostly written; two terms of one word count once."""
+def _best(scores: dict[str, float], alone: set[str], written: dict[str, Counter[str]]) -> list[str]:
+    """The first few, each as it is mostly written; two terms of one word count once. What only one says comes last."""
     found: dict[str, str] = {}
-    for term in sorted(scores, key=lambda one: (-round(scores[one], 9), one)):
+    for term in sorted(scores, key=lambda one: (one in alone, -round(scores[one], 9), one)):
         held = written[term]
         # Of two ways to write it the small one: the other may only have begun a sentence.
         surface = min(held, key=lambda one: (-held[one], one != one.lower(), len(one), one))

@@ -27,6 +27,17 @@ def test_numbers_and_signs_name_nothing():
     assert named({0: ["1234 --- !!", "1234 --- !!", "1234 ok go"]}) == {0: []}
 
 
+def test_texts_that_share_no_word_still_have_a_name():
+    assert set(named({0: ["Yes, by the wall.", "Bring compost!", "A net helps."]})[0]) <= {
+        "wall",
+        "Bring",
+        "compost",
+        "net",
+        "helps",
+    }
+    assert named({0: ["tomatoes first", "tomatoes second"], 1: GARDEN})[0][0] == "tomatoes"
+
+
 def test_a_cluster_without_texts_has_no_name():
     assert named({0: [], 1: GARDEN})[0] == []
 

@@ -6,9 +6,10 @@ import random
 
 import pytest
 
-from fluxcore import booth, jobs, lanes
-from memory.grains import chores
-from memory.grains.clusters import touch
+from accounts.models import Space
+from accounts.principals import shell
+from fluxcore import booth, lanes
+from memory.grains.clusters import touch, verbs
 from memory.grains.clusters.spread import spreads
 from memory.grains.learning import votes
 from memory.grains.models import Cluster, Grain, Member, Passage, Touch, Vote
@@ -34,9 +35,7 @@ def club(memory):
 
 
 def _cluster(memory):
-    space = memory.principal.space
-    booth.write(lambda: chores.ask_for_clustering(space, anyway=True), lane=lanes.of(space))
-    jobs.drain()
+    verbs.recompute(shell(Space.objects.get(id=memory.principal.space)))
 
 
 def judge(memory, query: str, grain: int, **given) -> str:
