@@ -105,7 +105,7 @@ def weigh(
     index: Index, rows: NDArray[np.integer], counts: Scores, idf: Scores, shape: Shape, lengths: Scores | None = None
 ) -> Scores:
     """BM25 from counts that are known already: [rows]. Row by row the same sum, so that equal texts tie."""
-    summed: Scores = by_term(index, rows, counts, idf, shape, lengths).sum(axis=0)
+    summed: Scores = np.add.reduce(by_term(index, rows, counts, idf, shape, lengths), axis=0)
     return summed
 
 

@@ -125,7 +125,8 @@ def _leiden(
 ) -> Ends:  # fmt: skip
     import igraph
 
-    graph = igraph.Graph(count, np.stack((one, two), 1).astype(np.int32))
+    # As pairs: igraph takes them in half the time it needs for an array.
+    graph = igraph.Graph(count, list(zip(one.tolist(), two.tolist(), strict=True)))
     with _drawing:
         igraph.set_random_number_generator(random.Random(seed))  # noqa: S311  repeatable, not secret
         try:

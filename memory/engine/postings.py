@@ -138,7 +138,8 @@ class Postings:
 
     def counts_in(self, spans: Spans, place: int, rows: NDArray[np.integer]) -> Counts:
         """How often one of the terms stands in each of these rows."""
-        return self.counts_of(spans.take(slice(place, place + 1)), rows)[0]
+        found: Counts = self.counts_of(spans.take(slice(place, place + 1)), rows)[0]
+        return found
 
     def may_hold(self, spans: Spans, place: int, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether rows can hold a term: exactly for those of the arrays, True for all that came since."""

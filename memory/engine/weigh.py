@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,14 +82,18 @@ def weigh(
     loss = truth.loss(index, scene.rows, allowed, settings)
     pool = _pool(index, seen, loss, settings)
     whole, said = _weights(index, ranker, space.shape, None if "own" in without else index.own)
-    found = features.measure(index, query, seen, pool) if every or whole.any() else features.signs(index, seen, pool)
-    for at, group in enumerate(features.FEATURES.values()):
-        if group in without:
-            found[at] = 0
+    weighs = bool(np.logical_or.reduce(whole))
+    found = features.measure(index, query, seen, pool) if every or weighs else features.signs(index, seen, pool)
+    if without:
+        for at, group in enumerate(features.FEATURES.values()):
+            if group in without:
+                found[at] = 0
     base = (seen.base.whole - loss)[pool]
-    deviation = max(float(base.std()), rank.LEAST_DEVIATION)
+    deviation = max(_deviation(base), rank.LEAST_DEVIATION)
     corrected, level = rank.correction(found, whole)
-    scores = (base / np.float32(deviation) + corrected.sum(axis=0)).astype(np.float32)
+    scores = base / np.float32(deviation)
+    if weighs:
+        scores += np.add.reduce(corrected, axis=0)
     gains = told.gains(scene.rows[pool], scores, settings.learning)
     behind = truth.overtaken(index, scene.rows[pool], scores + gains)
     return Weighed(
@@ -106,6 +111,11 @@ def _weights(index: Index, ranker: rank.Ranker, shape: Shape, own: Own | None) -
         vars(index)["_weights"] = held
     found: tuple[Floats, dict[str, object]] = held[3]
     return found
+
+
+def _deviation(values: Floats) -> float:
+    away = values - np.add.reduce(values) / np.float32(len(values))
+    return math.sqrt(float(away @ away) / len(values))
 
 
 def _nonsense(finds: candidates.Finds, settings: Settings) -> bool:

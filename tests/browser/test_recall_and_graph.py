@@ -55,6 +55,7 @@ def house(tmp_path_factory):
     items = [{"content": text, "session": "talk", "speaker": text.split()[0]} for text in FACTS]
     answer = made.instance.call("POST", "/store/batch", {"items": items})
     assert answer.status == 200, answer.body
+    made.instance.command("flux_clusters", "run", "--space", "main")
     yield made
     made.instance.kill()
 
@@ -202,6 +203,25 @@ def test_the_graph_can_be_narrowed_and_searched(house, browser, complaints):
     page.get_by_role("button", name="Find").click()
     page.locator("#found", has_text="lit up").wait_for()
     assert "nurse" not in page.url
+    complaints[:] = [said for said in complaints if PICKING not in said]
+    answered(complaints)
+
+
+def test_clusters_are_named_regions_and_the_legend_hides_them(house, browser, complaints):
+    page = house.open(browser)
+    complaints.listen(page)
+    house.enter(page)
+    house.go(page, "/graph")
+    page.locator("#graph[data-regions]").wait_for()
+    names = page.locator("#regions li").all_inner_texts()
+    assert len(names) == int(page.locator("#graph").get_attribute("data-regions")) > 0
+    assert all(re.fullmatch(r"\S.* \(\d+\)", name.strip()) for name in names)
+    before = page.locator("#stage").screenshot()
+    page.locator("#regions input").first.uncheck()
+    page.locator(f"#graph[data-regions='{len(names) - 1}']").wait_for()
+    assert page.locator("#stage").screenshot() != before
+    page.locator("#regions input").first.check()
+    page.locator(f"#graph[data-regions='{len(names)}']").wait_for()
     complaints[:] = [said for said in complaints if PICKING not in said]
     answered(complaints)
 

@@ -27,5 +27,7 @@ def is_due(space: int) -> bool:
         return True
     if clock.now() - last.at < timedelta(days=settings.CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS):
         return False
-    newest = Event.objects.filter(space=space).exclude(kind=EVENT).order_by("-xid", "-id").first()
-    return newest is not None and newest.at > last.at
+    # What carries a change of the graph; recalls and finished jobs, this one among them, do not.
+    moved = Event.objects.filter(space=space, packed__isnull=False).exclude(kind=EVENT).order_by("-xid", "-id")
+    newest = moved.values_list("at", flat=True).first()
+    return newest is not None and newest > last.at
