@@ -28,7 +28,7 @@ class Bench:
 BENCHES = (
     Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"), Bench("arena"),
     Bench("propagation"), Bench("encoders"), Bench("speed"), Bench("learning"), Bench("feedback"),
-    Bench("health"), Bench("clustering"),
+    Bench("health"), Bench("clustering"), Bench("live"),
 )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import fit_ranker, measure, service, spaces
+from benchmarks import fit_ranker, fitting, measure, service, spaces, variants
 from benchmarks.made.__main__ import sets as made_sets
 from memory.engine import features, question, rank, recall
 from memory.engine.settings import DEFAULT, Settings
@@ -124,12 +124,12 @@ def guard(found: list[dict[str, Any]], encoder: str, cache: Path | None) -> list
     rows: list[Row] = []
     for name in dict.fromkeys(lesson.set for lesson in lessons):
         # A mixture holds texts of another set: it is measured, never learned from.
-        ranker = fit_ranker.fit([one for one in lessons if one.set != name and one.variant != "mixed"])
+        ranker = fitting.fit([one for one in lessons if one.set != name and not one.variant.startswith(variants.MIXED)])
         for variant in dict.fromkeys(lesson.variant for lesson in lessons if lesson.set == name):
             part = [lesson for lesson in lessons if (lesson.set, lesson.variant) == (name, variant)]
             plain, base, fitted = (
-                fit_ranker.evaluate(part, None, plain=True), fit_ranker.evaluate(part, None),
-                fit_ranker.evaluate(part, ranker),
+                fitting.evaluate(part, None, plain=True), fitting.evaluate(part, None),
+                fitting.evaluate(part, ranker),
             )  # fmt: skip
             rows.append({"set": name, "variant": variant, "plain": plain, "base": base, "left out": fitted,
                          "gain": 100 * (fitted["ndcg@10"] - plain["ndcg@10"])})  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 Collection = dict[str, Any]
+MIXED = "mixed"  # how the name of a mixture begins
 
 
 def _with(collection: Collection, items: list[dict[str, Any]], name: str) -> Collection:
@@ -66,7 +67,7 @@ def mixed(one: Collection, other: Collection) -> Collection:
         for side in (one, other)
         for query in side["queries"]
     ]
-    return {"id": f"{one['id']}+{other['id']}/mixed", "items": items, "queries": queries}
+    return {"id": f"{one['id']}+{other['id']}/{MIXED}", "items": items, "queries": queries}
 
 
 SINGLE: dict[str, Callable[[Collection], Collection]] = {

@@ -234,7 +234,8 @@ class _Drawing:
 
 def _walked(path: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Each step with the names of its ends; a step to an entry is named by the one after it."""
-    for step, after in zip(path, [*path[1:], {}], strict=True):
+    for place, step in enumerate(path, start=1):
+        after = path[place] if place < len(path) else {}
         start = step.get("from_grain") or f"entry {step.get('from_entry') or UNNAMED}"
         to = step.get("to_grain") or f"entry {after.get('from_entry') or UNNAMED}"
         yield start, to, step

@@ -48,6 +48,21 @@ SENTENCES = {
     "grain.pinned": "pinned a grain",
     "grain.unpinned": "unpinned a grain",
     "grain.closed": "said that a grain is true until {valid_to}",
+    "grain.promoted": "promoted a grain to core: {why}",
+    "grain.demoted": "took a grain back from core: {why}",
+    "grain.dormant": "let a grain fall dormant: {why}",
+    "grain.archived": "archived a grain: {why}",
+    "grain.quarantined": "held a grain back: {why}",
+    "grain.pending_deletion": "marked a grain for deletion: {why}",
+    "grain.revived": "brought a grain back: {why}",
+    "grain.purged": "purged a grain",
+    "grains.purged": "purged {grains|grain} with all that was learned from them",
+    "grains.rewired": "linked {grains|grain} anew",
+    "conduits.cut": "cut {conduits|faded link}",
+    "warning.raised": "raised a warning: {signal}, {severity}",
+    "warning.raised_again": "raised a warning again: {signal}, {severity}",
+    "warning.cleared": "cleared the warning about {signal}",
+    "votes.implied": "took {votes|weak vote} from what askers did next",
     "vote.recorded": "judged a grain: {verdict}",
     "vote.withdrawn": "took a vote back",
     "votes.applied": "learned from {votes|vote}",
@@ -63,6 +78,8 @@ SENTENCES = {
 # Where the subject of an event is shown: by the first word of its kind.
 _PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job"}
 _MANY = {"try": "tries"}
+_PLAIN = {"origin", "why", "signal"}  # names that are read without their underscores
+_GONE = "grain.purged"  # leads nowhere
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLACE = re.compile(r"\{(\w+)(?:\|(\w+))?\}")
@@ -104,7 +121,7 @@ def _line(
     key: str, kind: str, at: datetime, actor: str, subject: str, data: dict[str, Any], *, linked: bool
 ) -> Line:  # fmt: skip
     word = "recall" if kind == RECALLED else kind.partition(".")[0]
-    page = _PAGES.get(word, "") if linked and _UUID.fullmatch(subject) else ""
+    page = _PAGES.get(word, "") if linked and kind != _GONE and _UUID.fullmatch(subject) else ""
     return Line(
         key=key, kind=kind, group=group(kind), at=at, actor=actor or "somebody", says=sentence(kind, data),
         address=reverse(page, args=[subject]) if page else "", leads=page,
@@ -134,8 +151,8 @@ def _values(data: dict[str, Any]) -> dict[str, Any]:
         values["confidence"] = round(100 * float(values["confidence"]))
     if "useful" in values:
         values["verdict"] = "missed" if values.get("missed") else "useful" if values["useful"] else "not useful"
-    if "origin" in values:
-        values["origin"] = str(values["origin"]).replace("_", " ")
+    for name in _PLAIN & set(values):
+        values[name] = str(values[name]).replace("_", " ")
     return values
 
 
@@ -148,6 +165,8 @@ def table() -> dict[str, Any]:
         "sentences": SENTENCES,
         "pages": {word: [page, reverse(page, args=[_NOBODY])] for word, page in _PAGES.items()},
         "many": _MANY,
+        "plain": sorted(_PLAIN),
+        "gone": _GONE,
         "recalled": RECALLED,
         "nobody": _NOBODY,
     }

@@ -79,6 +79,17 @@ def kept_bytecode() -> None:
         os.environ["PYTHONPYCACHEPREFIX"] = str(Path(os.environ["FLUX_TESTS_HOME"]) / "bytecode")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def full_tables_alone_are_emptied() -> Iterator[None]:
+    from django.test import TransactionTestCase
+
+    from tests.emptying import empty_tables
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", empty_tables)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def no_arena_is_left() -> None:
     """Tests are rolled back and number their rows from 1 again: an arena of the one before would speak of others."""

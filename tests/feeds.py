@@ -37,12 +37,13 @@ def agents_feed(instance: Instance, token: str, since: str | None = None) -> Cli
     return open_feed(agents_address(instance, since), Authorization=f"Bearer {token}")
 
 
-def peoples_address(instance: Instance, space: str = "main") -> str:
-    return f"ws://127.0.0.1:{instance.state['ports']['people']}/live?space={space}"
+def peoples_address(instance: Instance, space: str = "main", since: str | None = None) -> str:
+    address = f"ws://127.0.0.1:{instance.state['ports']['people']}/live?space={space}"
+    return address + (f"&since={since}" if since else "")
 
 
-def peoples_feed(instance: Instance, cookie: str, space: str = "main") -> ClientConnection:
-    return open_feed(peoples_address(instance, space), Origin=instance.state["urls"]["people"], Cookie=cookie)
+def peoples_feed(instance: Instance, cookie: str, space: str = "main", since: str | None = None) -> ClientConnection:
+    return open_feed(peoples_address(instance, space, since), Origin=instance.state["urls"]["people"], Cookie=cookie)
 
 
 def refusal(address: str, **headers: str) -> Answer:
@@ -57,6 +58,14 @@ def refusal(address: str, **headers: str) -> Answer:
 
 def heard(feed: ClientConnection, seconds: float = 20) -> dict[str, Any]:
     said: dict[str, Any] = json.loads(feed.recv(timeout=seconds))
+    return said
+
+
+def heard_of(feed: ClientConnection, kind: str, seconds: float = 20) -> dict[str, Any]:
+    """The next event of a kind: what the worker tells of its jobs comes in between, whenever it likes."""
+    until = time.monotonic() + seconds
+    while (said := heard(feed, max(0, until - time.monotonic())))["kind"] != kind:
+        pass
     return said
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,9 @@ from memory.arena.changes import Changes
 from memory.arena.gate import Gate
 from memory.arena.lessons import Book, Lesson
 from memory.arena.rows import Record
+from memory.engine import rank
 from memory.engine.dense import Dense
-from memory.engine.index import GONE, NO_ROW, Index
+from memory.engine.index import GONE, NO_ROW, Index, Own
 
 # Share of rows that came since the base was made, and conduits, above which a new base is worth its making.
 LATE_SHARE, LATE_ROWS, LATE_CONDUITS = 0.05, 512, 50_000
@@ -83,7 +85,14 @@ class Arena:
         self._book.teach(questions, lessons, self.encoder, self.row_of)
         self.index.learned = self._book.learned
 
-    def apply(self, records: Iterable[Record], changes: Changes, lessons: Sequence[Lesson] = ()) -> None:
+    def attune(self, own: tuple[Any, ...] | None) -> None:
+        """The space's own weights, as `tables.attunement` has them; None for the shipped ones."""
+        self.index.own = None if own is None else Own(own[0], rank.as_array(own[1]), own[2])
+
+    def apply(
+        self, records: Iterable[Record], changes: Changes, lessons: Sequence[Lesson] = (),
+        own: tuple[Any, ...] | None = None,
+    ) -> None:  # fmt: skip
         """Bring grains to what SQL says of them now, conduits to what the log says. Doing it again changes nothing.
 
         A grain that changed and is not among the records is no more.
@@ -102,6 +111,8 @@ class Arena:
                 self._conduct(changes.conduits)
             if changes.judged:
                 self.teach(lessons, changes.judged)
+            if changes.attuned:
+                self.attune(own)
             if len(changes.members):
                 self._gather(changes.members)
             if changes.exploring is not None:

@@ -31,6 +31,7 @@ def build(space: int, encoder: str) -> Arena:
     )  # fmt: skip
     arena = Arena(space, index, position, encoder)
     arena.teach([Lesson(*row) for row in tables.lessons(space)])
+    arena.attune(tables.attunement(space))
     arena.exploring = tables.exploring(space)
     return arena
 

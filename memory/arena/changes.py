@@ -30,13 +30,16 @@ CONDUIT = np.dtype(
 # A grain's cluster, 0 for none, and how typical it is of it.
 MEMBER = np.dtype([("grain", "<i8"), ("cluster", "<i4"), ("typical", "<f4")])
 _GRAINS, _CONDUITS, _CUT, _JUDGED, _MEMBERS, _EXPLORING = b"G", b"C", b"X", b"J", b"M", b"E"
+_ATTUNED = b"W"
+_TAGS = (_GRAINS, _CONDUITS, _CUT, _JUDGED, _MEMBERS, _EXPLORING, _ATTUNED)
 
 
 @dataclass(frozen=True)
 class Changes:
     """Grains to read again, conduits as they are now, conduits that are no more, questions to read the votes of.
 
-    And whom clusters hold now, small enough to travel whole; and whether recall looks wider from here on.
+    And whom clusters hold now, small enough to travel whole; whether recall looks wider from here on; whether the
+    space's own weights have moved.
     """
 
     grains: tuple[int, ...] = ()
@@ -45,6 +48,7 @@ class Changes:
     judged: tuple[int, ...] = ()
     members: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MEMBER))
     exploring: bool | None = None  # None: nothing is said about it
+    attuned: bool = False
 
     def pack(self) -> bytes:
         return b"".join(
@@ -54,6 +58,7 @@ class Changes:
                 (_CONDUITS, self.conduits.tobytes()),
                 (_CUT, np.asarray(self.cut, "<i8").tobytes()),
                 (_JUDGED, np.asarray(self.judged, "<i8").tobytes()),
+                (_ATTUNED, b"\1" if self.attuned else b""),
                 (_MEMBERS, self.members.tobytes()),
                 (_EXPLORING, b"" if self.exploring is None else bytes([self.exploring])),
             )
@@ -68,7 +73,7 @@ def unpack(packed: bytes) -> Changes:
     while at < len(packed):
         tag, length = packed[at : at + 1], int.from_bytes(packed[at + 1 : at + 5], "little")
         body = packed[at + 5 : at + 5 + length]
-        if tag not in (_GRAINS, _CONDUITS, _CUT, _JUDGED, _MEMBERS, _EXPLORING) or len(body) != length:
+        if tag not in _TAGS or len(body) != length:
             raise ValueError("not a packed change")
         found[tag] = body
         at += 5 + length
@@ -79,6 +84,7 @@ def unpack(packed: bytes) -> Changes:
         tuple(np.frombuffer(found.get(_JUDGED, b""), "<i8").tolist()),
         np.frombuffer(found.get(_MEMBERS, b""), MEMBER),
         bool(found[_EXPLORING][0]) if _EXPLORING in found else None,
+        _ATTUNED in found,
     )
 
 

@@ -77,7 +77,8 @@ def replay(arena: Arena, found: Sequence[Told], new: Sequence[Told]) -> None:
             wanted = sorted({*changes.grains, *arena.unknown(changes)})
             rows = tables.grains_by_number(arena.space, arena.encoder, wanted) if wanted else []
             lessons = tables.lessons(arena.space, changes.judged) if changes.judged else []
-            arena.apply([Record(*row) for row in rows], changes, [Lesson(*row) for row in lessons])
+            own = tables.attunement(arena.space) if changes.attuned else None
+            arena.apply([Record(*row) for row in rows], changes, [Lesson(*row) for row in lessons], own)
     except Error:
         raise  # the database's trouble, not the arena's
     except Exception as error:
@@ -100,6 +101,7 @@ def gather(found: Sequence[Told]) -> Changes:
     conduits: dict[int, np.void] = {}
     cut: dict[int, None] = {}
     judged: dict[int, None] = {}
+    attuned = False
     members: list[NDArray[np.void]] = [np.empty(0, MEMBER)]
     exploring: bool | None = None
     for told in sorted(found, key=lambda one: one.position.id):
@@ -114,11 +116,12 @@ def gather(found: Sequence[Told]) -> Changes:
             conduits.pop(number, None)
             cut[number] = None
         judged.update(dict.fromkeys(change.judged))
+        attuned |= change.attuned
         members.append(change.members)  # of two that speak of one grain the later one is written later
         exploring = exploring if change.exploring is None else change.exploring
     return Changes(
         tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut), tuple(sorted(judged)),
-        np.concatenate(members), exploring,
+        np.concatenate(members), exploring, attuned,
     )  # fmt: skip
 
 

@@ -173,6 +173,7 @@ def _open(space: int, generation: int, encoder: str) -> Arena:
     arrays = {name: _map(folder / f"{name}.npy", said) for name, said in meta["arrays"].items()}
     arena = Arena(space, _index(arrays, meta["size"]), position, meta["encoder"], generation=generation)
     arena.teach([Lesson(*row) for row in tables.lessons(space)])
+    arena.attune(tables.attunement(space))
     arena.exploring = tables.exploring(space)
     if not _complete(arena):
         raise Doubt("it does not hold as many grains as the database")

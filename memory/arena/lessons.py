@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from memory.engine import learn, words
 from memory.engine.index import NO_ROW
-from memory.engine.learned import Learned
+from memory.engine.learned import MISSED, Learned
+
+UNTOLD = 2  # the place of what was judged before places were kept
 
 
 class Lesson(NamedTuple):
@@ -26,6 +28,8 @@ class Lesson(NamedTuple):
     grain: int
     useful: bool
     strength: float
+    missed: bool
+    place: int | None
 
     def vector(self, encoder: str) -> NDArray[np.float32] | None:
         """As the arena's own encoder saw the question; words must do for those of another."""
@@ -67,5 +71,5 @@ class Book:
 def _vote(one: Lesson, row: int, encoder: str) -> learn.Vote:
     return learn.Vote(
         np.frombuffer(bytes(one.terms), "<u8").astype(np.uint64), one.vector(encoder), words.key(one.actor), row,
-        one.strength if one.useful else -one.strength,
+        one.strength if one.useful else -one.strength, MISSED if one.missed else one.place or UNTOLD,
     )  # fmt: skip

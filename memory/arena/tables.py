@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection
 
 GRAINS, ENTRIES, CONDUITS, VECTORS = "grains_grain", "grains_entry", "grains_conduit", "grains_vector"
-JUDGED, VOTES = "grains_judged", "grains_vote"
+JUDGED, VOTES, ATTUNEMENTS = "grains_judged", "grains_vote", "grains_attunement"
 MEMBERS, SHIFTS = "grains_member", "grains_shift"
 CHUNK = 5_000
 
@@ -31,6 +31,7 @@ CONDUIT_COLUMNS = (
 # In the order of `lessons.Lesson`: j the question, v the vote.
 LESSON_COLUMNS = (
     "j.id", "j.actor", "j.terms", "j.encoder", "j.scale", "j.data", "v.grain_id", "v.useful", "v.strength",
+    "v.missed", "v.place",
 )  # fmt: skip
 
 
@@ -78,6 +79,18 @@ def lessons(space: int, questions: Sequence[int] | None = None) -> list[tuple[An
             values,
         )
         return list(cursor.fetchall())
+
+
+def attunement(space: int) -> tuple[Any, ...] | None:
+    """Version, steps by feature, and number of questions of the space's own weights; None if it has none."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT version, weights, questions FROM {ATTUNEMENTS} WHERE space_id = %s", [space])  # noqa: S608
+        found: tuple[Any, ...] | None = cursor.fetchone()
+    if found is None:
+        return None
+    version, weights, questions = found
+    # SQLite gives the text of it, PostgreSQL's driver may have read it already.
+    return version, json.loads(weights) if isinstance(weights, str) else weights, questions
 
 
 def exploring(space: int) -> bool:

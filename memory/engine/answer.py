@@ -40,16 +40,16 @@ def answer(
     scene, pool = weighed.scene, weighed.pool
     rows = scene.rows[pool]
     order = np.lexsort((index.columns["id"][rows], -weighed.scores))
-    kept, folded = _folded(index, rows[order])
-    order = order[kept]
+    order, folded = _folded(index, rows, order)
     order, folded = _spread_out(index, rows, order, folded, k, settings)
-    facts = confidence.facts(scene, index.size)
-    sure = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts)
-    sure = 1 - (1 - sure) * (1 - weighed.told.sure(rows[order[: confidence.FIRST]]))
+    first = order[: confidence.FIRST]
+    ranked = weighed.scores[order]
+    sure = confidence.confidence(ranked, weighed.found[:, first], confidence.facts(scene, index.size), weighed.gate)
+    sure = 1 - (1 - sure) * (1 - weighed.told.sure(rows[first]))
     shown = order[:k]
-    scores = _squashed(weighed.scores[order], sure)[:k]
+    scores = _squashed(ranked[:k], sure)
     places = pool[shown]
-    fallback = not (scene.words[places] > 0).any()
+    fallback = not np.logical_or.reduce(scene.words[places] > 0)
     expansion: Rows = np.empty(0, np.int32)
     clusters: list[int] = []
     if sure < settings.unsure:
@@ -68,7 +68,7 @@ def answer(
         contributions=_contributions(weighed, shown),
         matched=_matched(index, scene, places),
         paths=paths,
-        folded=folded[:k],
+        folded=folded[:k] if folded else [[] for _ in range(len(shown))],
         hops=max((len(path) for path in paths), default=0),
         fallback=bool(fallback),
         expansion=expansion,
@@ -78,12 +78,14 @@ def answer(
     )
 
 
-def _folded(index: Index, rows: Rows) -> tuple[Places, list[list[int]]]:
-    """Places of the first row of each text, and the rows that say the same."""
+def _folded(index: Index, rows: Rows, order: Places) -> tuple[Places, list[list[int]]]:
+    """Places of the first row of each text, and for each the rows that say the same; nothing where none does."""
+    rows = rows[order]
     digest = index.columns["digest"][rows]
-    alike = np.sort(digest)
-    if not (alike[1:] == alike[:-1]).any():
-        return np.arange(len(rows)), [[] for _ in range(len(rows))]
+    alike = digest.copy()
+    alike.sort()
+    if not np.logical_or.reduce(alike[1:] == alike[:-1]):
+        return order, []
     kept: list[int] = []
     folded: list[list[int]] = []
     first: dict[int, int] = {}
@@ -94,7 +96,7 @@ def _folded(index: Index, rows: Rows) -> tuple[Places, list[list[int]]]:
         first[text] = len(kept)
         kept.append(place)
         folded.append([])
-    return np.array(kept, np.int64), folded
+    return order[kept], folded
 
 
 def _spread_out(
@@ -111,7 +113,7 @@ def _spread_out(
     rank_in[by] = np.arange(len(order)) - inverse[by].searchsorted(inverse[by])
     late = (rank_in >= most) & (session != 0)
     moved = late.argsort(kind="stable")
-    return order[moved], [folded[place] for place in moved.tolist()]
+    return order[moved], [folded[place] for place in moved.tolist()] if folded else []
 
 
 def _squashed(scores: Floats, sure: float) -> Floats:

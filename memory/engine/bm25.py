@@ -105,7 +105,7 @@ def weigh(
     index: Index, rows: NDArray[np.integer], counts: Scores, idf: Scores, shape: Shape, lengths: Scores | None = None
 ) -> Scores:
     """BM25 from counts that are known already: [rows]. Row by row the same sum, so that equal texts tie."""
-    summed: Scores = by_term(index, rows, counts, idf, shape, lengths).sum(axis=0)
+    summed: Scores = np.add.reduce(by_term(index, rows, counts, idf, shape, lengths), axis=0)
     return summed
 
 
@@ -246,11 +246,12 @@ class _Race:
         self, index: Index, spans: Spans, weights: Scores, unread: NDArray[np.float64], allowed: Mask | None
     ) -> None:
         self.index, self.spans, self.weights, self.unread, self.allowed = index, spans, weights, unread, allowed
+        self.shape = shape(index)
         self.peaks = unread[:-1] - unread[1:]  # the most a term could bring
         self.place = 0  # terms read
         self._rows: list[Places] = []  # those of each term
         self._leading: tuple[int, Sums] | None = None
-        # Zeros for all rows are kept for the next race: to make them costs more than to wipe what a race has written.
+        # Zeros for very many rows are kept: to make them costs more than to wipe what a race has written.
         kept: Sums | None = vars(index).pop("_sums", None)
         self._sums: Sums = kept if kept is not None and len(kept) == index.size else np.zeros(index.size)
 
@@ -283,15 +284,16 @@ class _Race:
                 count += len(leading[-1])
                 if count >= max(_LEADERS, k):
                     break
-            rows, most = _once(np.concatenate(leading)), max(k, _SCORED)
+            rows, most = np.concatenate(leading), max(k, _SCORED)
+            have = self._sums[rows]
+            # A row stands there once for each of its terms: so many places are of `most` rows at least.
+            rows = _once(rows[have >= _reached(have, most * len(leading))])
             have = self._sums[rows]
             if len(rows) > most:
-                near = have >= _reached(have, most)
-                rows, have = rows[near], have[near]
-                best = np.sort(have.argpartition(len(have) - most)[len(have) - most :])
+                best = have.argpartition(len(have) - most)[len(have) - most :]
+                best.sort()
                 rows, have = rows[best], have[best]
-            for place in range(self.place, len(self.weights)):
-                self._bring(place, rows, have)
+            self._bring_rest(rows, have)
             self._leading = self.place, have
         return self._leading[1]
 
@@ -313,24 +315,26 @@ class _Race:
             rows, have = rows[near], have[near]
         rows = _once(rows)  # in order, they are looked up several times faster
         have = self._sums[rows]
-        for place in range(self.place, len(self.weights)):
-            self._bring(place, rows, have)
-            if len(rows) > 2 * k:
-                stay = have + self.unread[place + 1] >= least
-                rows, have = rows[stay], have[stay]
-        for some in self._rows:
-            self._sums[some] = 0
-        vars(self.index)["_sums"] = self._sums
+        self._bring_rest(rows, have)
+        self._give_back()
         return rows.astype(np.int32), have.astype(np.float32)
 
-    def _bring(self, place: int, rows: Places, have: Sums) -> None:
-        """Add what one of the unread terms brings these rows."""
-        counts = self.index.postings.counts_in(self.spans, place, rows)
-        held = counts.nonzero()[0]
-        if len(held):
-            have[held] += _share(self.index, rows[held], counts[held]) * self.weights[place]
+    def _give_back(self) -> None:
+        if len(self._sums) >= _KEPT:
+            for some in self._rows:
+                self._sums[some] = 0
+            vars(self.index)["_sums"] = self._sums
+
+    def _bring_rest(self, rows: Places, have: Sums) -> None:
+        """Add what the unread terms bring these rows."""
+        if self.place < len(self.weights):
+            counts = self.index.postings.counts_of(self.spans.take(slice(self.place, None)), rows).astype(np.float32)
+            counts /= counts + _normed(self.index, self.index.columns["length"][rows].astype(np.float32), self.shape)
+            counts *= self.weights[self.place :, None]
+            have += np.add.reduce(counts, axis=0, dtype=np.float64)
 
 
+_KEPT = 1 << 18
 _FEW = 512  # rows that are looked up without asking first whether they can be there
 
 

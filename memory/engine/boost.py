@@ -5,11 +5,17 @@ this space have in common anyway (its names, its way of asking):
 
     z = n (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few,
                                     n = share of the question's names and numbers that the judged one holds too
-    log share = -7.3 + 4.5 z + 6.5 max(z - .6, 0) + .8 shared idf / joint idf;   same terms: 4 - 6 (1 - z)
+    log share = -7.4 + 1.15 z + 5.5 max(z - .6, 0) + 2.35 shared idf / joint idf
+                + 1.5 (share of the question's idf that the judged one holds and the grain does not)
+                + .39 ln(place the grain had in the judged answer);   same terms: 4 - 6 (1 - z)
 
 A share is one of the answer's probability. Scores order candidates like logarithms of probability, so a useful
 grain's share is added there (`Boost.gains`), not to its score: one that ranks low may rise to where such a question
 usually has its answer, but passes the first only when the questions are nearly the same.
+
+How a vote counts elsewhere depends on what matching knew without it: what was found first needs no help. So words the
+grain does not hold, and a place far behind, count more; and a grain's record counts a little whatever is asked
+(`_standing`). How the numbers were fitted is told in docs/algorithms.md.
 """
 
 from __future__ import annotations
@@ -36,21 +42,23 @@ class Settings:
     # 1..64. Judged questions nearest in meaning, and as many nearest in words, that have a say.
     nearest: int = 8
     # -12..0. Logarithm of the share a useful grain gets from a question no more alike than any.
-    alike: float = -7.3
+    alike: float = -7.4
     # 0..20. What it gains from there to the same question.
-    slope: float = 4.5
+    slope: float = 1.15
     # 0..40. What it gains on top, above `near`.
-    steep: float = 6.5
+    steep: float = 5.5
     # 0..1. Likeness from which on two questions are nearly the same.
     near: float = 0.6
     # 0..5. What it is worth when all rare words are the same.
-    words: float = 0.8
+    words: float = 2.35
+    # 0..10. What it is worth when all words of the question stand in the judged one and none in the grain.
+    lacking: float = 1.5
     # 0..10. Logarithm of the share when the same question is asked again.
     same: float = 4.0
     # 0..20. What of that is lost when only the terms are the same, and the vectors as unlike as any.
     grammar: float = 6.0
     # 0..1. How much what else speaks for a grain counts in its share.
-    own: float = 0.25
+    own: float = 0.49
     # 0..20. Deviations that a grain loses that was not useful for the same question.
     loss: float = 5.0
     # 0..1. Likeness from which on it begins to lose.
@@ -64,6 +72,16 @@ class Settings:
     least: float = -4.5
     # 1..1,000. Questions from which on a grain counts as useful for anything, which says little of each.
     breadth: int = 8
+    # 0..2. Deviations, for each e-fold of the place it once was useful from, that a grain gains whatever is asked.
+    missed: float = 0.14
+    # 0..2. Deviations it loses for each e-fold of the questions it was shown for in vain,
+    vain: float = 0.49
+    # 1..100. beyond this number of them less one,
+    vain_free: float = 2.0
+    # 0..5. up to so many e-folds.
+    vain_most: float = 1.5
+    # 0..2. Logarithm of the share, for each e-fold of the place the grain had for the judged question.
+    place: float = 0.39
     # 0..1 and 0..100. The mean cosine of questions where few are judged, and how many outweigh it.
     common: float = 0.4
     common_weight: int = 8
@@ -88,9 +106,15 @@ class Boost:
     reasons: list[tuple[str, int, float]]  # "question" or "term", its key, how alike or how much of the question
     certain: NDArray[np.bool_]  # the same question was asked before
     candidates: Rows  # those that are looked at even if nothing else found them
+    learned: Learned | None = None
 
-    def gains(self, rows: Rows, scores: Floats, own: float) -> Floats:
+    def gains(self, rows: Rows, scores: Floats, settings: Settings = DEFAULT) -> Floats:
         """What each of these candidates gains or loses, given the scores of all."""
+        if self.learned is None:
+            return np.zeros(len(rows), np.float32)
+        return self._shared(rows, scores, settings.own) + _standing(self.learned, rows, settings)
+
+    def _shared(self, rows: Rows, scores: Floats, own: float) -> Floats:
         if not len(self.rows):
             return np.zeros(len(rows), np.float32)
         place = np.minimum(np.searchsorted(rows, self.rows), len(rows) - 1)
@@ -138,13 +162,31 @@ def boost(
         best = sorted(alike, key=lambda key: (-alike[key], key))[: settings.nearest]
         near = {key: alike[key] ** _ROOT for key in best}
     about = _about(query)
-    for key, judged in questions:
-        if key in same or key in near:
-            # Two questions of one form are alike in everything but what they are about.
-            shared = len(about & judged.terms) / len(about) if about else 1.0
-            told.question(key, judged, near.get(key, 1.0) * shared, alike[key], key in same)
+    heard = [(key, judged) for key, judged in questions if key in same or key in near]
+    lacking = _Lacking(index, query, weights, [judged for _, judged in heard])
+    for key, judged in heard:
+        # Two questions of one form are alike in everything but what they are about.
+        shared = len(about & judged.terms) / len(about) if about else 1.0
+        told.question(key, judged, near.get(key, 1.0) * shared, alike[key], key in same, lacking)
     _linked(learned, keys, about, weights, told, settings)
     return told.boost(index, allowed)
+
+
+def _standing(learned: Learned, rows: Rows, settings: Settings) -> Floats:
+    """What votes say of grains whatever is asked: little, and it is bounded.
+
+    One that was useful and stood far behind is worth more than it looks. One that was shown again and again in vain
+    is worth less: it is like every question, and answers none.
+    """
+    found = np.zeros(len(rows), np.float32)
+    behind, useless = learned.behind, learned.useless
+    for at, row in enumerate(rows.tolist()):
+        if row in behind:
+            found[at] = settings.missed * math.log(max(behind[row]))
+        if row in useless:
+            vain = math.log((1 + useless[row]) / settings.vain_free)
+            found[at] -= settings.vain * min(max(vain, 0.0), settings.vain_most)
+    return found
 
 
 def _about(query: Query) -> set[int]:
@@ -201,6 +243,27 @@ def _by_words(learned: Learned, keys: frozenset[int]) -> list[int]:
     return list(found)
 
 
+class _Lacking:
+    """Words that two questions share and a useful grain does not hold: matching its text could not know of them."""
+
+    def __init__(self, index: Index, query: Query, weights: dict[int, float], questions: list[Judged]) -> None:
+        rows = {row for judged in questions for row, credit in judged.credits.items() if 0 <= row < index.size}
+        self.rows = {row: at for at, row in enumerate(sorted(rows))}
+        keys = np.unique(query.keys)
+        found = index.postings.counts_of(index.postings.spans(keys), np.array(sorted(rows), np.int64))
+        self.absent = found == 0  # [terms, rows]
+        self.keys = keys.tolist()
+        self.weights = np.array([weights[key] for key in self.keys])
+        self.whole = float(self.weights.sum())
+
+    def share(self, judged: Judged, row: int) -> float:
+        """Of the question's weight."""
+        if self.whole <= 0 or row not in self.rows:
+            return 0.0
+        both = np.array([key in judged.terms for key in self.keys])
+        return float(self.weights[both & self.absent[:, self.rows[row]]].sum()) / self.whole
+
+
 def _linked(
     learned: Learned, keys: frozenset[int], about: set[int], weights: dict[int, float], told: _Told, settings: Settings
 ) -> None:
@@ -238,17 +301,21 @@ class _Told:
         self.certain: set[int] = set()
         self.reasons: dict[int, tuple[str, int, float]] = {}
 
-    def question(self, key: int, judged: Judged, alike: float, words: float, same: bool) -> None:
+    def question(
+        self, key: int, judged: Judged, alike: float, words: float, same: bool, lacking: _Lacking
+    ) -> None:  # fmt: skip
         s = self.settings
         share = s.alike + s.slope * alike + s.steep * max(alike - s.near, 0.0) + s.words * words
         lost = max((alike - s.loss_near) / (1 - s.loss_near), 0.0) ** 2
         if same:  # grammar may differ: "before" and "now" leave the same terms, and the vector tells them apart
             share, lost = s.same - s.grammar * (1 - alike), max(alike, 0.0)
-        share = min(share, s.same)
         for row, credit in judged.credits.items():
             part = credit / ONE
             if part > 0:
-                self._give(row, share + float(np.log(part)), ("question", key, alike), same)
+                more = 0.0
+                if not same:
+                    more = s.place * math.log(judged.places[row]) + s.lacking * lacking.share(judged, row)
+                self._give(row, min(share + more, s.same) + math.log(part), ("question", key, alike), same)
             elif lost > 0:
                 self.loss[row] = max(self.loss.get(row, 0.0), -part * lost * s.loss)
                 self.reasons.setdefault(row, ("question", key, alike))
@@ -280,4 +347,5 @@ class _Told:
             [self.reasons[row] for row in rows],
             np.array([row in self.certain for row in rows], np.bool_),
             found[share >= self.settings.least],
+            self.learned,
         )

@@ -45,6 +45,7 @@ class Scene:
     deviation: float
     best_words: float
     best_meaning: float
+    seen: bool  # whether any row has a vector
     links: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # activation through conduits, 0 to 1
     hop: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # its title is named by a find
     cites: Floats = field(default_factory=lambda: np.empty(0, np.float32))  # it names the title of a find
@@ -64,8 +65,11 @@ class Scene:
         span = self.best_meaning - self.low
         if span <= 1e-6:
             return np.zeros_like(self.meaning)
-        share = np.clip((self.meaning - np.float32(self.low)) / np.float32(span), 0, 1)
-        return np.where(self.has, share, np.float32(0)).astype(np.float32)
+        share: Floats = (self.meaning - np.float32(self.low)) / np.float32(span)
+        np.maximum(share, 0, out=share)
+        np.minimum(share, 1, out=share)
+        share *= self.has
+        return share
 
 
 @dataclass
@@ -174,8 +178,9 @@ def scene(
     links, hop, cites, doors = np.zeros((4, len(rows)), np.float32)
     return Scene(
         rows=rows, source=source, asked=asked, counts=counts, words=found_words, meaning=meaning, has=has,
-        low=min(low, float(best.min())) if len(best) else low, mean=mean, deviation=deviation,
-        best_words=float(found_words.max(initial=0)), best_meaning=float(best.max(initial=low)),
+        low=min(low, float(best[-1])) if len(best) else low, mean=mean, deviation=deviation,
+        best_words=float(np.maximum.reduce(found_words, initial=0)),
+        best_meaning=max(float(best[0]), low) if len(best) else low, seen=bool(np.logical_or.reduce(has)),
         links=links, hop=hop, cites=cites, doors=doors,
     )  # fmt: skip
 
@@ -195,7 +200,8 @@ def heads(
 ) -> tuple[Rows, Floats]:
     """The best finds by what the searches alone tell, and how good each is: where links lead on from."""
     by_words, by_meaning = finds.words[0][:_HEAD], finds.meaning[0][:_HEAD].astype(np.int32)
-    rows = np.unique(np.concatenate((by_words, by_meaning)))
+    rows = np.sort(np.concatenate((by_words, by_meaning)))
+    rows = rows[np.concatenate((rows[:1] >= 0, rows[1:] != rows[:-1]))]
     if not len(rows):
         return _NO_ROWS, np.empty(0, np.float32)
     weight = balance if len(by_meaning) else 1.0

@@ -1,7 +1,8 @@
 """How sure an answer is: the probability that a right grain is among the first five.
 
 A logistic function of a dozen signs that carry no scale of the collection, fitted on judged questions, some of
-which nothing answers.
+which nothing answers. Spaces differ in how often they can answer at all, and only those near a fitted one are known
+to keep what was learned: the further a space is from all of them, the nearer its confidence is to an ordinary one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from memory.engine import features, weights
 from memory.engine.candidates import Floats, Scene
 
 FIRST = 5
+# 0..1. How far a space without a fitted neighbour is drawn towards what a question is worth anywhere, and that worth.
+DRAWN, ORDINARY = 0.2, 0.6
 SIGNS = (
     "ahead", "ahead_of_sixth", "above_pool", "covered", "covered_by_five", "words", "meaning", "meaning_stands_out",
     "unknown", "agreed", "terms",
@@ -43,7 +46,7 @@ def facts(scene: Scene, size: int) -> Facts:
 
 
 def signs(scores: Floats, found: Floats, known: Facts) -> NDArray[np.float64]:
-    """The signs of an answer: scores and raw features [features, pool], both best first."""
+    """The signs of an answer: scores of the pool and raw features [features, first], both best first."""
     first = found[:, :FIRST]
     heard = 1 - known.unknown
     last = scores[min(FIRST, len(scores) - 1)]
@@ -65,13 +68,16 @@ def signs(scores: Floats, found: Floats, known: Facts) -> NDArray[np.float64]:
     )
 
 
-def probability(of: NDArray[np.float64], weigh: NDArray[np.float64], bias: float) -> float:
-    return 1 / (1 + math.exp(-min(max(float(of @ weigh) + bias, -20.0), 20.0)))
+def probability(of: NDArray[np.float64], weigh: NDArray[np.float64], bias: float, near: float = 1.0) -> float:
+    """`near` is how much the space resembles a fitted one, 0 to 1."""
+    drawn = DRAWN * (1 - near)
+    logit = (1 - drawn) * (float(of @ weigh) + bias) + drawn * math.log(ORDINARY / (1 - ORDINARY))
+    return 1 / (1 + math.exp(-min(max(logit, -20.0), 20.0)))
 
 
 _FITTED = np.array([weights.CONFIDENCE["signs"].get(name, 0.0) for name in SIGNS])
 _BIAS: float = weights.CONFIDENCE["bias"]
 
 
-def confidence(scores: Floats, found: Floats, known: Facts) -> float:
-    return probability(signs(scores, found, known), _FITTED, _BIAS)
+def confidence(scores: Floats, found: Floats, known: Facts, near: float = 1.0) -> float:
+    return probability(signs(scores, found, known), _FITTED, _BIAS, near)

@@ -62,12 +62,12 @@ def effective(
 ) -> NDArray[np.float32]:
     """Weights as they are at `now`. Times are seconds since 1970; one in the future counts as now."""
     finite = np.isfinite(weight)
-    if not finite.all():
+    if not np.logical_and.reduce(finite):
         weight = np.where(finite, weight, np.float32(0))
     young = made > now - fading.grace * HOUR
     power = np.maximum(now - used.astype(np.float64), 0.0)
     power *= fading.rates()[decay_class]
-    some_young = bool(young.any())
+    some_young = bool(np.logical_or.reduce(young))
     if some_young:
         power[young] /= fading.grace_factor
     # exp of float32 is several times faster than exp2.

@@ -53,11 +53,12 @@ def measure(index: Index, query: Query, seen: View, pool: Places) -> Floats:
     put, scene, rows = table.put, seen.scene, seen.scene.rows[pool]
     _words(index, query, seen, pool, table)
     meaning = seen.meaning[pool]
-    if scene.has.any():
+    if scene.seen:
         put("meaning_alone", meaning * np.float32(1 - coverage))
         put("both", meaning * seen.words[pool])
     marked = index.columns["marks"][scene.rows]
-    asks = (marked & marks.IS_QUESTION).astype(np.float32)
+    # Between people a question announces its answer; what is put to a machine is mostly a question, and tells nothing.
+    asks = ((marked & marks.IS_QUESTION != 0) & (seen.role == 0)).astype(np.float32)
     put("asks", asks[pool])
     _speaker(query, seen, pool, table)
     if seen.beside is not None:
@@ -88,13 +89,13 @@ def _signs(index: Index, seen: View, pool: Places) -> tuple[Table, float]:
     own, meaning, coverage = seen.words[pool], seen.meaning[pool], 0.0
     if own.any():
         rest = _unnamed(index, seen)
-        covered = ((scene.counts[:, pool] > 0) * rest[:, None]).sum(axis=0)
-        covered /= np.float32(max(float(rest.sum()), 1e-6))
-        coverage = float(covered.max(initial=0))
+        covered = np.add.reduce((scene.counts[:, pool] > 0) * rest[:, None], axis=0)
+        covered /= np.float32(max(float(np.add.reduce(rest)), 1e-6))
+        coverage = float(np.maximum.reduce(covered))
         table.put("coverage", covered)
         table.put("words", own)
         table.put("words_rank", _ranks(own) * (own > 0))
-    if scene.has.any():
+    if scene.seen:
         table.put("meaning", meaning)
         table.put("meaning_rank", _ranks(meaning) * scene.has[pool])
     return table, coverage
@@ -114,9 +115,11 @@ def standardised(found: Floats) -> tuple[Floats, Floats]:
 
     One that is the same everywhere says nothing.
     """
-    mean = found.mean(axis=1, keepdims=True)
+    count = np.float32(found.shape[1])
+    mean = np.add.reduce(found, axis=1, keepdims=True)
+    mean /= count
     centred = found - mean
-    deviation = np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
+    deviation = np.sqrt(np.add.reduce(np.square(centred), axis=1, keepdims=True) / count)
     scale = np.divide(1, deviation, out=np.zeros_like(deviation), where=deviation > 1e-6)
     centred *= scale
     absent = -mean * scale
@@ -130,14 +133,16 @@ def _clipped(values: Floats) -> Floats:
 
 def _ranks(values: NDArray[np.generic]) -> Floats:
     """1 / (1 + how many are better); equal ones share a rank."""
-    better = len(values) - np.sort(values).searchsorted(values, side="right")
+    ordered = values.copy()
+    ordered.sort()
+    better = len(values) - ordered.searchsorted(values, side="right")
     return np.float32(1) / (1 + better.astype(np.float32))
 
 
 def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -> None:
     scene, rows = seen.scene, seen.scene.rows[pool]
     counts, idf, put = scene.counts[:, pool], scene.asked.idf, table.put
-    if not seen.words[pool].any():
+    if not np.logical_or.reduce(table.values[_AT["words"]]):
         return
     held = counts > 0
     lengths = index.columns["length"][rows].astype(np.float32)
@@ -147,12 +152,13 @@ def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -
     if len(seen.named):
         rest = bm25.weigh(index, rows, counts, _unnamed(index, seen), bm25.shape(index), lengths)
     put("words_rest", rest)
-    put("rarest", (held * idf[:, None]).max(axis=0))
-    put("share", held.sum(axis=0, dtype=np.float32) / np.float32(len(idf)))
-    if len(query.pairs):
+    put("rarest", np.maximum.reduce(held * idf[:, None], axis=0))
+    put("share", np.add.reduce(held, axis=0, dtype=np.float32) / np.float32(len(idf)))
+    if len(query.terms) > 1:
         places = {key: place for place, key in enumerate(scene.asked.keys.tolist())}
-        left, right = ([places[key] for key in keys] for keys in query.pairs.T.tolist())
-        put("pairs", (held[left] & held[right]).sum(axis=0, dtype=np.float32) / np.float32(len(left)))
+        said = [places[key] for key in query.keys.tolist()]
+        both = held[said[:-1]] & held[said[1:]]
+        put("pairs", np.add.reduce(both, axis=0, dtype=np.float32) / np.float32(len(both)))
     if query.capitals:
         named = idf * among(scene.asked.keys, words.keys(query.capitals))
         put("names", (held * named[:, None]).sum(axis=0))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memory.engine import conduits
 from memory.engine.conduits import CONTRADICTS, LATEST, NARROW_IDS, SUPERSEDES, Flat, Numbers
 
+_FEW = 16  # nodes that are looked at one by one
 HUB = 32  # conduits of a node that a reader sees, strongest first
 NOWHERE = np.iinfo(np.int64).min  # no such entry
 
@@ -137,6 +138,8 @@ class Graph:
 
     def around(self, nodes: Numbers, limit: int = HUB) -> Around:
         """`out` and `into` in one go, with conduits that were cut (weight 0) still among them."""
+        if len(nodes) <= _FEW and not self._at:
+            return self._around_few(nodes.tolist(), limit)
         begin, count = self._out_range(nodes)
         into_begin, into_count = self._into_range(nodes)
         degree = count + into_count
@@ -153,6 +156,24 @@ class Graph:
             position = conduits.runs(np.concatenate((begin, into_begin)), read)
             position[first:] = self._into[position[first:]]
         return Around(which, position, first, degree, int(degree.sum()) > len(which))
+
+    def _around_few(self, nodes: list[int], limit: int) -> Around:
+        """The same for a handful of nodes: numbers one by one are faster there than arrays of them."""
+        out = [_one_range(self._start, self._place(node)) for node in nodes]
+        into = [_one_range(self._into_start, node) for node in nodes]
+        parts: list[NDArray[Any]] = [np.arange(begin, min(end, begin + limit)) for begin, end in out]
+        parts += [self._into[begin : min(end, begin + limit)] for begin, end in into]
+        read = [len(part) for part in parts]
+        degree = [end - begin + last - first for (begin, end), (first, last) in zip(out, into, strict=True)]
+        which = np.array([*range(len(nodes))] * 2, np.int64).repeat(read)
+        position = np.concatenate(parts, dtype=np.int64) if parts else np.empty(0, np.int64)
+        return Around(
+            which, position, sum(read[: len(nodes)]), np.array(degree, np.int64), sum(degree) > len(which)
+        )  # fmt: skip
+
+    def _place(self, node: int) -> int:
+        """Where the conduits of a node begin in `_start`; below 0 for a grain that came since."""
+        return self.rows + ~node if node < 0 else node if node < self.rows else -1
 
     def degree(self, nodes: Numbers) -> Numbers:
         """How many conduits touch each node, in either direction."""
@@ -341,6 +362,10 @@ class Graph:
         self._out_since.setdefault(node, []).append(at)
         self._into_since.setdefault(target, []).append(at)
         return at
+
+
+def _one_range(start: NDArray[np.int32], at: int) -> tuple[int, int]:
+    return (int(start[at]), int(start[at + 1])) if 0 <= at < len(start) - 1 else (0, 0)
 
 
 def _range(start: NDArray[np.int32], index: Numbers, known: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:

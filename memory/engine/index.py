@@ -52,6 +52,15 @@ STATUSES = ("active", "dormant", "archived", "quarantined", "pending_deletion", 
 ACTIVE, GONE = 0, 5
 
 
+@dataclass(frozen=True)
+class Own:
+    """How far a space's weights lie from the shipped ones (`attune.py`)."""
+
+    version: str  # of the shipped ones
+    weights: NDArray[np.float32]  # a step for each feature
+    questions: int  # judged ones that call for it
+
+
 @dataclass
 class Index:
     """Columns have room to grow: only the first `size` rows of each mean anything."""
@@ -64,6 +73,7 @@ class Index:
     # Speakers of the space: key of the name -> term keys of its words, to see whom a question names.
     speakers: dict[int, tuple[int, ...]] = field(default_factory=dict)
     learned: Learned | None = None  # what votes taught
+    own: Own | None = None  # how votes moved the weights
     version: int = 0  # moves with every change to a row: what was worked out from columns holds until then
     _totals: tuple[int, int, int] = (0, 0, 0)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.engine.dense import quantise
-from memory.engine.learned import ONE, Learned
+from memory.engine.learned import MISSED, ONE, Learned, count
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Vote:
     caller: int
     row: int
     strength: float  # -1 not useful at all, 1 useful: scaled already by what the grain's word is worth
-    missed: bool = False  # not shown: the caller named it
+    place: int = 1  # where in the answer it stood; MISSED if it was not there and the caller named it
 
 
 class Lessons:
@@ -36,6 +36,7 @@ class Lessons:
     def __init__(self, votes: Iterable[Vote] = ()) -> None:
         self.learned = Learned.empty()
         self._sums: dict[int, dict[int, dict[int, int]]] = {}  # question -> row -> caller -> sum
+        self._places: dict[tuple[int, int], dict[int, int]] = {}  # question and row -> place -> votes
         self._asked: dict[int, tuple[NDArray[np.uint64], NDArray[np.int8] | None, float]] = {}
         changed = {self._count(vote, 1) for vote in votes}
         for key in sorted(changed):
@@ -49,13 +50,7 @@ class Lessons:
         self._teach(self._count(vote, -1))
 
     def _count(self, vote: Vote, sign: int) -> int:
-        keys = np.unique(vote.keys.astype(np.uint64))
-        data, scale = None, 0.0
-        if vote.vector is not None:
-            quantised, scales = quantise(vote.vector[None, :])
-            if scales[0] > 0:
-                data, scale = quantised[0], float(scales[0])
-        key = _question(keys, data)
+        key, keys, data, scale = identity(vote.keys, vote.vector)
         self._asked[key] = keys, data, scale
         callers = self._sums.setdefault(key, {}).setdefault(vote.row, {})
         strength = min(max(vote.strength, -1.0), 1.0) if np.isfinite(vote.strength) else 0.0
@@ -64,11 +59,19 @@ class Lessons:
             del callers[vote.caller]
         if not callers:
             del self._sums[key][vote.row]
+        place = min(max(vote.place, 1), MISSED)
+        places = self._places.setdefault((key, vote.row), {})
+        count(places, place, sign)
+        if not places:
+            del self._places[key, vote.row]
         return key
 
     def _teach(self, key: int) -> None:
         rows = self._sums.get(key, {})
-        self.learned.put(key, *self._asked[key], {row: _credit(callers.values()) for row, callers in rows.items()})
+        self.learned.put(
+            key, *self._asked[key],
+            {row: (_credit(callers.values()), max(self._places[key, row])) for row, callers in rows.items()},
+        )  # fmt: skip
         if not rows:
             self._sums.pop(key, None)
             self._asked.pop(key, None)
@@ -84,9 +87,16 @@ def _credit(sums: Iterable[int]) -> int:
     return min(max(sum(min(max(one, -ONE), ONE) for one in sums), -ONE), ONE)
 
 
-def _question(keys: NDArray[np.uint64], data: NDArray[np.int8] | None) -> int:
-    """The same words with the same vector are the same question, whoever asked."""
+def identity(
+    terms: NDArray[np.uint64], vector: NDArray[np.float32] | None
+) -> tuple[int, NDArray[np.uint64], NDArray[np.int8] | None, float]:
+    """The key of a question, with what it is made of: the same words with the same vector, whoever asked."""
+    keys = np.unique(terms.astype(np.uint64))
     digest = hashlib.blake2b(keys.tobytes(), digest_size=8)
-    if data is not None:
-        digest.update(data.tobytes())
-    return int.from_bytes(digest.digest(), "little") or 1
+    data, scale = None, 0.0
+    if vector is not None:
+        quantised, scales = quantise(vector[None, :])
+        if scales[0] > 0:
+            data, scale = quantised[0], float(scales[0])
+            digest.update(data.tobytes())
+    return int.from_bytes(digest.digest(), "little") or 1, keys, data, scale

@@ -20,6 +20,7 @@ from memory.engine.dense import Dense
 Keys = NDArray[np.uint64]
 
 ONE = 1 << 16  # a whole vote of full strength, in the fixed point that credits are counted in
+MISSED = 20  # the place of a grain that was not in the answer at all
 GRID = 1 << 20  # the same for the numbers of a vector, in the sum that their mean is made of
 
 
@@ -30,6 +31,7 @@ class Judged:
     terms: frozenset[int]
     slot: int  # row of its vector, -1 without one
     credits: dict[int, int]
+    places: dict[int, int]  # by row: how far behind it stood when it was judged, at the furthest
 
 
 @dataclass
@@ -41,6 +43,8 @@ class Learned:
     by_term: dict[int, list[int]] = field(default_factory=dict)  # ascending
     links: dict[int, dict[int, int]] = field(default_factory=dict)  # term -> row -> credit
     useful: dict[int, int] = field(default_factory=dict)  # row -> questions it was useful for
+    useless: dict[int, int] = field(default_factory=dict)  # row -> questions it was shown for in vain
+    behind: dict[int, dict[int, int]] = field(default_factory=dict)  # row -> place it was useful from -> questions
     vectors: Dense | None = None
     slots: list[int] = field(default_factory=list)  # slot -> question, 0 where it is free
     free: list[int] = field(default_factory=list)
@@ -54,13 +58,16 @@ class Learned:
     def __bool__(self) -> bool:
         return bool(self.questions)
 
-    def put(self, key: int, keys: Keys, data: NDArray[np.int8] | None, scale: float, credits: dict[int, int]) -> None:
-        """What is known of one question from now on; without credits it is forgotten."""
+    def put(
+        self, key: int, keys: Keys, data: NDArray[np.int8] | None, scale: float, judged: dict[int, tuple[int, int]]
+    ) -> None:
+        """What is known of one question from now on, credit and place by row; without credits it is forgotten."""
         self._forget(key)
-        credits = {row: credit for row, credit in credits.items() if credit}
+        credits = {row: credit for row, (credit, _) in judged.items() if credit}
         if not credits:
             return
-        held = Judged(frozenset(keys.tolist()), self._encode(key, data, scale) if data is not None else -1, credits)
+        slot = self._encode(key, data, scale) if data is not None else -1
+        held = Judged(frozenset(keys.tolist()), slot, credits, {row: judged[row][1] for row in credits})
         self.questions[key] = held
         self.by_terms.setdefault(held.terms, set()).add(key)
         for term in held.terms:
@@ -71,14 +78,14 @@ class Learned:
         """Everything that was learned, in an order that follows from what it is: equal votes, equal arrays."""
         order = sorted(self.questions)
         held = [self.questions[key] for key in order]
-        credits = [sorted(one.credits.items()) for one in held]
+        credits = [[(*pair, one.places[pair[0]]) for pair in sorted(one.credits.items())] for one in held]
         slots = [one.slot for one in held]
         dense = self.vectors
         return {
             "questions": np.array(order, np.uint64),
             "terms": np.array([term for one in held for term in sorted(one.terms)], np.uint64),
             "term_counts": np.array([len(one.terms) for one in held], np.int32),
-            "credits": np.array([pair for some in credits for pair in some], np.int64).reshape(-1, 2),
+            "credits": np.array([triple for some in credits for triple in some], np.int64).reshape(-1, 3),
             "credit_counts": np.array([len(some) for some in credits], np.int32),
             "data": np.stack([dense.data[slot] for slot in slots if slot >= 0])
             if dense is not None and self.encoded
@@ -128,16 +135,23 @@ class Learned:
         """Terms of a question lead to what was useful for it. What was not teaches no word: it would hurt others."""
         for row, credit in held.credits.items():
             if credit <= 0:
+                if credit <= -ONE // 2:  # a weak hint says too little
+                    count(self.useless, row, sign)
                 continue
-            _count(self.useful, row, sign)
+            count(self.useful, row, sign)
+            places = self.behind.setdefault(row, {})
+            count(places, held.places[row], sign)
+            if not places:
+                del self.behind[row]
             for term in held.terms:
                 rows = self.links.setdefault(term, {})
-                _count(rows, row, sign * credit)
+                count(rows, row, sign * credit)
                 if not rows:
                     del self.links[term]
 
 
-def _count(counts: dict[int, int], row: int, amount: int) -> None:
+def count(counts: dict[int, int], row: int, amount: int) -> None:
+    """Add to a sum that is not kept where it is 0."""
     counts[row] = counts.get(row, 0) + amount
     if not counts[row]:
         del counts[row]

@@ -54,7 +54,7 @@ class Linked:
         caps += sorted(self.spread.caps)
         received = self.spread.received
         order = (-received).argsort(kind="stable")[: settings.reached]
-        order = order[received[order] > 0]
+        order = order[: np.count_nonzero(received[order] > 0)]
         if len(order):
             self.reached = self.spread.rows[order].astype(np.int32), received[order] / received[order[0]]
 
@@ -63,5 +63,7 @@ class Linked:
         for (rows, values), column in (
             (self.doors, scene.doors), (self.hop, scene.hop), (self.cites, scene.cites), (self.reached, scene.links)
         ):  # fmt: skip
-            place = scene.at(rows) if len(rows) else np.empty(0, np.int64)
-            column[place[place >= 0]] = values[place >= 0]
+            if len(rows):
+                place = scene.at(rows)
+                here = place >= 0
+                column[place[here]] = values[here]

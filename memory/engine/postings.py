@@ -15,7 +15,8 @@ Counts = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 
 MOST = 255  # a count says "many" from here on
-_MOST_BITS = 64  # common terms whose rows are kept as bits: an eighth of a byte a row and term
+_COMMON = 32  # a term that more than one row in so many holds is common
+_MOST_COMMON = 64  # terms that are kept as bits: an eighth of a byte a row and term
 _NO_ROWS, _NO_COUNTS = np.empty(0, np.int32), np.empty(0, np.uint8)
 
 
@@ -32,6 +33,29 @@ class Spans(NamedTuple):
         return Spans(self.keys[places], self.at[places], self.begin[places], self.end[places], self.frequency[places])
 
 
+class Common(NamedTuple):
+    """A term of very many rows: a bit for each row, and the few that hold it more than once."""
+
+    bits: NDArray[np.uint8]
+    rows: Rows
+    counts: Counts
+
+    def holds(self, wanted: NDArray[np.integer]) -> NDArray[np.uint8]:
+        """1 for each row that holds it. Rows beyond the bits may get anything."""
+        shown: NDArray[np.uint8] = self.bits.take(wanted >> 3, mode="clip")
+        shown >>= (wanted & 7).astype(np.uint8)
+        shown &= 1
+        return shown
+
+    def look_up(self, wanted: Rows, into: Counts) -> None:
+        into[:] = self.holds(wanted)
+        if len(self.rows):
+            at = self.rows.searchsorted(wanted)
+            np.minimum(at, len(self.rows) - 1, out=at)
+            often = (self.rows[at] == wanted).nonzero()[0]
+            into[often] = self.counts[at[often]]
+
+
 class Postings:
     """Term key -> rows in ascending order with counts.
 
@@ -46,7 +70,7 @@ class Postings:
         self.added = 0  # entries of the delta
         self._delta: dict[int, tuple[array[int], array[int]]] = {}
         self._most: Counts | None = None
-        self._bits: dict[int, NDArray[np.uint8]] = {}  # by place of a common term: one bit a row
+        self._commons: dict[int, Common] = {}  # by place of the term
 
     @classmethod
     def build(cls, rows_of_terms: Iterable[Mapping[int, int]]) -> Postings:
@@ -125,8 +149,14 @@ class Postings:
         found = np.zeros((len(spans.keys), len(rows)), np.uint8)
         wanted = np.asarray(rows, np.int32)
         late = (wanted >= self.base).nonzero()[0] if self._delta else _NO_ROWS
-        for place, (begin, end) in enumerate(zip(spans.begin.tolist(), spans.end.tolist(), strict=True)):
-            if begin < end:
+        places = zip(spans.at.tolist(), spans.begin.tolist(), spans.end.tolist(), strict=True)
+        for place, (at, begin, end) in enumerate(places):
+            if _COMMON * (end - begin) > self.base:
+                common = self._common(at, begin, end)
+                common.look_up(wanted, found[place])
+                if len(late):
+                    found[place, late] = 0
+            elif begin < end:
                 _look_up(self.rows[begin:end], self.counts[begin:end], wanted, found[place])
             if len(late):
                 late_rows, late_counts = self._late(int(spans.keys[place]))
@@ -138,26 +168,31 @@ class Postings:
 
     def counts_in(self, spans: Spans, place: int, rows: NDArray[np.integer]) -> Counts:
         """How often one of the terms stands in each of these rows."""
-        return self.counts_of(spans.take(slice(place, place + 1)), rows)[0]
+        found: Counts = self.counts_of(spans.take(slice(place, place + 1)), rows)[0]
+        return found
 
-    def may_hold(self, spans: Spans, place: int, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def may_hold(self, spans: Spans, place: int, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Whether rows can hold a term: exactly for those of the arrays, True for all that came since."""
         at = int(spans.at[place])
-        held: NDArray[np.bool_]
         if at < 0:
             held = np.zeros(len(rows), np.bool_)
         else:
-            bits = self._bits.get(at)
-            if bits is None:
-                if len(self._bits) >= _MOST_BITS:
-                    self._bits.clear()
-                here = np.zeros(self.base, np.bool_)
-                here[self.rows[spans.begin[place] : spans.end[place]]] = True
-                bits = self._bits[at] = np.packbits(here, bitorder="little")
-            held = (bits.take(rows >> 3, mode="clip") >> (rows & 7).astype(np.uint8) & 1).view(np.bool_)
+            held = self._common(at, int(spans.begin[place]), int(spans.end[place])).holds(rows).view(np.bool_)
         if self._delta:
             held |= rows >= self.base
         return held
+
+    def _common(self, at: int, begin: int, end: int) -> Common:
+        found = self._commons.get(at)
+        if found is None:
+            if len(self._commons) >= _MOST_COMMON:
+                self._commons.clear()
+            rows, counts = self.rows[begin:end], self.counts[begin:end]
+            here = np.zeros(self.base, np.bool_)
+            here[rows] = True
+            often = (counts > 1).nonzero()[0]
+            found = self._commons[at] = Common(np.packbits(here, bitorder="little"), rows[often], counts[often])
+        return found
 
     def merged(self) -> Postings:
         """The same with everything in the arrays."""
@@ -194,7 +229,7 @@ class Postings:
     def nbytes(self) -> int:
         """Memory, with about 300 bytes for a key of the delta."""
         base = self.keys.nbytes + self.starts.nbytes + self.rows.nbytes + self.counts.nbytes
-        return base + 300 * len(self._delta) + 6 * self.added
+        return base + 300 * len(self._delta) + 6 * self.added + sum(one.bits.nbytes for one in self._commons.values())
 
     def _late(self, key: int) -> tuple[Rows, Counts]:
         found = self._delta.get(key)

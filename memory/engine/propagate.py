@@ -174,7 +174,8 @@ def _fire(
     receiver[out:] = graph.source(position[out:])
     along, against = settings.gains.tables()
     relation = graph.relation(position)
-    gain = np.concatenate((along[relation[:out]], against[relation[out:]]))
+    gain = along[relation]
+    gain[out:] = against[relation[out:]]
     gain[receiver < 0] = settings.gains.to_entry
     if nodes.min(initial=0) < 0:
         entry = (sender < 0).nonzero()[0]

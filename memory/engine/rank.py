@@ -4,8 +4,7 @@
 
 z are the standardised features, g is how near the space is to any fitted shape, k_e to those of one kind. Far
 from all of them the answer is S alone. The correction is bounded: whatever the weights, it moves no
-candidate by more than BOUND deviations. What only generated or one-sided
-collections taught counts half.
+candidate by more than BOUND deviations. What only generated or one-sided collections taught counts in part.
 """
 
 from __future__ import annotations
@@ -17,10 +16,13 @@ import numpy as np
 
 from memory.engine import features, weights
 from memory.engine.candidates import Floats
+from memory.engine.index import Own
 from memory.engine.shape import Shape, near
 
 BOUND = 8.0
-HALF = 0.5  # how far what generated and one-sided collections taught is believed
+# 0..1. How far what generated and one-sided collections taught is believed: of what all share, and of what spaces of
+# their own kind do. Long chats that were left out of a fit lost by .5.
+HALF, HALF_OF_KIND = 0.3, 0.4
 LEAST_DEVIATION = 0.02  # of S: candidates that are all alike are not pulled apart
 GROUPS = tuple(dict.fromkeys(features.FEATURES.values()))
 _GROUP = np.array([GROUPS.index(group) for group in features.FEATURES.values()])
@@ -48,23 +50,28 @@ class Expert:
 class Ranker:
     version: str
     shapes: tuple[Shape, ...]  # of the collections it was fitted on, and of their variants
-    half: tuple[Shape, ...]  # of generated and one-sided ones: near these the correction counts half
+    half: tuple[Shape, ...]  # of generated and one-sided ones: near these the correction counts in part
     shared: Floats
     experts: tuple[Expert, ...]
+    trust: float = HALF
 
     def gates(self, shape: Shape) -> tuple[float, list[float]]:
         """How near the space is to anything fitted, and to each kind."""
-        gate = max(nearest(shape, self.shapes), HALF * nearest(shape, self.half))
+        gate = max(nearest(shape, self.shapes), self.trust * nearest(shape, self.half))
         return gate, [expert.near(shape) for expert in self.experts]
 
-    def weights(self, shape: Shape) -> tuple[Floats, dict[str, object]]:
-        """The weights for a space of this shape, and what an explanation says about them."""
+    def weights(self, shape: Shape, own: Own | None = None) -> tuple[Floats, dict[str, object]]:
+        """The weights for a space of this shape, with its own step from them, and what an explanation says of them."""
         gate, each = self.gates(shape)
         whole = np.float32(gate) * self.shared
         for expert, share in zip(self.experts, each, strict=True):
             whole = whole + np.float32(share) * expert.weights
         kind = self.experts[int(np.argmax(each))].name if max(each, default=0.0) > 0.01 else ""
-        return whole, {"version": self.version, "gate": round(gate, 3), "kind": kind}
+        said: dict[str, object] = {"version": self.version, "gate": round(gate, 3), "kind": kind}
+        if own is not None and own.version == self.version:
+            whole = whole + own.weights
+            said |= {"questions": own.questions, "moved": round(float(np.linalg.norm(own.weights)), 3)}
+        return whole, said
 
 
 def correction(found: Floats, whole: Floats) -> tuple[Floats, Floats]:
@@ -72,13 +79,13 @@ def correction(found: Floats, whole: Floats) -> tuple[Floats, Floats]:
 
     The latter, [groups], is the same for all, so it orders nothing.
     """
-    if not whole.any():
+    if not np.logical_or.reduce(whole):
         return np.zeros((len(GROUPS), found.shape[1]), np.float32), np.zeros(len(GROUPS), np.float32)
     standing, absent = features.standardised(found)
     standing *= whole[:, None]
     parts: Floats = _MEMBERS @ standing
-    total = np.abs(parts.sum(axis=0))
-    if total.max(initial=0) > BOUND:
+    total = np.abs(np.add.reduce(parts, axis=0))
+    if np.maximum.reduce(total, initial=0) > BOUND:
         parts *= np.minimum(np.float32(1), np.float32(BOUND) / np.maximum(total, np.float32(1e-6)))
     level: Floats = _MEMBERS @ (absent * whole)
     return parts, level

@@ -71,13 +71,13 @@ class Level:
 
     def best(self, node: int, without: int | None = None) -> int | None:
         """Place of the strongest message to a node, leaving out one sender's; ties go to the lower sender."""
-        begin, end = self.receiver.searchsorted((node, node + 1)).tolist()
-        places = np.arange(begin, end)
-        if without is not None:
-            places = places[self.sender[begin:end] != without]
-        if not len(places):
+        begin, end = int(self.receiver.searchsorted(node)), int(self.receiver.searchsorted(node + 1))
+        if begin == end:
             return None
-        return int(places[np.lexsort((self.position[places], self.sender[places], -self.message[places]))[0]])
+        sender = self.sender[begin:end].tolist()
+        strength = (-self.message[begin:end]).tolist()
+        known = zip(strength, sender, self.position[begin:end].tolist(), range(begin, end), strict=True)
+        return min((one for one in known if one[1] != without), default=(0.0, 0, 0, None))[3]
 
 
 @dataclass

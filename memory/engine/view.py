@@ -81,7 +81,7 @@ def view(
         by_named = among(said_by, named) if len(named) else nothing
         role_of = roles(said_by) if space.roles else nothing
     words_share, meaning_share = scene.words_share(), scene.meaning_share()
-    weight = balance if scene.has.any() else 1.0
+    weight = balance if scene.seen else 1.0
     date_of = dated(index, query, scene)
     base = Base(
         words=np.float32(weight) * words_share,

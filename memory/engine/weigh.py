@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from memory.engine import boost, candidates, features, rank, truth
 from memory.engine.candidates import BY_LEARNING, BY_LINK, Floats, Mask, Places, Scene
-from memory.engine.index import Index
+from memory.engine.index import Index, Own
 from memory.engine.linked import Linked
 from memory.engine.question import Query
 from memory.engine.settings import DEFAULT, Settings
@@ -80,16 +81,20 @@ def weigh(
     )  # fmt: skip
     loss = truth.loss(index, scene.rows, allowed, settings)
     pool = _pool(index, seen, loss, settings)
-    whole, said = _weights(index, ranker, space.shape)
-    found = features.measure(index, query, seen, pool) if every or whole.any() else features.signs(index, seen, pool)
-    for at, group in enumerate(features.FEATURES.values()):
-        if group in without:
-            found[at] = 0
+    whole, said = _weights(index, ranker, space.shape, None if "own" in without else index.own)
+    weighs = bool(np.logical_or.reduce(whole))
+    found = features.measure(index, query, seen, pool) if every or weighs else features.signs(index, seen, pool)
+    if without:
+        for at, group in enumerate(features.FEATURES.values()):
+            if group in without:
+                found[at] = 0
     base = (seen.base.whole - loss)[pool]
-    deviation = max(float(base.std()), rank.LEAST_DEVIATION)
+    deviation = max(_deviation(base), rank.LEAST_DEVIATION)
     corrected, level = rank.correction(found, whole)
-    scores = (base / np.float32(deviation) + corrected.sum(axis=0)).astype(np.float32)
-    gains = told.gains(scene.rows[pool], scores, settings.learning.own)
+    scores = base / np.float32(deviation)
+    if weighs:
+        scores += np.add.reduce(corrected, axis=0)
+    gains = told.gains(scene.rows[pool], scores, settings.learning)
     behind = truth.overtaken(index, scene.rows[pool], scores + gains)
     return Weighed(
         scene, pool, seen.base, loss, found, corrected, level, behind, gains,
@@ -98,14 +103,19 @@ def weigh(
     )  # fmt: skip
 
 
-def _weights(index: Index, ranker: rank.Ranker, shape: Shape) -> tuple[Floats, dict[str, object]]:
-    """Kept beside the index until the space has another shape."""
+def _weights(index: Index, ranker: rank.Ranker, shape: Shape, own: Own | None) -> tuple[Floats, dict[str, object]]:
+    """Kept beside the index until the space has another shape, or other weights of its own."""
     held = vars(index).get("_weights")
-    if held is None or held[0] is not ranker or held[1] is not shape:
-        held = ranker, shape, ranker.weights(shape)
+    if held is None or held[0] is not ranker or held[1] is not shape or held[2] is not own:
+        held = ranker, shape, own, ranker.weights(shape, own)
         vars(index)["_weights"] = held
-    found: tuple[Floats, dict[str, object]] = held[2]
+    found: tuple[Floats, dict[str, object]] = held[3]
     return found
+
+
+def _deviation(values: Floats) -> float:
+    away = values - np.add.reduce(values) / np.float32(len(values))
+    return math.sqrt(float(away @ away) / len(values))
 
 
 def _nonsense(finds: candidates.Finds, settings: Settings) -> bool:

@@ -11,6 +11,7 @@ from fluxcore import jobs, lived
 from memory.grains.models import Grain
 
 ENRICH, LEARN, IMPLY, CLUSTER = "grains.enrich", "grains.learn", "grains.imply", "grains.cluster"
+ATTUNE = "grains.attune"
 _TABLE = Grain._meta.db_table
 _OF_SPACE = f"SELECT COUNT(*) FROM {_TABLE} WHERE space_id = %s AND NOT enriched"  # noqa: S608
 _OF_ALL = f"SELECT COUNT(*) FROM {_TABLE} WHERE NOT enriched"  # noqa: S608
@@ -46,6 +47,18 @@ def learn(run: jobs.Run) -> jobs.Apply | None:
     from memory.grains.learning import apply
 
     return apply.learn(run)
+
+
+def ask_for_attunement(space: int, *, due_at: datetime | None = None) -> None:
+    """Have the worker fit the space's own weights to the votes that stand: now, or once for all until then."""
+    jobs.enqueue(ATTUNE, space=space, due_at=due_at, once_key=f"space:{space}{'' if due_at else ':now'}")
+
+
+@jobs.handler(ATTUNE)
+def attune(run: jobs.Run) -> jobs.Apply | None:
+    from memory.grains.learning import attune as work
+
+    return work.attune(run)
 
 
 def ask_for_implied(space: int, *, due_at: datetime | None = None, **args: Any) -> None:

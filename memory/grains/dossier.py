@@ -77,7 +77,7 @@ class Dossier:
 
 @selector("grains.get", needs="grains.read")
 def dossier(principal: Principal, grain: UUID) -> Dossier:
-    """One grain of the principal's space with all that belongs to it, in seven statements whatever hangs on it."""
+    """One grain of the principal's space with all that belongs to it, in six statements whatever hangs on it."""
     row = select.row(principal, grain)
     number, own = row[0], select.shape(row)
     space = principal.space or 0  # never 0: the row was found in it

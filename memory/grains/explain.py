@@ -82,8 +82,10 @@ def _whole(receipt: Receipt) -> str:
     if not receipt.body["grains"]:
         return f"Nothing answered. {RUNGS[receipt.rung]}"
     chance = f"A right grain is among the first five with a chance of {receipt.confidence:.0%}."
+    questions = receipt.body["weights"].get("questions")
+    own = f" {questions} judged questions of this space moved its weights." if questions else ""
     wider = " The subject seems to have changed: more is offered beside the answer." * receipt.body.get("exploring", 0)
-    return f"{chance} {RUNGS[receipt.rung]}{wider}"
+    return f"{chance} {RUNGS[receipt.rung]}{own}{wider}"
 
 
 def _offered(grain: str, cluster: str | None) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from django.db import connection
+
 from accounts import origins
 from fluxcore import clock, rows
 from memory.grains.models import Cluster, DecayClass, Grain, Member
@@ -76,15 +78,25 @@ def grains(
     wanted = list(dict.fromkeys(numbers))
     if not wanted:
         return {}
-    found = rows.read(_statement(len(wanted), len(statuses), clusters), [*wanted, space, *statuses])
+    statement = _statement(connection.vendor, len(wanted), len(statuses), clusters)
+    found = rows.read(statement, [*wanted, space, *statuses])
     return {row[0]: particulars(row) for row in found}
 
 
+_TIMES = ("said_at", "valid_from", "valid_to", "recorded_at")
+
+
 @lru_cache(maxsize=1024)
-def _statement(wanted: int, statuses: int, clusters: bool) -> str:
+def _statement(vendor: str, wanted: int, statuses: int, clusters: bool) -> str:
+    columns = COLUMNS
+    if vendor == "sqlite":
+        # A column of times is read as such, for each row: as a text it is shown as it stands.
+        for name in _TIMES:
+            columns = columns.replace(name, f"{name} || ''")
     return (
-        f"SELECT {COLUMNS}{_CLUSTER if clusters else ''} FROM {_TABLE} "  # noqa: S608
-        f"WHERE id IN ({', '.join(['%s'] * wanted)}) AND space_id = %s AND status IN ({', '.join(['%s'] * statuses)})"
+        f"SELECT {columns}{_CLUSTER if clusters else ''} FROM {_TABLE} "  # noqa: S608
+        f"WHERE id IN ({', '.join(['%s'] * wanted)}) AND space_id = %s "
+        f"AND status IN ({', '.join(['%s'] * statuses)})"
     )
 
 

@@ -16,7 +16,7 @@ from memory.arena.changes import Changes
 from memory.embedding.encoder import Encoder
 from memory.engine.dense import quantise
 from memory.grains.enrich import encoded
-from memory.grains.models import Grain, Vector
+from memory.grains.models import Grain, Judged, Vector
 from memory.grains.vectors import keep, still_there
 
 PAGE = 256
@@ -28,6 +28,11 @@ _WITHOUT = (
 )
 _PAGE = f"SELECT g.id, g.text, g.digest {_WITHOUT} ORDER BY g.id LIMIT %s"
 _COUNT = f"SELECT COUNT(*) {_WITHOUT}"
+_ASKED = (
+    f"SELECT id, query, '0' FROM {Judged._meta.db_table} "  # noqa: S608
+    "WHERE space_id = %s AND encoder <> %s AND id > %s ORDER BY id LIMIT %s"
+)
+_KEEP = f"UPDATE {Judged._meta.db_table} SET encoder = %s, scale = %s, data = %s WHERE id = %s"  # noqa: S608
 _DROP = f"DELETE FROM {_VECTORS} WHERE id IN (SELECT id FROM {_VECTORS} WHERE space_id = %s AND encoder <> %s LIMIT %s)"  # noqa: S608
 
 
@@ -59,6 +64,39 @@ def reembed(act: Act, *, encoder: Encoder, after: int = 0) -> Change:
             told = {"grains": len(numbers), "conduits": 0, "encoder": encoder.name}
             act.event("grains.enriched", "", told, Changes(tuple(numbers)).pack())
         return {"encoded": len(numbers), "seen": sum(number <= last for number, _, _ in found), "last": last}
+
+    return change
+
+
+@verb("grains.reembed_questions", needs="grains.manage")
+def reembed_questions(act: Act, *, encoder: Encoder, after: int = 0) -> Change:
+    """Encode the next page of judged questions, so that votes go on being worth something to like ones.
+
+    A question keeps one vector: this is for the encoder in use, not for one that is prepared ahead.
+    """
+    space = act.principal.space
+    if space is None:
+        raise Invalid("Name a space to encode.", field="space")
+    with connection.cursor() as cursor:
+        cursor.execute(_ASKED, [space, encoder.name, after, PAGE])
+        found = list(cursor.fetchall())
+    page, last = encoded(encoder, found)
+    data, scale = quantise(page.vectors)
+
+    def change() -> dict[str, Any]:
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                _KEEP,
+                [
+                    (encoder.name, float(one), numbers.tobytes(), number)
+                    for number, numbers, one in zip(page.numbers, data, scale, strict=True)
+                ],
+            )
+        act.record("", encoder=encoder.name, questions=len(page.numbers))
+        if page.numbers:
+            told = {"questions": len(page.numbers), "encoder": encoder.name}
+            act.event("questions.encoded", "", told, Changes(judged=tuple(page.numbers)).pack())
+        return {"encoded": len(page.numbers), "seen": sum(number <= last for number, _, _ in found), "last": last}
 
     return change
 

@@ -151,13 +151,17 @@ class _Stage:
         if row is None or not right:
             return {}
         found = {"own": self._ask(row, right)}
-        taken, back = self._links(number)
-        self.arena.apply((), replace(taken, judged=(number,)), ())
+        back = self.leave_out(number)
         found["others"] = self._ask(row, right)
         found["without"] = self._ask(row, right, without=frozenset({"learning"}))
-        own = [Lesson(*one) for one in lessons(self.space, [number])]
-        self.arena.apply((), replace(back, judged=(number,)), own)
+        self.arena.apply((), back, [Lesson(*one) for one in lessons(self.space, [number])])
         return found
+
+    def leave_out(self, number: int) -> Changes:
+        """Take a question's own votes out of the arrays; what puts its links back."""
+        taken, back = self._links(number)
+        self.arena.apply((), replace(taken, judged=(number,)), ())
+        return replace(back, judged=(number,))
 
     def _ask(self, row: Judged, right: set[int], without: frozenset[str] = frozenset()) -> tuple[float, float]:
         # Read as of when it was asked, answered from everything that is known now: the ways differ in votes alone.

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection
 from accounts.authorise import may
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import booth, config, jobs
+from fluxcore import booth, config, jobs, lived
 from fluxcore import metrics as numbers
 from fluxcore.version import VERSION
 from memory.embedding import choice as embedding
@@ -88,6 +88,9 @@ def warnings(durability: str) -> list[str]:
         found.append(f"{parked} parked job(s): flux_jobs list --state parked")
     if jobs.oldest_wait_seconds() > 300:
         found.append("jobs wait longer than five minutes: is the worker running?")
+    doubt = lived.now().doubt
+    if doubt:
+        found.append(doubt)
     unsendable = alerts.problem()
     if unsendable:
         found.append(unsendable)

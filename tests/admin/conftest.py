@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import uuid
@@ -53,7 +54,8 @@ from memory.grains.models import (
 from memory.grains.receipt import packed
 from memory.grains.store import store
 from memory.health.models import Warning
-from tests.dashboard.conftest import Person
+from tests.admin.snapshots import Snapshot
+from tests.dashboard.conftest import Person, browser
 
 # The people's door and its people, as the dashboard's tests have them.
 from tests.dashboard import conftest as door  # isort: skip
@@ -65,6 +67,7 @@ admin.autodiscover()
 
 # From the least to the most; everybody but ada, the administrator, has their role in the space `home` alone.
 ROLES = ["viewer", "operator", "owner", "administrator"]
+_snapshot: Snapshot | None = None
 
 
 @dataclass
@@ -79,6 +82,14 @@ class House:
         if role not in self._clients:
             self._clients[role] = self.people[role].sign_in()
         return self._clients[role]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> House:
+        """With browsers of their own that have the same cookies."""
+        clients = {}
+        for role, client in self._clients.items():
+            clients[role] = browser()
+            clients[role].cookies = copy.deepcopy(client.cookies, memo)
+        return House(copy.deepcopy(self.people, memo), copy.deepcopy(self.rows, memo), clients)
 
     def row(self, page: str, space: str = "home") -> Any:
         return self.rows[page][space]
@@ -122,6 +133,15 @@ def details(entry: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def house(person: Callable[..., Person], make_token: Callable[..., str]) -> House:
+    """As it was built for the first test that asked, with everybody signed in."""
+    global _snapshot
+    if _snapshot is not None and _snapshot.fresh:
+        return _snapshot.put_back()
+    _snapshot = Snapshot(lambda: _build(person, make_token))
+    return copy.deepcopy(_snapshot.built)
+
+
+def _build(person: Callable[..., Person], make_token: Callable[..., str]) -> House:
     rows: dict[str, dict[str, Any]] = {}
     for space, name in (("home", "alice"), ("office", "bob")):
         token = make_token(name, space=space, capabilities=("grains.read", "grains.write"), trust="trusted")
@@ -179,6 +199,8 @@ def house(person: Callable[..., Person], make_token: Callable[..., str]) -> Hous
     }  # fmt: skip
     for page, row in alone.items():
         rows[page] = {"home": row, "office": row}
+    for role in ROLES:
+        house.client(role)
     return house
 
 

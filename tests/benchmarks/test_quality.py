@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import fit_ranker, quality, spaces
+from benchmarks import fit_ranker, fitting, quality, spaces, sureness
 from benchmarks.made.__main__ import sets
 from memory.engine import rank
 
@@ -30,9 +30,9 @@ def test_a_smoke_run_reports_means_calibration_and_ablation(tmp_path: Path) -> N
 def test_a_fit_on_judged_questions_beats_the_base_on_them_and_is_written_readably(tmp_path: Path) -> None:
     made = [one for one in sets(small=True) if one["name"] in ("made-passages", "made-notes")]
     lessons = fit_ranker.lessons_of(made, "none", None, with_variants=False)
-    ranker = fit_ranker.fit(lessons, version="small")
-    assert fit_ranker.evaluate(lessons, ranker)["ndcg@10"] > fit_ranker.evaluate(lessons, None)["ndcg@10"] + 0.01
-    sure = fit_ranker.fit_confidence(lessons, ranker)
+    ranker = fitting.fit(lessons, version="small")
+    assert fitting.evaluate(lessons, ranker)["ndcg@10"] > fitting.evaluate(lessons, None)["ndcg@10"] + 0.01
+    sure = sureness.fit_confidence(lessons, ranker)
     target = tmp_path / "weights.py"
     fit_ranker.write(ranker, sure, "Fitted for a test.", target)
     scope: dict = {}

@@ -308,11 +308,11 @@ def test_the_keyboard_reaches_everything_in_order(house, browser):
     skip = page.locator("a.skip")
     assert skip.evaluate("link => link === document.activeElement && link.getBoundingClientRect().left >= 0")
     reached = []
-    for _ in range(11):
+    for _ in range(14):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent.trim().split(/\\s+/).join(' ')"))
-    assert reached == ["Flux Memory", "main research", "Switch", "Sign out", "Overview", "Recall", "Graph", "Grains",
-                       "Agents", "Audit", "Administration"]  # fmt: skip
+    assert reached == ["Flux Memory", "main research", "Switch", "Sign out", "Overview", "Recall", "Graph",
+                       "Live", "Traces", "Vitals", "Grains", "Agents", "Audit", "Administration"]  # fmt: skip
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     skip.focus()
     page.keyboard.press("Enter")

@@ -32,13 +32,13 @@ def test_it_makes_a_private_home_with_a_key_of_its_own(instance):
     assert "OPERATING_MODE: caller_extracts" in (one.folder / "config.yaml").read_text()
     again = json.loads(one.command("flux_init", "--no-input", "--json").stdout)
     assert (again["new"], again["migrations_applied"]) == (False, 0)
-    two = instance("two")
+    two = instance("two").with_tables()
     two.command("flux_init", "--no-input")
     assert (one.folder / "keys" / "secret_key").read_text() != (two.folder / "keys" / "secret_key").read_text()
 
 
 def test_every_question_has_a_flag(instance, tmp_path):
-    one = instance()
+    one = instance().with_tables()
     key = b"0123456789abcdefghij"
     (tmp_path / "password").write_text("quiet river stone lamp\n")
     (tmp_path / "key").write_text(base64.b32encode(key).decode())
@@ -58,7 +58,7 @@ def test_every_question_has_a_flag(instance, tmp_path):
 
 
 def test_a_wrong_first_code_makes_no_administrator(instance, tmp_path):
-    one = instance()
+    one = instance().with_tables()
     (tmp_path / "password").write_text("quiet river stone lamp")
     (tmp_path / "key").write_text(base64.b32encode(b"0123456789abcdefghij").decode())
     refused = one.command(
@@ -145,7 +145,7 @@ class Terminal:
 
 
 def test_at_a_terminal_it_asks_shows_a_picture_and_checks_the_first_code(instance):
-    one = instance()
+    one = instance().with_tables()
     terminal = Terminal([sys.executable, str(ROOT / "manage.py"), "flux_init"], one.environment)
     try:
         terminal.wait_for("Operating mode, caller_extracts or flux_extracts [caller_extracts]: ")

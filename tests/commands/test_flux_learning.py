@@ -6,10 +6,10 @@ import pytest
 
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import jobs
+from fluxcore import clock, jobs
 from memory.grains import recall
 from memory.grains.learning import votes
-from memory.grains.models import Effect, Grain, Vote
+from memory.grains.models import Attunement, Effect, Grain, Vote
 
 
 @pytest.fixture
@@ -83,3 +83,15 @@ def test_another_space_is_left_alone(run, voted):
     assert run("flux_learning", "undo", "--since", "2020-01-01T00:00:00Z", "--space", "other", "--json").json() == {
         "undone": 0
     }
+
+
+def test_it_lists_how_far_votes_moved_the_weights(run, voted):
+    assert run("flux_learning", "--json").json()["weights"] == []
+    Attunement.objects.create(
+        space=Space.objects.get(name="main"), version="of another release", weights={"names": 0.1, "hop": -0.4},
+        questions=40, before=0.5, after=0.55, at=clock.now(),
+    )  # fmt: skip
+    (own,) = run("flux_learning", "--json").json()["weights"]
+    assert (own["space"], own["questions"], own["in_use"]) == ("main", 40, False)
+    assert list(own["steps"]) == ["hop", "names"]
+    assert "50.0 → 55.0" in " ".join(run("flux_learning").text.split())

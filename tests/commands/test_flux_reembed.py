@@ -11,10 +11,13 @@ from fluxcore import jobs
 from fluxcore.models import Event
 from fluxsite.home import Home, make_home
 from memory.arena.changes import unpack
+from memory.arena.shelf import shelf
 from memory.embedding import choice, kinds
 from memory.embedding.choice import Chosen
-from memory.grains import enrich, reembed, store
-from memory.grains.models import Grain, Vector
+from memory.engine.dense import quantise
+from memory.grains import enrich, recall, reembed, store
+from memory.grains.learning import votes
+from memory.grains.models import Grain, Judged, Vector
 from memory.management.commands import flux_reembed
 
 
@@ -66,7 +69,7 @@ def test_it_gives_every_grain_a_vector_of_the_encoder_in_use_and_drops_the_old_o
     said = run("flux_reembed", "--json").json()
     assert said == {
         "encoder": "hashed-256", "in_use": True,
-        "spaces": {name: {"encoded": 5, "refused": 0, "dropped": 5} for name in ("north", "south")},
+        "spaces": {name: {"encoded": 5, "refused": 0, "dropped": 5, "questions": 0} for name in ("north", "south")},
     }  # fmt: skip
     assert encoders() == {"hashed-256": 10}
     assert "hashed" not in run("flux_reembed").text  # a table of what was done, not of how
@@ -74,7 +77,49 @@ def test_it_gives_every_grain_a_vector_of_the_encoder_in_use_and_drops_the_old_o
 
 def test_a_second_run_finds_nothing_to_do(run, grains):
     run("flux_reembed")
-    assert run("flux_reembed", "--json").json()["spaces"]["north"] == {"encoded": 0, "refused": 0, "dropped": 0}
+    done = run("flux_reembed", "--json").json()["spaces"]["north"]
+    assert done == {"encoded": 0, "refused": 0, "dropped": 0, "questions": 0}
+
+
+@pytest.fixture
+def judged(grains, using):
+    """A question that was judged while the encoder of yesterday was in use."""
+    chosen = Chosen("none", None)
+    chosen._encoder = Old()
+    choice.use(chosen)
+    asker = shell(Space.objects.get(name="north"))
+    answer = recall.recall(asker, query="Which fact is the second?")
+    votes.feedback(asker, trace_id=answer["trace_id"], grain_id=answer["grains"][0]["id"], useful=True)
+    jobs.drain()
+    assert Judged.objects.get().encoder == "old-64"
+    using("hashed")
+    return asker
+
+
+def test_judged_questions_get_vectors_of_the_encoder_in_use(run, judged):
+    assert run("flux_reembed", "--json").json()["spaces"]["north"]["questions"] == 1
+    question = Judged.objects.get()
+    encoder = choice.make(kinds.HASHED, None)
+    data, scale = quantise(encoder.encode([question.query]))
+    assert (question.encoder, bytes(question.data)) == (encoder.name, data[0].tobytes())
+    assert question.scale == pytest.approx(float(scale[0]))
+    assert run("flux_reembed", "--json").json()["spaces"]["north"]["questions"] == 0
+
+
+def test_an_arena_compares_questions_by_meaning_again(run, judged):
+    choice.chosen()
+    with shelf().arena(judged.space) as (arena, _):
+        assert arena.encoder == "hashed-256"
+        assert not arena.index.learned.encoded
+    run("flux_reembed")
+    with shelf().arena(judged.space) as (arena, _):
+        assert arena.index.learned.encoded == 1
+
+
+def test_prepared_ahead_questions_keep_the_vectors_in_use(run, judged, using):
+    using("none")
+    assert run("flux_reembed", "--encoder", "hashed", "--json").json()["spaces"]["north"]["questions"] == 0
+    assert Judged.objects.get().encoder == "old-64"
 
 
 def test_one_space_alone(run, grains):

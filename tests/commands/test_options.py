@@ -188,7 +188,7 @@ def test_for_scripts_a_change_of_the_whole_instance_is_one_json_document(instanc
 
 
 def test_for_scripts_starting_and_stopping_is_one_json_document(instance):
-    one = instance()
+    one = instance().with_tables()
     ports = ("--rest-port", "0", "--people-port", "0", "--mcp-port", "0")
     try:
         assert json.loads(one.command("flux_start", "--detach", "--json", *ports).stdout)["ready"] is True

@@ -56,8 +56,8 @@ class Workshop:
         )
 
     def states(self) -> Counter[tuple[str, str, int]]:
-        """Jobs by kind, state and, once parked, tries."""
-        rows = self.query("SELECT kind, state, attempts FROM fluxcore_job")
+        """The tests' own jobs by kind, state and, once parked, tries; what comes round is left out."""
+        rows = self.query("SELECT kind, state, attempts FROM fluxcore_job WHERE kind LIKE 'test.%'")
         return Counter((kind, state, tries if state == "parked" else 0) for kind, state, tries in rows)
 
     def wait_until_finished(self, *, seconds: float) -> float:

@@ -112,7 +112,10 @@ def test_the_navigation_leads_to_pages_of_this_space_alone(person, two_spaces):
         store(tokens.authenticate(token), content=text)
     client = person("grace", administrator=False, roles={"home": "viewer", "office": "owner"}).sign_in()
     leads = navigation(client.get("/"))
-    assert list(leads) == ["Overview", "Recall", "Graph", "Grains", "Agents", "Audit", "Administration", "Your account"]
+    assert list(leads) == [
+        "Overview", "Recall", "Graph", "Live", "Traces", "Vitals", "Grains", "Agents", "Audit", "Administration",
+        "Your account",
+    ]  # fmt: skip
     for label, address in leads.items():
         assert client.get(address).status_code == 200, label
     grains, callers = client.get(leads["Grains"]), client.get(leads["Agents"])
@@ -136,7 +139,7 @@ def test_every_number_leads_to_its_rows(person, token, role):
     client = person("grace", administrator=False, roles={"home": role}).sign_in()
     found = re.search(r'<ul class="numbers">.*?</ul>', client.get("/").content.decode(), re.DOTALL).group()
     addresses = [html.unescape(address) for address in re.findall(r'href="([^"]+)"', found)]
-    assert len(addresses) == 5
+    assert len(addresses) == 6
     for address in addresses:
         assert client.get(address).status_code == 200, address
 

@@ -149,6 +149,7 @@ def test_it_costs_the_same_after_a_long_past(grace, home):
             assert grace.get("/vitals", {"range": "month"}).status_code == 200
         return len([one for one in asked.captured_queries if not one["sql"].startswith(("SAVEPOINT", "RELEASE"))])
 
+    statements()  # the first of a session notes that it is in use
     few = statements()
     assert few <= MOST_STATEMENTS
     Warning.objects.all().update(cleared_at=clock.now())

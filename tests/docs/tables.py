@@ -74,11 +74,8 @@ def signals_table() -> str:
         healthy = f"{least} to {most}" if least and most else f"≥ {least}" if least else f"≤ {most}"
         after = [(one.days, "days"), (one.recalls, "recalls"), (one.judged, "judged recalls"), (one.grains, "grains")]
         judged = ", ".join(f"{count:g} {what}" for count, what in after if count)
-        beyond = (
-            ""
-            if one.critical is None
-            else f"; CRITICAL {'below' if one.low is not None and not one.high else 'above'} {one.critical:g}"
-        )
+        side = "above" if one.high is not None else "below"
+        beyond = "" if one.critical is None else f"; CRITICAL {side} {one.critical:g}"
         severity = one.severity + beyond
         share = " of the active grains" if one.of else ""
         lines.append(

@@ -64,5 +64,25 @@ def test_the_further_the_first_stands_ahead_the_surer_it_is() -> None:
     assert confidence.confidence(far, raw, known) > confidence.confidence(close, raw, known)
 
 
+def test_far_from_every_fitted_space_it_is_drawn_towards_an_ordinary_one() -> None:
+    high, low = (np.full(len(confidence.SIGNS), value) for value in (5.0, -5.0))
+    for signs in (high, low):
+        near, far = (
+            confidence.probability(signs, np.ones_like(signs) / len(signs), 0.0, share) for share in (1.0, 0.0)
+        )
+        assert abs(far - confidence.ORDINARY) < abs(near - confidence.ORDINARY)
+    assert confidence.probability(high, high, 0.0, 0.0) > confidence.probability(low, high, 0.0, 0.0)
+
+
+def test_an_answer_tells_how_near_its_space_is() -> None:
+    held = remembered(*NOTES, "Rowan plays the bassoon on Tuesdays.")
+    weighed = weigh(held.index, question.read("Rowan bassoon"), None, allowed=None, now=NOW)
+    assert weighed is not None
+    order = np.argsort(-weighed.scores, kind="stable")
+    facts = confidence.facts(weighed.scene, held.index.size)
+    said = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts, weighed.gate)
+    assert ask(held, "Rowan bassoon", vector=False).confidence == pytest.approx(said)
+
+
 def test_the_file_of_weights_names_only_signs_there_are() -> None:
     assert set(weights.CONFIDENCE["signs"]) <= set(confidence.SIGNS)

@@ -41,6 +41,13 @@ def test_the_turn_after_a_matching_question_is_seen_to_answer_it() -> None:
     assert answers[0] == before[0] == 0
 
 
+def test_a_question_put_to_a_machine_announces_no_answer() -> None:
+    roles = tuple(one | {"speaker": {"Ann": "user", "Ben": "assistant"}[str(one["speaker"])]} for one in CHAT)
+    answers, asks = of("Ben's holiday", "answers", "asks", items=roles)
+    assert not any(answers)
+    assert not any(asks)
+
+
 def test_neighbours_are_of_the_same_session_only() -> None:
     (before,) = of("mountains holiday", "before")
     assert before[3] == 0

@@ -253,6 +253,17 @@ def test_numbers_beyond_four_bytes_keep_their_value() -> None:
     assert set(listed(graph.merged())) == {5, wide, wide + 1}
 
 
+def test_a_handful_of_nodes_is_read_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grains, entries, what nobody links to, and a row that came after the build."""
+    graph = graph_of(*(conduit(n, n % 7, 3 * n % 40, 0.1 + n / 100) for n in range(1, 60)), conduit(99, "12345", 4))
+    nodes = np.array([0, 3, 41, ~0, 50, 51, ~1], np.int64)
+    few = graph.around(nodes, 5)
+    monkeypatch.setattr("memory.engine.graph._FEW", 0)
+    many = graph.around(nodes, 5)
+    assert [np.asarray(part).tolist() for part in few] == [np.asarray(part).tolist() for part in many]
+    assert few.cut and few.out and len(few.which) > few.out
+
+
 def test_times_far_away_do_not_wrap_around() -> None:
     graph = graph_of(conduit(1, 0, 1), conduit(2, 0, 2, made_at=0, used_at=-5))
     graph.put(*packed(conduit(3, 0, 3, made_at=AT + 10**9, used_at=10**11)))

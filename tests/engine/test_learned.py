@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from benchmarks.spaces import Space
 from memory.embedding.hashed import Hashed
 from memory.engine import boost, question
 from memory.engine.learn import Lessons, Vote, learn
-from memory.engine.learned import ONE, Learned
+from memory.engine.learned import MISSED, ONE, Learned
 from memory.engine.recall import Settings
 from tests.engine.memories import ask, remembered
 
@@ -218,3 +219,51 @@ def test_nothing_learned_says_nothing() -> None:
     held = remembered(*HOUSE)
     assert not len(boost.boost(None, question.read(HEATING), None, held.index).rows)
     assert not len(boost.boost(Learned.empty(), question.read(HEATING), None, held.index).rows)
+
+
+def standing(learned: Learned, row: int, settings: boost.Settings = boost.DEFAULT) -> float:
+    return float(boost._standing(learned, np.array([row], np.int32), settings)[0])
+
+
+def test_what_was_useful_from_far_behind_is_worth_more_whatever_is_asked() -> None:
+    near, far = (
+        learn([Vote(question.read(HEATING).keys, None, 1, 2, 1.0, place)]) for place in (1, MISSED)
+    )  # fmt: skip
+    assert standing(near, 2) == 0
+    assert 0 < standing(far, 2) < 0.6
+    assert standing(far, 3) == 0
+
+
+def test_what_is_shown_in_vain_again_and_again_is_worth_less_within_a_bound() -> None:
+    learned = [
+        learn(Vote(question.read(f"question {number}").keys, None, 1, 3, -1.0) for number in range(count))
+        for count in (1, 4, 10, 500)
+    ]
+    once, often, more, always = (standing(one, 3) for one in learned)
+    assert once == 0
+    assert 0 > often > more
+    assert always == pytest.approx(-boost.DEFAULT.vain * boost.DEFAULT.vain_most)
+
+
+def test_the_furthest_place_of_a_grain_follows_from_the_votes_that_stand() -> None:
+    keys = question.read(HEATING).keys
+    lessons = Lessons([Vote(keys, None, 1, 2, 1.0, 3)])
+    before = lessons.learned.arrays()
+    missed = Vote(keys, None, 2, 2, 1.0, MISSED)
+    lessons.add(missed)
+    assert lessons.learned.behind == {2: {MISSED: 1}}
+    lessons.remove(missed)
+    assert lessons.learned.behind == {2: {3: 1}}
+    after = lessons.learned.arrays()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_shared_words_count_more_where_the_grain_does_not_hold_them() -> None:
+    held = remembered(*HOUSE)
+    told = [
+        boost.boost(learn([vote("Which cheap plumber from Ghent was it?", row)]), question.read("A plumber from Ghent"),
+                    Hashed().encode(["A plumber from Ghent"])[0], held.index, replace(boost.DEFAULT, link=-12.0))
+        for row in (2, 3)
+    ]  # fmt: skip
+    holds, lacks = (float(one.share[0]) for one in told)
+    assert lacks > holds

@@ -106,3 +106,17 @@ def test_a_reader_keeps_what_it_was_given_while_rows_are_added():
     postings.add(31, {77: 1})
     assert found.tolist() == [30]
     assert postings.of(77)[0].tolist() == [30, 31]
+
+
+@pytest.mark.parametrize("base", [0, 1, 299, 300])
+def test_who_may_hold_a_term_is_told_exactly_for_the_base_and_never_denied_for_the_delta(base):
+    rows = made_rows(300)
+    postings = built(rows, base)
+    keys = sorted({key for terms in rows for key in terms})
+    spans, wanted = postings.spans(np.array(keys, np.uint64)), np.arange(300)[::-1]
+    for place, key in enumerate(keys):
+        holds = [key in rows[row] for row in wanted.tolist()]
+        assert postings.may_hold(spans, place, wanted).tolist() == [
+            held or row >= base for held, row in zip(holds, wanted.tolist(), strict=True)
+        ]
+        assert postings.counts_in(spans, place, wanted).tolist() == [rows[row][key] for row in wanted.tolist()]

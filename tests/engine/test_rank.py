@@ -35,9 +35,16 @@ def test_in_between_they_fade_with_the_distance() -> None:
     assert shares[-1] == 0
 
 
-def test_what_generated_texts_taught_counts_half() -> None:
+def test_what_generated_texts_taught_counts_in_part() -> None:
     gate, _ = ranker(half=(CHAT,)).gates(CHAT)
-    assert gate == 0.5
+    assert gate == rank.HALF < 1
+    trusts = {one["name"]: one["trust"] for one in weights.WEIGHTS["experts"]}
+    assert trusts == {"assistant": rank.HALF_OF_KIND, "chat": 1.0, "notes": rank.HALF_OF_KIND, "passages": 1.0}
+
+
+def test_a_standing_rule_counts_against_no_grain() -> None:
+    every = [weights.WEIGHTS["shared"], *(one["weights"] for one in weights.WEIGHTS["experts"])]
+    assert min(one.get("rule", 0.0) for one in every) >= 0
 
 
 def test_no_weights_move_a_candidate_further_than_the_bound() -> None:

@@ -54,6 +54,7 @@ def test_it_says_the_same_as_an_arena_where_there_is_little(memory: Memory, monk
 def test_it_makes_four_statements_and_leaves_a_receipt(cold: Memory) -> None:
     for number in range(30):
         cold.store(f"Report {number} on the harbour by team {number % 4}", session=f"s{number % 3}")
+    cold.ask("harbour")  # once in ten seconds a recall also has the worker look back at questions
     with CaptureQueriesContext(connection) as sent:
         cold.ask("report of team 3 on the harbour in 2024")
     statements = [one["sql"] for one in sent if not one["sql"].startswith(_TRANSACTION)]

@@ -58,10 +58,10 @@ def test_a_young_space_that_is_used_well_is_healthy_every_day(ward, configure):
                 said.append({"trace_id": answer["trace_id"], "grain_id": best, "useful": number % 5 != 4})
         votes.feedback_batch(memory.principal, items=said)
         memory.drain()
-        for _ in range(4):
+        for _ in range(2):
             condition = ward.measure()
             assert (condition.status, ward.open()) == ("healthy", {}), f"day {day}"
-            ward.pass_time(hours=6)
+            ward.pass_time(hours=12)
     judged = {name: held["state"] for name, held in condition.signals.items()}
     assert not Warning.objects.exists()
     assert {judged[name] for name in ("retrieval_success_rate", "feedback_compliance_rate", "orphan_rate")} == {

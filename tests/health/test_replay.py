@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -10,6 +11,8 @@ from accounts.principals import shell
 from fluxcore import booth, jobs
 from fluxcore.errors import Forbidden, Invalid
 from memory.grains import recall
+from memory.grains.learning import ledger
+from memory.grains.models import Judged
 from memory.health import chores, replay
 from memory.health.models import Condition
 from tests.grains.conftest import Memory
@@ -54,7 +57,8 @@ def test_votes_on_the_same_question_by_others_count_and_its_own_are_left_out(jud
     assert found.others.ndcg == 1.0 and found.gain > 0.4
 
 
-def test_a_question_that_nobody_else_judged_gains_nothing_by_itself(ward, configure):
+@pytest.fixture
+def judged_once(ward, configure):
     configure(EMBEDDING_MODEL_NAME="none")
     memory = Memory()
     grains = [memory.store(text) for text in FACTS]
@@ -63,6 +67,31 @@ def test_a_question_that_nobody_else_judged_gains_nothing_by_itself(ward, config
         memory.vote(memory.ask(query)["trace_id"], missed=[grains[right]])
     memory.drain()
     ward.measure()
+    return memory
+
+
+def test_leaving_a_question_out_is_as_if_it_had_never_been_judged(judged, ward):
+    """The links its votes made or moved are taken out too, not only what is remembered of the question."""
+    number = replay.asked(ward.space.pk, 1)[0]
+    stage = replay._Stage(ward.space.pk, [number])
+    before, kept = weights(stage), stage.arena.index.learned.arrays()
+    stage.leave_out(number)
+    left, learned = weights(stage), stage.arena.index.learned.arrays()
+    assert left != before
+    ledger.undo(shell(ward.space), trace=str(Judged.objects.get(pk=number).uuid))
+    judged.drain()
+    fresh = replay._Stage(ward.space.pk, [])
+    assert left == pytest.approx(weights(fresh))
+    now = fresh.arena.index.learned.arrays()
+    assert all(np.array_equal(learned[name], now[name]) for name in kept)
+
+
+def weights(stage) -> dict[int, float]:
+    flat = stage.arena.index.graph.flat()
+    return {int(number): float(weight) for number, weight in zip(flat.id, flat.weight, strict=True) if weight > 0}
+
+
+def test_a_question_that_nobody_else_judged_gains_nothing_by_itself(judged_once, ward):
     found = replay.outcome(ward.space.pk, 200)
     assert found.own.ndcg == 1.0
     assert found.others == found.without and found.gain == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.tree import ROOT
+
+pytestmark = pytest.mark.xdist_group("install")  # one environment is copied for all of them
 
 
 def make_wheel(folder: Path, name: str) -> Path:
@@ -39,9 +42,13 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with pip and nothing else, as the script makes one; that takes longer than all the rest."""
+    """An environment with pip and nothing else. Installing pip takes longer than all the rest, so ours is copied."""
     folder = tmp_path_factory.mktemp("empty") / "env"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    ours = importlib.util.find_spec("pip")
+    assert ours is not None and ours.origin is not None
+    shutil.copytree(Path(ours.origin).parent, packages / "pip")
     return folder
 
 

@@ -16,6 +16,8 @@ from tests.packaging.test_requirements import pins
 from tests.packaging.tree import PACKAGES, ROOT, files
 from tests.servers import missing
 
+pytestmark = pytest.mark.xdist_group("wheel")  # it is built once
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:

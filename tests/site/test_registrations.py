@@ -26,6 +26,7 @@ WITHOUT_A_PAGE = {
     "health.Condition": "the last measurement of a space, shown on the Vitals page",
     "health.Reading": "points of the lines on the Vitals page",
     "grains.Judged": "a question with votes on its answer; each vote's page shows it",
+    "grains.Attunement": "how far a space's weights lie from the shipped ones; flux_learning lists the steps",
     "grains.Effect": "what one vote did to one link, on the page of the vote",
     "grains.Passage": "what one vote adds to a touch, on the page of the touch",
     "grains.Clustering": "when a space was last clustered; flux_clusters says it",

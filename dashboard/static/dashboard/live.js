@@ -24,7 +24,7 @@
     const values = Object.fromEntries(Object.entries(data).filter(([, value]) => isWord(value)));
     if ("confidence" in values) values.confidence = Math.round(100 * values.confidence);
     if ("useful" in values) values.verdict = values.missed ? "missed" : values.useful ? "useful" : "not useful";
-    if ("origin" in values) values.origin = String(values.origin).replaceAll("_", " ");
+    for (const name of table.plain) if (name in values) values[name] = String(values[name]).replaceAll("_", " ");
     const known = table.sentences[kind === table.recalled ? "recall" : kind];
     const places = [...(known || "").matchAll(/\{(\w+)(?:\|(\w+))?\}/g)];
     if (!known || places.some(([, name]) => !(name in values))) {
@@ -54,7 +54,7 @@
     part("actor").textContent = thing.actor || "somebody";
     part("says").textContent = sentence(thing.kind, thing.data);
     line.querySelector("time").dateTime = thing.at;
-    if (page && thing.linked && /^[0-9a-f-]{36}$/.test(thing.subject)) {
+    if (page && thing.linked && thing.kind !== table.gone && /^[0-9a-f-]{36}$/.test(thing.subject)) {
       part("link").href = page[1].replace(table.nobody, thing.subject);
       part("link").textContent = page[0];
       part("link").hidden = false;

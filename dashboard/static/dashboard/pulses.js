@@ -32,7 +32,6 @@
     }
     pulses = pulses.slice(-MOST);
     waiting = waiting.slice(-MOST);
-    root.dataset.pulses = Number(root.dataset.pulses || 0) + nodes.length;
     if (waiting.length && Date.now() - fetched > REDRAW_EVERY) {
       fetched = Date.now();
       root.dispatchEvent(new Event("stale"));
@@ -81,6 +80,7 @@
     }
     context.globalAlpha = 1;
     running = pulses.length > 0;
+    root.dataset.lit = pulses.length;
     // A ring that stands still is wiped away once; one that moves is drawn at every frame.
     if (running) still.matches ? setTimeout(() => requestAnimationFrame(draw), 200) : requestAnimationFrame(draw);
   }

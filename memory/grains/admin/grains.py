@@ -20,7 +20,7 @@ from accounts.principals import Principal
 from accounts.showing import Mood
 from fluxcore import clock
 from memory.grains import dossier
-from memory.grains.admin import bars, lifecycle
+from memory.grains.admin import acts, bars
 from memory.grains.history import Use
 from memory.grains.learning.said import Opinion
 from memory.grains.models import DecayClass, Grain
@@ -76,7 +76,7 @@ class GrainPage(FluxModelAdmin):
         Act("close", "Close", "grains.manage", _close, form=CloseForm, done="Closed.",
             fits=lambda row: row.valid_to is None,
             says="It was true until then: recall no longer answers with it, except as of an earlier moment."),
-        *lifecycle.ACTS,
+        *acts.ACTS,
     )  # fmt: skip
     list_display = ["beginning", "space", "origin_badge", "state", "writer", "recorded"]
     list_filter = [
@@ -121,7 +121,7 @@ class GrainPage(FluxModelAdmin):
                     says="No recall that is still on record returned it."),
             Section("Votes", ("when", "said", "question", "by"), [_opinion(one) for one in found.opinions],
                     says="Nobody has judged it yet."),
-            Section("History", ("when", "from", "to", "why", "by", "decided by"), lifecycle.steps(found.steps),
+            Section("History", ("when", "from", "to", "why", "by", "decided by"), acts.steps(found.steps),
                     says="It has always been as it is.",
                     more=f"{reverse('admin:grains_transition_changelist')}?grain={row.uuid}"),
         ]  # fmt: skip

@@ -47,7 +47,7 @@ def look(space: int) -> None:
 
 def _judged(space: int, most: int) -> list[tuple[int, bool]]:
     """The newest judged recalls and whether anything they brought was useful, newest first."""
-    votes = Vote.objects.filter(judged=OuterRef("pk"), undone_at=None)
+    votes = Vote.objects.filter(judged=OuterRef("pk"), undone_at=None, implied=False)
     found = (
         Judged.objects.filter(Exists(votes), space=space)
         .annotate(success=Exists(votes.filter(useful=True, missed=False)))

@@ -21,7 +21,7 @@ from memory.engine import words
 from memory.engine.dense import quantise
 from memory.grains import bounds, chores, receipt
 from memory.grains.clusters import shift, touch
-from memory.grains.learning import credit, pairs, weights
+from memory.grains.learning import attune, credit, pairs, weights
 from memory.grains.learning.credit import Step
 from memory.grains.learning.weights import Uses
 from memory.grains.lifecycle import revive
@@ -146,6 +146,7 @@ def _apply(
     events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
         chores.ask_for_learning(space)
+    attune.ask(space, at_once=any(vote.undone for vote in votes))
 
 
 def take_back(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]], list[int]]:

@@ -163,8 +163,8 @@ def _apply(run: jobs.Run, space: int, found: Sequence[Against]) -> None:
     scales = votes.scales({one.grain for one in kept})
     strength, moment = config.current().IMPLIED_VOTE_STRENGTH, clock.now()
     written = rows.upsert(Vote, votes.COLUMNS, [
-        (space, questions[one.trace], one.grain, False, strength, scales[one.grain], False, True, one.corrected, moment,
-         None, "", False, False)
+        (space, questions[one.trace], one.grain, False, strength, scales[one.grain], False, None, True, one.corrected,
+         moment, None, "", False, False)
         for one in dict.fromkeys(kept)
     ], "ON CONFLICT (judged_id, grain_id) DO NOTHING RETURNING id")  # fmt: skip
     if not written:

@@ -10,10 +10,11 @@ from accounts.principals import Principal
 from accounts.verbs import Act, Change, selector, verb
 from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
+from memory.engine.weights import WEIGHTS
 from memory.grains import chores
 from memory.grains.learning import credit
 from memory.grains.learning.ballots import identifier
-from memory.grains.models import Effect, Vote
+from memory.grains.models import Attunement, Effect, Vote
 
 MOST = 500
 UNDONE_AT_ONCE = 5_000
@@ -27,6 +28,26 @@ def votes(principal: Principal, *, limit: int = 50, **bounds: Any) -> dict[str, 
     found = _bounded(principal, standing=False, **bounds).select_related("judged", "grain", "space").order_by("-id")
     shown = list(found[: limit + 1])
     return {"votes": [_shape(row) for row in shown[:limit]], "more": len(shown) > limit}
+
+
+@selector("grains.own_weights", needs="grains.manage")
+def weights(principal: Principal) -> list[dict[str, Any]]:
+    """Spaces whose ranker weights votes have moved: how far each, and what that was worth on questions left out."""
+    found = Attunement.objects.select_related("space").order_by("space__name")
+    if principal.space is not None:
+        found = found.filter(space=principal.space)
+    return [
+        {
+            "space": row.space.name,
+            "questions": row.questions,
+            "ndcg_before": round(row.before, 4),
+            "ndcg_after": round(row.after, 4),
+            "in_use": row.version == WEIGHTS["version"],
+            "at": clock.rfc3339(row.at),
+            "steps": dict(sorted(row.weights.items(), key=lambda one: (-abs(one[1]), one[0]))),
+        }
+        for row in found
+    ]
 
 
 @selector("grains.explain_vote", needs="grains.manage")

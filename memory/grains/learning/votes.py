@@ -35,15 +35,15 @@ MULTIPLIERS = {
 }  # fmt: skip
 _JUDGED = ("uuid", "space", "actor", "label", "asked_at", "query", "terms", "encoder")
 COLUMNS = (
-    "space", "judged", "grain", "useful", "strength", "scale", "missed", "implied", "corrected", "at", "undone_at",
-    "undone_by", "applied", "counted",
+    "space", "judged", "grain", "useful", "strength", "scale", "missed", "place", "implied", "corrected", "at",
+    "undone_at", "undone_by", "applied", "counted",
 )  # fmt: skip
 _TABLE, _TRACES = Vote._meta.db_table, Trace._meta.db_table
 _OR_FIND = f"ON CONFLICT (uuid) DO UPDATE SET uuid = {Judged._meta.db_table}.uuid RETURNING id, uuid"
 # The same word again changes nothing: it must not be applied twice.
 _OR_REPLACE = (
     "ON CONFLICT (judged_id, grain_id) DO UPDATE SET useful = excluded.useful, strength = excluded.strength, "
-    "scale = excluded.scale, missed = excluded.missed, implied = excluded.implied, "
+    "scale = excluded.scale, missed = excluded.missed, place = excluded.place, implied = excluded.implied, "
     "corrected = excluded.corrected, at = excluded.at, "
     "undone_at = NULL, undone_by = '', applied = excluded.applied "
     f"WHERE {_TABLE}.useful <> excluded.useful OR {_TABLE}.strength <> excluded.strength "
@@ -60,6 +60,7 @@ class Word:
     useful: bool
     strength: float
     missed: bool
+    place: int | None
 
 
 @dataclass(frozen=True)
@@ -172,22 +173,22 @@ class _Known:
         mine = receipt is not None and receipt.actor == self.principal.actor
         if receipt is None or not mine or not self.principal.reaches(receipt.space):
             raise NotFound("There is no such trace of yours. Votes are for whoever asked, as long as it lasts.")
-        returned = {grain["id"] for grain in receipt.body["grains"]}
+        returned = {grain["id"]: place for place, grain in enumerate(receipt.body["grains"], start=1)}
         words: list[Word] = []
         if ballot.grain is not None:
             if str(ballot.grain) not in returned:
                 raise NotReturned(grain_id=str(ballot.grain))
-            words.append(self._word(receipt, ballot.grain, ballot, useful=ballot.useful, missed=False))
+            words.append(self._word(receipt, ballot.grain, ballot, ballot.useful, returned[str(ballot.grain)]))
         for one in ballot.missed:
             if one != ballot.grain:
-                words.append(self._word(receipt, one, ballot, useful=True, missed=str(one) not in returned))
+                words.append(self._word(receipt, one, ballot, True, returned.get(str(one))))
         return Said(ballot, receipt, tuple(words))
 
-    def _word(self, receipt: Receipt, grain: uuid.UUID, ballot: Ballot, *, useful: bool, missed: bool) -> Word:
+    def _word(self, receipt: Receipt, grain: uuid.UUID, ballot: Ballot, useful: bool, place: int | None) -> Word:
         number = self.grains.get((grain, receipt.space))
         if number is None:
             raise NotFound("There is no such grain.", grain_id=str(grain))
-        return Word(number, str(grain), useful, ballot.strength, missed)
+        return Word(number, str(grain), useful, ballot.strength, place is None, place)
 
 
 def _record(act: Act, given: Sequence[Said]) -> list[dict[str, Any]]:
@@ -199,8 +200,8 @@ def _record(act: Act, given: Sequence[Said]) -> list[dict[str, Any]]:
     words = {(judged[said.receipt.id], word.grain): (said, word) for said in given for word in said.words}
     scale = scales({word.grain for _, word in words.values()})
     values = [
-        (said.receipt.space, question, word.grain, word.useful, word.strength, scale[word.grain], word.missed, False,
-         False, moment, None, "", False, False)
+        (said.receipt.space, question, word.grain, word.useful, word.strength, scale[word.grain], word.missed,
+         word.place, False, False, moment, None, "", False, False)
         for (question, _), (said, word) in words.items()
     ]  # fmt: skip
     changed = {(question, grain) for question, grain in rows.upsert(Vote, COLUMNS, values, _OR_REPLACE)}

@@ -20,7 +20,8 @@ from memory.grains.lifecycle.moves import WORKER
 from memory.grains.lifecycle.unused import unused_days
 from memory.grains.models import Conduit, Effect, Grain, Pair, Relation
 
-LOOKED_AT = 50_000  # conduits of one step, most of which stay
+LOOKED_AT = 10  # conduits read at once for each that may be cut: most of them stay
+READS = 20  # of one step that finds little
 _TABLE, _EFFECTS, _GRAINS = Conduit._meta.db_table, Effect._meta.db_table, Grain._meta.db_table
 # Neighbourhood only: the other relations say what is true.
 _KINDS = f"{int(Relation.RELATED)}, {int(Relation.NEXT)}"
@@ -40,21 +41,22 @@ def clean(run: jobs.Run) -> jobs.Apply | None:
     if doubt:
         run.say(doubt)
         return None
-    page = config.current().CLEANUP_BATCH_SIZE
-    found, last, more = _look(space, int(run.args.get("after", 0)))
-    dead = _needless(space, found)
-    if len(dead) > page:
-        last, more = dead[page - 1][0], True
-    cut = dead[:page]
+    page, last, more = config.current().CLEANUP_BATCH_SIZE, int(run.args.get("after", 0)), True
+    cut: list[tuple[int, int, int]] = []
+    for _ in range(READS):
+        found, last, more = _look(space, last, page)
+        cut = _needless(space, found)
+        if cut or not more:
+            break
     if not cut and not more:
         return None
     return lambda: _apply(run, space, cut, last if more else None)
 
 
-def _look(space: int, after: int) -> tuple[list[tuple[int, int, int]], int, bool]:
-    """(number, used at, where it leads) of those below the floor; how far this went; whether there are more."""
+def _look(space: int, after: int, page: int) -> tuple[list[tuple[int, int, int]], int, bool]:
+    """(number, used at, where it leads) of a page below the floor; how far this went; whether there are more."""
     with connection.cursor() as cursor:
-        cursor.execute(_LOOK, [space, after, LOOKED_AT])
+        cursor.execute(_LOOK, [space, after, LOOKED_AT * page])
         rows: list[Any] = cursor.fetchall()
     if not rows:
         return [], after, False
@@ -63,7 +65,9 @@ def _look(space: int, after: int) -> tuple[list[tuple[int, int, int]], int, bool
         weight.astype(np.float32), used=used, made=made, decay_class=kind, now=int(clock.now().timestamp())
     )
     found = list(zip(number[gone].tolist(), used[gone].tolist(), to[gone].tolist(), strict=True))
-    return found, int(number[-1]), len(rows) == LOOKED_AT
+    if len(found) > page:  # a commit's worth; the rest is looked at again
+        return found[:page], found[page - 1][0], True
+    return found, int(number[-1]), len(rows) == LOOKED_AT * page
 
 
 def _needless(space: int, found: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0003_seal_what_was_clear'),
-        ('grains', '0006_what_hangs_together'),
+        ('grains', '0007_what_the_weights_are'),
     ]
 
     operations = [

@@ -49,6 +49,7 @@ class Vote(models.Model):
     strength = models.FloatField()
     scale = models.FloatField()
     missed = models.BooleanField(default=False)  # it was not in the answer: the asker named it
+    place = models.SmallIntegerField(null=True)  # where in the answer it stood
     implied = models.BooleanField(default=False)  # nobody said so; what was done next did
     # Implied because the asker, a few turns later, stated otherwise: three of these take a grain out of answers.
     corrected = models.BooleanField(default=False, db_default=False)
@@ -67,6 +68,23 @@ class Vote(models.Model):
 
     def __str__(self) -> str:
         return f"{'useful' if self.useful else 'not useful'}: {self.grain_id}"
+
+
+class Attunement(models.Model):
+    """How far a space's own ranker weights lie from the shipped ones, fitted anew from the votes that stand."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.OneToOneField("accounts.Space", on_delete=models.PROTECT, related_name="+")
+    version = models.CharField(max_length=64)  # of the shipped weights it is a step from: others leave it aside
+    weights = models.JSONField()  # feature -> step
+    questions = models.IntegerField()
+    # nDCG@10 of judged questions that were left out of the fit: with the shipped weights, and with these.
+    before = models.FloatField()
+    after = models.FloatField()
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.space_id}: {self.questions} questions"
 
 
 class Effect(models.Model):

@@ -15,7 +15,7 @@ from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
 _BARS = "▁▂▃▄▅▆▇█"
-_POINTS = 24
+_POINTS = 22
 _COLOURS = {"healthy": "green", "low": "yellow", "high": "yellow", "warning": "yellow", "critical": "bold red"}
 # What a script can act on; refusals have statuses of their own from 64 on.
 EXIT = {"healthy": 0, "warning": 1, "critical": 2}

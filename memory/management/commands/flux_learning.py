@@ -12,6 +12,7 @@ from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
 _LONGEST = 40
+_STEPS = 4  # of own weights that are named
 
 
 class Command(FluxCommand):
@@ -37,8 +38,9 @@ class Command(FluxCommand):
         from memory.grains.learning import ledger
 
         found = ledger.votes(operator, limit=options["limit"], **bounds)
+        own = ledger.weights(operator)
         if self.as_json:
-            self.answer(found)
+            self.answer({**found, "weights": own})
             return
         self.table(
             ("when", "caller", "said", "question", "grain", "trace"),
@@ -59,6 +61,17 @@ class Command(FluxCommand):
             self.console.print("There are more: --limit, or bounds like --since.")
         if found["votes"]:
             self.console.print("[dim]Whole ids: --json[/]")
+        if own:
+            self.table(
+                ("space", "own weights from", "nDCG of questions left out", "furthest steps"),
+                [
+                    (one["space"], f"{one['questions']} questions",
+                     f"{100 * one['ndcg_before']:.1f} → {100 * one['ndcg_after']:.1f}",
+                     ", ".join(f"{name} {step:+.2f}" for name, step in list(one["steps"].items())[:_STEPS]))
+                    for one in own
+                ],
+                empty="",
+            )  # fmt: skip
 
     def _explain(self, operator: Any, bounds: dict[str, Any], options: dict[str, Any]) -> None:
         from memory.grains.learning import ledger

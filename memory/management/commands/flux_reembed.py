@@ -29,13 +29,19 @@ class Command(FluxCommand):
         spaces = [find_space(options["space"])] if options["space"] else list(Space.objects.order_by("name"))
         waits = _not_in_use(encoder.name)
         drop = not options["keep"] and not waits
-        found = {space.name: self._space(space, encoder, drop=drop, reason=options["reason"]) for space in spaces}
+        found = {
+            space.name: self._space(space, encoder, drop=drop, reason=options["reason"])
+            | {"questions": 0 if waits else _questions(space, encoder, options["reason"])}
+            for space in spaces
+        }
         answer = {"encoder": encoder.name, "spaces": found, "in_use": not waits}
         if self.as_json:
             self.answer(answer)
             return
-        rows = [(name, done["encoded"], done["refused"], done["dropped"]) for name, done in found.items()]
-        self.table(("space", "encoded", "without a vector", "old ones dropped"), rows, empty="No spaces yet.")
+        columns = ("encoded", "refused", "dropped", "questions")
+        rows = [(name, *(done[column] for column in columns)) for name, done in found.items()]
+        heads = ("space", "encoded", "without a vector", "old ones dropped", "judged questions")
+        self.table(heads, rows, empty="No spaces yet.")
         if waits:
             self.console.print(f"{waits} Then run flux_reembed again: it does the rest and drops the old vectors.")
 
@@ -57,6 +63,18 @@ class Command(FluxCommand):
         while drop and (gone := reembed.drop_others(operator, encoder=encoder.name, reason=reason)["dropped"]):
             dropped += gone
         return {"encoded": done, "refused": refused, "dropped": dropped}
+
+
+def _questions(space: Space, encoder: Any, reason: str) -> int:
+    """What was asked and judged is compared with what is asked now: it needs vectors of the same kind."""
+    from memory.grains import reembed
+
+    done, after = 0, 0
+    while True:
+        page = reembed.reembed_questions(shell(space), encoder=encoder, after=after, reason=reason)
+        if not page["seen"]:
+            return done
+        done, after = done + page["encoded"], page["last"]
 
 
 def _encoder(wanted: str | None) -> Any:

@@ -69,12 +69,12 @@ def test_a_later_word_replaces_the_one_before(memory, answer):
 def test_what_was_missing_is_named(memory, answer):
     other = memory.store("Lisbon is where Mia lives now")
     memory.vote(answer["trace_id"], missed=[other])
-    assert Vote.objects.values_list("useful", "missed").get() == (True, True)
+    assert Vote.objects.values_list("useful", "missed", "place").get() == (True, True, None)
 
 
 def test_missed_but_in_the_answer_counts_as_useful(memory, answer):
     memory.vote(answer["trace_id"], missed=[answer["grains"][0]["id"]])
-    assert Vote.objects.values_list("useful", "missed").get() == (True, False)
+    assert Vote.objects.values_list("useful", "missed", "place").get() == (True, False, 1)
 
 
 def test_a_grain_that_was_not_in_the_answer_is_refused_with_a_code(memory, answer):

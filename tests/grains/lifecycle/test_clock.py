@@ -11,6 +11,7 @@ from fluxcore.models import IdempotencyKey, Job, JobLine
 from fluxcore.sweep import sweep
 from memory.grains.lifecycle import verbs
 from memory.grains.models import Conduit, Grain, Standing, Tombstone, Trace, Transition, Vector, Vote
+from memory.health import vitals
 from tests.grains.lifecycle.conftest import NOON, PLAIN
 
 TEN_YEARS = timedelta(days=3650)
@@ -51,6 +52,7 @@ def test_ten_years_ahead_and_back_loses_nothing(life):
     said = JobLine.objects.filter(job__kind__startswith="grains.", text__contains="The clock moved by +3650.0 days")
     assert said.exists(), "and the job says why it did nothing"
     assert not Job.objects.filter(state="parked").exists()
+    assert any("The clock moved" in warning for warning in vitals.warnings("full")), "and flux_status and GET /health"
 
 
 def test_a_clock_that_stays_ahead_is_believed_after_a_day_of_running(life):

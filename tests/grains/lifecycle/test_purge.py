@@ -88,6 +88,8 @@ def test_after_it_no_table_holds_a_word_that_only_it_said(life, known):
     assert Grain.objects.get().text == OTHER
     assert Cluster.objects.get().name == "brooch"
     assert life.memory.texts("where is the brooch") == [OTHER]
+    life.memory.drain()
+    assert Job.objects.get(kind="grains.scrub").state == "done", "the file is rewritten"
 
 
 def test_nothing_that_belonged_to_it_is_left_whatever_table_it_is_in(life, known):

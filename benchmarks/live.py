@@ -1,0 +1,200 @@
+"""What a live event costs the server for each client that follows: the process's own time, over real sockets.
+
+`python -m benchmarks.live [CLIENTS]`; without a number 50, five of each person. The server is the people's door as it
+is served, in a process of its own; a person's right is looked up whenever a look at the log brings something, and
+events are recalls, the most frequent kind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from benchmarks.home import prepare
+
+CLIENTS, EACH_PERSON = 50, 5  # sockets, and how many of them are one person's
+EVENTS, EACH = 400, 0.02  # events, and a pause between them
+SLOW_EVENTS, SLOW_EACH = 20, 0.7
+GOAL_MILLISECONDS = 1
+_TICKS = os.sysconf("SC_CLK_TCK")
+SETTLED_SECONDS = 2.0
+
+
+def spent(pid: int) -> float:
+    """Seconds of processor time of a process, all its threads together."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def serve(port: int) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "FLUX_DOOR": "people", "FLUX_LIVE_SOCKETS": "1000", "FLUX_LIVE_SOCKETS_EACH": "1000"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "uvicorn", "fluxsite.asgi:application", "--port", str(port), "--log-level", "error"],
+        env=environment,
+    )
+
+
+def someone(name: str, space: str) -> str:
+    """A person with a role in the space, signed in with both factors; their cookie."""
+    from django.conf import settings
+    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+    from django.contrib.auth.hashers import make_password
+    from django.contrib.sessions.backends.base import SessionBase
+    from django.utils.module_loading import import_string
+    from django_otp import DEVICE_ID_SESSION_KEY
+
+    from accounts import factors, people
+    from accounts.models import Authenticator, Membership, Space
+    from fluxcore import clock
+
+    user = people.save_person(name, make_password(None), administrator=False)
+    factors.install(user.pk, factors.new_key(), spent=-1)
+    Membership.objects.create(user=user, space=Space.objects.get(name=space), role="viewer", created_at=clock.now())
+    session: SessionBase = import_string(f"{settings.SESSION_ENGINE}.SessionStore")()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session[DEVICE_ID_SESSION_KEY] = Authenticator.objects.get(user=user).persistent_id
+    session.create()
+    return f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
+
+
+def open_socket(port: int, space: str, cookie: str) -> Any:
+    from websockets.sync.client import connect
+
+    until = time.monotonic() + 60
+    while True:
+        try:
+            feed = connect(
+                f"ws://127.0.0.1:{port}/live?space={space}", proxy=None, compression=None, legacy=True,
+                additional_headers={"Cookie": cookie, "Origin": f"http://127.0.0.1:{port}"},
+            )  # fmt: skip
+        except (ConnectionError, TimeoutError):
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+        else:
+            assert json.loads(feed.recv(timeout=30))["kind"] == "live.open"
+            return feed
+
+
+def tell(space: int, trace: str) -> None:
+    from fluxcore import booth, events
+
+    recall = {"trace": trace, "actor": "agent:bench", "confidence": 0.74, "hops": 2,
+              "fallback": False, "grains": 5, "rung": "warm"}  # fmt: skip
+    booth.write(
+        lambda: events.append(
+            "grains.recalled", space=space, actor="agent:bench", subject=trace, data={"recalls": [recall]}
+        )
+    )
+
+
+class House:
+    """A server, a space, and so many people who follow it."""
+
+    def __init__(self, clients: int) -> None:
+        from accounts import agents
+        from accounts.models import Space
+        from accounts.principals import shell
+
+        agents.create_space(shell(), name="busy")
+        self.space = Space.objects.get(name="busy").pk
+        # Somebody's right to see an event is looked up once for all their sockets.
+        people = [someone(f"person-{number}", "busy") for number in range(-(-clients // EACH_PERSON))]
+        port = free_port()
+        self.server = serve(port)
+        self.feeds = [open_socket(port, "busy", people[number // EACH_PERSON]) for number in range(clients)]
+        self.told: dict[str, float] = {}
+        self.late: list[float] = []
+
+    def idle(self) -> float:
+        """What part of a core goes while nothing happens."""
+        time.sleep(SETTLED_SECONDS)
+        began, before = time.monotonic(), spent(self.server.pid)
+        time.sleep(2 * SETTLED_SECONDS)
+        return (spent(self.server.pid) - before) / (time.monotonic() - began)
+
+    def happen(self, events: int, pause: float) -> tuple[float, float]:
+        """So many events; processor time of the server and seconds until everybody has heard them all."""
+        heard = [0] * len(self.feeds)
+
+        def listen(at: int) -> None:
+            for _ in range(events):
+                said = json.loads(self.feeds[at].recv(timeout=60))
+                heard[at] += 1
+                if at == 0:
+                    self.late.append(time.monotonic() - self.told[said["subject"]])
+
+        listeners = [threading.Thread(target=listen, args=[at]) for at in range(len(self.feeds))]
+        for one in listeners:
+            one.start()
+        began, before = time.monotonic(), spent(self.server.pid)
+        for _ in range(events):
+            trace = str(uuid.uuid4())
+            self.told[trace] = time.monotonic()
+            tell(self.space, trace)
+            time.sleep(pause)
+        for one in listeners:
+            one.join()
+        if heard != [events] * len(self.feeds):
+            raise RuntimeError("somebody did not hear everything")
+        return spent(self.server.pid) - before, time.monotonic() - began
+
+
+def measure(clients: int) -> list[dict[str, Any]]:
+    house = House(clients)
+    try:
+        idle = house.idle()
+        cpu, seconds = house.happen(EVENTS, EACH)
+        slowly, took = house.happen(SLOW_EVENTS, SLOW_EACH)
+    finally:
+        house.server.terminate()
+        house.server.wait(30)
+    each = 1000 * cpu / (EVENTS * clients)
+    single = max(1000 * (slowly - idle * took), 0.0) / (SLOW_EVENTS * clients)
+    late = sorted(house.late)
+    return [
+        {
+            "what": f"CPU of a live event for each of {clients} clients, of 1 ms", "ratio": each,
+            "goal": f"≤ {GOAL_MILLISECONDS}",
+            "measured": f"{1000 * each:.0f} µs; {EVENTS} events in {seconds:.1f} s, {cpu:.2f} s of the server's time",
+        },
+        {
+            "what": "the same when they come one by one", "ratio": single, "goal": f"≤ {GOAL_MILLISECONDS}",
+            "measured": f"{1000 * single:.0f} µs more than without them; {SLOW_EVENTS} events in {took:.1f} s",
+        },
+        {
+            "what": f"{clients} idle clients, of a core", "ratio": idle, "goal": "",
+            "measured": f"{100 * idle:.1f} % of a core: every right is looked up again each 0.4 s",
+        },
+        {
+            "what": "a live event on its way, of 1 s", "ratio": late[len(late) // 2], "goal": "",
+            "measured": f"{1000 * late[len(late) // 2]:.0f} ms median, {1000 * late[int(0.95 * len(late))]:.0f} ms for "
+            f"95 of 100, {1000 * late[-1]:.0f} ms at most",
+        },
+    ]  # fmt: skip
+
+
+def main() -> None:
+    prepare()
+    clients = int(sys.argv[1]) if len(sys.argv) > 1 else CLIENTS
+    print(json.dumps(measure(clients)))
+
+
+if __name__ == "__main__":
+    main()

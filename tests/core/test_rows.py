@@ -1,0 +1,35 @@
+"""Reads of the hot path: the same rows, whichever way they take, and the errors everybody knows."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import OperationalError, ProgrammingError, connection, transaction
+from django.db.transaction import TransactionManagementError
+from django.test.utils import CaptureQueriesContext
+
+from fluxcore import rows
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SUM = "SELECT CAST(%s AS INTEGER) + CAST(%s AS INTEGER), 'a'"
+
+
+@pytest.mark.storage
+def test_a_read_that_somebody_listens_to_finds_the_same_and_is_heard():
+    quiet = rows.read(SUM, [2, 3])
+    with CaptureQueriesContext(connection) as heard:
+        assert rows.read(SUM, [2, 3]) == quiet == [(5, "a")]
+    assert len(heard) == 1
+
+
+@pytest.mark.storage
+def test_a_statement_that_fails_fails_as_django_says():
+    with pytest.raises((OperationalError, ProgrammingError)):
+        rows.read("SELECT nothing FROM nowhere WHERE x = %s", [1])
+
+
+@pytest.mark.storage
+def test_nothing_is_read_in_a_transaction_that_must_not_go_on():
+    with pytest.raises(TransactionManagementError), transaction.atomic():
+        transaction.set_rollback(True)
+        rows.read(SUM, [2, 3])

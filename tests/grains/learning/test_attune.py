@@ -1,0 +1,107 @@
+"""The space's own weights: fitted by the worker to the votes that stand, told to arenas, gone with the votes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from accounts.principals import shell
+from fluxcore import booth, clock
+from fluxcore.models import Event, Job
+from memory.arena.build import build
+from memory.arena.shelf import encoder_name, shelf
+from memory.engine import attune as engine
+from memory.engine import rank
+from memory.grains import chores
+from memory.grains.learning import attune, ledger
+from memory.grains.models import Attunement
+
+pytestmark = pytest.mark.storage
+QUESTIONS = 6
+
+
+@pytest.fixture
+def moving(monkeypatch):
+    """Weights move on a few questions, whatever that is worth: when they may is the engine's matter."""
+    monkeypatch.setattr(engine, "FEWEST", 4)
+    monkeypatch.setattr(engine, "SURE", -100.0)
+    monkeypatch.setattr(engine, "LEAST_GAIN", -1.0)
+
+
+@pytest.fixture
+def voted(memory, moving):
+    """Six questions judged, and what is left to do later."""
+    for number in range(30):
+        memory.store(f"Tomorrow our choir rehearses piece number {number} in hall {number % 4}", session="choir")
+    memory.drain()
+    for number in range(QUESTIONS):
+        answer = memory.ask(f"Where does the choir rehearse piece {number}?")
+        memory.vote(answer["trace_id"], answer["grains"][2]["id"], useful=True)
+    memory.drain()
+    return memory
+
+
+def attuned(memory) -> None:
+    """The fit, as if the pause were over."""
+    booth.write(lambda: chores.ask_for_attunement(memory.principal.space))
+    memory.drain()
+
+
+def own(memory):
+    with shelf().arena(memory.principal.space) as (arena, _):
+        return arena.index.own
+
+
+def test_votes_are_fitted_once_after_a_pause(voted):
+    (job,) = Job.objects.filter(kind=chores.ATTUNE)
+    assert job.state == Job.State.QUEUED
+    assert job.due_at > clock.now() + attune.PAUSE / 2
+    assert not Attunement.objects.exists()
+
+
+def test_too_few_questions_are_no_work(memory):
+    needed = memory.store("The blue vessel leaves the north quay at nine")
+    memory.drain()
+    memory.vote(memory.ask("When does the vessel leave?")["trace_id"], missed=[needed])
+    memory.drain()
+    assert not Job.objects.filter(kind=chores.ATTUNE).exists()
+
+
+def test_the_weights_move_and_arenas_know(voted):
+    assert own(voted) is None
+    attuned(voted)
+    row = Attunement.objects.get()
+    assert (row.version, row.questions) == (rank.FITTED.version, QUESTIONS)
+    assert row.weights and max(map(abs, row.weights.values())) <= engine.MOST_EACH
+    here, built = own(voted), build(voted.principal.space, encoder_name()).index.own
+    assert np.array_equal(here.weights, built.weights)
+    assert np.allclose(here.weights, rank.as_array(row.weights))
+
+
+def test_an_answer_says_that_the_weights_moved(voted):
+    attuned(voted)
+    said = voted.ask("Where does the choir rehearse piece 9?", explain=True)["explanation"]
+    assert said["weights"]["questions"] == QUESTIONS
+    assert f"{QUESTIONS} judged questions of this space moved its weights." in said["says"]
+
+
+def test_fitted_again_nothing_is_told(voted):
+    attuned(voted)
+    attuned(voted)
+    assert Event.objects.filter(kind="weights.attuned").count() == 1
+
+
+def test_taken_back_the_shipped_weights_hold_at_once(voted):
+    attuned(voted)
+    ledger.undo(shell(), caller=voted.principal.actor)
+    voted.drain()
+    assert not Attunement.objects.exists()
+    assert own(voted) is None
+
+
+def test_what_helps_nobody_moves_nothing(voted, monkeypatch):
+    monkeypatch.setattr(engine, "LEAST_GAIN", 2.0)
+    attuned(voted)
+    assert not Attunement.objects.exists()
+    (line,) = Job.objects.filter(kind=chores.ATTUNE, state=Job.State.DONE).get().lines.values_list("text", flat=True)
+    assert "The shipped weights hold." in line
