@@ -12,6 +12,7 @@ from accounts.capabilities import NEVER_FOR_AGENTS, OPERATIONS, WANT_A_FRESH_COD
 from accounts.models import Agent, AuditEntry, Grant, Membership, Session, Space, Token, User
 from fluxcore.models import Job
 from memory.grains.models import Grain
+from memory.health.models import Warning
 from tests.admin.conftest import ROLES, House, details, entries, list_of, pages, stale, words
 from tests.dashboard.conftest import post, send
 
@@ -36,6 +37,10 @@ def user(house: House) -> User:
 
 def agent() -> Agent:
     return Agent.objects.get(name="alice")
+
+
+def warning(house: House) -> Warning:
+    return Warning.objects.get(pk=house.row("health.warning").pk)
 
 
 def parked() -> bool:
@@ -69,6 +74,15 @@ DOINGS: dict[tuple[str, str], Doing] = {
     ),
     ("accounts.agent", "trust"): Doing(
         "owner", "agents.set_trust", lambda house: agent().trust == "untrusted", {"trust": "untrusted"}
+    ),
+    ("accounts.agent", "require-votes"): Doing("owner", "agents.set_must_rate", lambda house: agent().must_rate),
+    ("accounts.agent", "only-remind"): Doing(
+        "owner", "agents.set_must_rate", lambda house: not agent().must_rate,
+        before=lambda house: Agent.objects.update(must_rate=True),
+    ),
+    ("health.warning", "acknowledge"): Doing(
+        "operator", "health.acknowledge", lambda house: warning(house).acknowledged_by != "",
+        before=lambda house: Warning.objects.filter(pk=warning(house).pk).update(signal="orphan_rate"),
     ),
     ("accounts.agent", "stop"): Doing("owner", "agents.switch", lambda house: not agent().active),
     ("accounts.agent", "resume"): Doing(

@@ -126,7 +126,7 @@ def test_every_page_is_of_the_one_kind():
 
 
 def test_nothing_of_djangos_own_is_registered():
-    assert {model._meta.app_label for model in admin.site._registry} <= {"accounts", "fluxcore", "grains"}
+    assert {model._meta.app_label for model in admin.site._registry} <= {"accounts", "fluxcore", "grains", "health"}
 
 
 def test_a_form_from_elsewhere_does_nothing(house):

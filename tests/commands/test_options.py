@@ -11,9 +11,10 @@ from django.core.management import CommandError, load_command_class
 
 import memory.management.commands
 from accounts import grants, tokens
+from accounts.models import Space
 from fluxcore import booth, clock, jobs
 from fluxsite.home import Home, make_home
-from memory.grains.models import Grain, Judged, Vote
+from memory.grains.models import Cluster, Grain, Judged, Vote
 
 pytestmark = pytest.mark.either_database  # what a command asks of a database, its own file asks on both
 
@@ -25,6 +26,8 @@ WORKS = [
     "flux_admin invite ada --administrator", "flux_admin role grace --space main --role owner",
     "flux_admin reset grace", "flux_admin unlock grace", "flux_admin stop grace", "flux_admin resume grace",
     "flux_agent list", "flux_agent show helper", "flux_agent create writer", "flux_agent apply {manifest}",
+    "flux_agent rating helper required", "flux_clusters run", "flux_clusters list", "flux_clusters show {cluster}",
+    "flux_eval", "flux_health",
     "flux_agent trust helper untrusted", "flux_agent stop helper", "flux_agent resume helper",
     "flux_audit tail", "flux_audit verify", "flux_audit checkpoint", "flux_audit rotate-key", "flux_backup list",
     "flux_grant list", "flux_grant give helper metrics.read", "flux_grant revoke {grant}", "flux_grant requests",
@@ -46,6 +49,9 @@ REFUSED = [
     "flux_admin role grace --space nowhere", "flux_admin reset nobody", "flux_admin unlock nobody",
     "flux_admin stop nobody",
     "flux_agent show nobody", "flux_agent create", "flux_agent create Helper", "flux_agent apply {nowhere}",
+    "flux_agent rating helper", "flux_agent rating helper often", "flux_clusters show", "flux_clusters show banana",
+    "flux_clusters list --space nowhere", "flux_eval --space nowhere", "flux_eval --sample 0",
+    "flux_health --space nowhere", "flux_health --acknowledge highway_count",
     "flux_agent stop nobody", "flux_agent resume nobody", "flux_agent trust helper", "flux_agent trust helper root",
     "flux_grant give", "flux_grant give nobody grains.read", "flux_grant give helper graph.export",
     "flux_grant revoke {request}", "flux_grant accept {grant}", "flux_grant decline banana",
@@ -121,7 +127,7 @@ def things(run, tmp_path, monkeypatch, settings):
     run("flux_store", "something to judge")
     trace, grain = _judged()
     return {
-        "trace": trace, "grain": grain,
+        "trace": trace, "grain": grain, "cluster": _clustered(),
         "grant": grant, "request": grants.request(agent, capability="metrics.read")["id"],
         "waiting": waiting, "parked": parked, "prefix": run("flux_token", "mint", "helper", "--json").json()["prefix"],
         "manifest": tmp_path / "manifest.yaml", "nowhere": tmp_path / "nowhere",
@@ -139,6 +145,11 @@ def _judged() -> tuple[str, str]:
         space_id=grain.space_id, judged=judged, grain=grain, useful=True, strength=1, scale=1, at=clock.now()
     )
     return str(judged.uuid), str(grain.uuid)
+
+
+def _clustered() -> str:
+    moment = clock.now()
+    return str(Cluster.objects.create(space=Space.objects.get(), layer=0, made_at=moment, changed_at=moment).uuid)
 
 
 @pytest.fixture

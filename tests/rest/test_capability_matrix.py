@@ -17,7 +17,14 @@ pytestmark = pytest.mark.either_database  # rights are decided in Python; test_w
 
 # Which calls ask for which operation. A new call without a place here fails the tests.
 CALLS: dict[str, list[str]] = {
-    "grains.read": ["GET grains", "GET grains/<str:grain>", "POST retrieve", "GET traces/<str:trace>"],
+    "grains.read": [
+        "GET grains",
+        "GET grains/<str:grain>",
+        "POST retrieve",
+        "GET traces/<str:trace>",
+        "GET clusters",
+        "GET clusters/<str:cluster>",
+    ],
     "grains.write": ["POST store", "POST store/batch"],
     "grains.manage": [
         f"POST grains/<str:grain>/{verb}"

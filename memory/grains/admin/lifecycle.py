@@ -90,9 +90,7 @@ class TombstonePage(FluxModelAdmin):
     reads = "grains.read"
     called = ("purged grain", "purged grains")
     group = "Memory"
-    about = (
-        "That there was a grain, and nothing of what it said. Its digest proves to whoever knows it what was purged."
-    )
+    about = "That a grain was here, and nothing of what it said. Its digest proves to whoever knows it what was purged."
     space_path = "space_id"
     list_display = ["outside", "origin", "purged", "by", "links", "votes", "space"]
     list_filter = [

@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 
 from accounts.principals import find_space, shell
 from fluxcore.errors import Invalid
+from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
 
 _LONGEST = 80
@@ -19,7 +20,7 @@ class Command(FluxCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", default="list", choices=["list", "show", "run"])
         parser.add_argument("cluster", nargs="?", help="show: its id")
-        parser.add_argument("--space", required=True)
+        parser.add_argument("--space", default=FIRST_SPACE, help=f"of which space (default {FIRST_SPACE})")
         parser.add_argument("--layer", choices=["grains", "entries"], help="list: only this one (default: both)")
         parser.add_argument("--reason", default="", help="run: why, for the audit chain")
         parser.add_argument("--limit", type=int, default=50, help="list, show: how many at most")
