@@ -26,6 +26,7 @@ def moving(monkeypatch):
     monkeypatch.setattr(engine, "FEWEST", 4)
     monkeypatch.setattr(engine, "SURE", -100.0)
     monkeypatch.setattr(engine, "LEAST_GAIN", -1.0)
+    monkeypatch.setattr(engine, "HEARD", 1_000)
 
 
 @pytest.fixture
