@@ -37,7 +37,7 @@ include-path = "/api/v1/retrieve"
 expected-statuses = ["2xx", 422]
 
 [[operations]]
-include-path-regex = "/(pin|unpin|close)$"
+include-path-regex = "/(pin|unpin|close|archive|restore|quarantine|release|delete|undelete)$"
 
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 403, 404, 409, 422]

@@ -126,7 +126,7 @@ def test_it_gets_a_clear_answer(door: Door, token: str, name: str):
     assert b"Traceback" not in said
     if code is not None:
         assert json.loads(said.partition(b"\r\n\r\n")[2])["code"] == code, said
-    assert door.call("GET", "/health", token=token).json()["status"] == "ok"
+    assert door.call("GET", "/health", token=token).json()["status"] == "healthy"
 
 
 def test_a_caller_who_hangs_up_in_the_middle_of_its_body_stores_nothing(door: Door, token: str):
