@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -12,6 +13,8 @@ import time_machine
 
 from accounts.models import Space
 from fluxcore import booth, clock, events, jobs
+from fluxcore.events import Position
+from fluxcore.models import Event
 from memory.health import chores
 from memory.health.models import Condition, Warning
 
@@ -44,9 +47,19 @@ class Ward:
         for turn in range(times):
             if turn:
                 self.pass_time(hours=1)
+            self.settle()
             booth.write(chores.ask_to_gather)
             jobs.drain()
         return Condition.objects.get(space=self.space)
+
+    def settle(self) -> None:
+        """PostgreSQL: until other tests' transactions end, the log ends before what was written here."""
+        newest = Event.objects.order_by("-xid", "-id").values_list("xid", "id").first()
+        for _ in range(3_000):
+            if newest is None or events.head() == Position(*newest):
+                return
+            time.sleep(0.01)
+        raise AssertionError("somebody's transaction does not end")
 
     def held(self, signal: str) -> dict[str, Any]:
         return dict(Condition.objects.get(space=self.space).signals[signal])
@@ -56,8 +69,6 @@ class Ward:
 
     def told(self) -> list[tuple[str, str]]:
         """What the log says about warnings, in order."""
-        from fluxcore.models import Event
-
         return list(Event.objects.filter(kind__startswith="warning.").order_by("id").values_list("kind", "subject"))
 
 
