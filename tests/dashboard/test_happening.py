@@ -24,6 +24,7 @@ from memory.grains import picture
 from memory.grains.models import Grain
 from tests.dashboard.conftest import Person, browser
 from tests.grains.conftest import Memory
+from tests.log import settled
 
 pytestmark = pytest.mark.storage
 
@@ -116,6 +117,7 @@ def test_the_feed_takes_over_where_the_page_ends(memory, oz):
     page = oz.get("/live").content.decode()
     since = Position.parse(re.search(r'data-since="([^"]+)"', page).group(1))
     later = memory.store("after")
+    settled()
     changes, _ = events.follow(since, space=memory.principal.space)
     new = [change.subject for change in changes if f'data-key="{change.position}"' not in page]
     assert new == [later]

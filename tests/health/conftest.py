@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -13,10 +12,10 @@ import time_machine
 
 from accounts.models import Space
 from fluxcore import booth, clock, events, jobs
-from fluxcore.events import Position
 from fluxcore.models import Event
 from memory.health import chores
 from memory.health.models import Condition, Warning
+from tests.log import settled
 
 BEGIN = datetime.fromisoformat("2030-01-07T08:00:00+00:00")
 
@@ -54,12 +53,7 @@ class Ward:
 
     def settle(self) -> None:
         """PostgreSQL: until other tests' transactions end, the log ends before what was written here."""
-        newest = Event.objects.order_by("-xid", "-id").values_list("xid", "id").first()
-        for _ in range(3_000):
-            if newest is None or events.head() == Position(*newest):
-                return
-            time.sleep(0.01)
-        raise AssertionError("somebody's transaction does not end")
+        settled()
 
     def held(self, signal: str) -> dict[str, Any]:
         return dict(Condition.objects.get(space=self.space).signals[signal])
