@@ -35,7 +35,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.dev
-	$(BIN)/mypy fluxsite fluxcore accounts memory dashboard mcp_bridge manage.py
+	$(BIN)/mypy fluxsite fluxcore accounts memory dashboard mcp_bridge flux manage.py
 
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports

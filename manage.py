@@ -1,24 +1,18 @@
 #!/usr/bin/env python
 """Operators' entry point: `manage.py flux_start`, `manage.py flux_status`, ..."""
 
-import os
 import sys
 
-
-def choose_instance(arguments: list[str]) -> None:
-    """Take --name before settings are read: the settings belong to the instance it names."""
-    for position, argument in enumerate(arguments):
-        if argument == "--name" and position + 1 < len(arguments):
-            os.environ["FLUX_NAME"] = arguments[position + 1]
-        elif argument.startswith("--name="):
-            os.environ["FLUX_NAME"] = argument.partition("=")[2]
+from fluxsite.startup import choose_instance, execute
 
 
 def main() -> None:
     choose_instance(sys.argv)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
-    from fluxsite.startup import execute
+    if sys.argv[1:2] == ["flux_mcp"]:
+        from mcp_bridge import entry
 
+        entry.main(sys.argv[1:])  # it may be a client that never loads Django
+        return
     execute(sys.argv)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from accounts import capabilities as caps
-from accounts import grants, holdings
+from accounts import grants, holdings, toolboxes
 from accounts import trust as trust_levels
 from accounts.models import Agent, Space
 from accounts.names import check_name
@@ -147,6 +147,22 @@ def set_must_rate(act: Act, *, space: str, name: str, must_rate: bool) -> Change
     return change
 
 
+@verb("agents.set_tools", needs="accounts.manage")
+def set_tools(act: Act, *, space: str, name: str, tools: list[str]) -> Change:
+    """Which groups of MCP tools the agent is shown beyond the usual ones. It can do no more than before by them."""
+    wanted = toolboxes.check(tools)
+    agent = find_agent(space, name, act.principal)
+
+    def change() -> dict[str, Any]:
+        before = Agent.objects.values_list("tools", flat=True).get(pk=agent.pk)
+        Agent.objects.filter(pk=agent.pk).update(tools=wanted)
+        agent.tools = wanted
+        act.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=before, after=wanted)
+        return {**describe_agent(agent), "changed": before != wanted}
+
+    return change
+
+
 @verb("agents.switch", needs="accounts.manage")
 def switch_agent(act: Act, *, space: str, name: str, active: bool) -> Change:
     """Stop or resume all tokens of an agent, and of the agents made for it, at once. Stopping ends its grants."""
@@ -207,5 +223,6 @@ def describe_agent(agent: Agent) -> dict[str, Any]:
         "parent": agent.parent.name if agent.parent is not None else None,
         "active": agent.active,
         "must_rate": agent.must_rate,
+        "tools": agent.tools,
         "created_at": clock.rfc3339(agent.created_at),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accounts import scopes
-from accounts.capabilities import OPERATIONS, SCOPED
+from accounts.capabilities import OPERATIONS, SCOPED, plain
 from accounts.principals import Principal
 from fluxcore.globs import MAX_PATTERN
 
@@ -14,7 +14,7 @@ CALL = "POST /api/v1/grant-requests"
 
 def ask_for(principal: Principal, operation: str, target: str | None) -> dict[str, Any]:
     """`ask`: the call that asks for it, ready to send. Nothing where that is no use: it could not be granted."""
-    if principal.kind != "agent" or operation not in OPERATIONS:
+    if principal.kind != "agent" or plain(operation) not in OPERATIONS:
         return {}
     capability = operation
     if target and operation.split(".")[0] in SCOPED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accounts import audit, roles
 from accounts.asking import ask_for
-from accounts.capabilities import WANT_A_FRESH_CODE
+from accounts.capabilities import WANT_A_FRESH_CODE, plain
 from accounts.principals import Principal
 from fluxcore.errors import Forbidden, StepUpRequired
 
@@ -20,7 +20,7 @@ def may(principal: Principal, operation: str, target: str | None = None) -> bool
     if principal.kind == "agent":
         return operation in FOR_EVERY_AGENT or principal.capabilities.allow(operation, target)
     if principal.kind == "user":
-        return operation in FOR_EVERY_PERSON or roles.allows(principal.role, operation)
+        return operation in FOR_EVERY_PERSON or roles.allows(principal.role, plain(operation))
     return principal.kind == "enrolment" and operation == "people.enrol"
 
 

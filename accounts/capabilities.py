@@ -1,11 +1,13 @@
-"""What an agent may do: `<domain>.<action>[:<glob>]`. Nothing is allowed by default."""
+"""What an agent may do: `<domain>.<action>[@<namespace>][:<glob>]`. Nothing is allowed by default."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
 from accounts import scopes
+from accounts.names import NAME
 from fluxcore import globs
 from fluxcore.errors import Invalid
 
@@ -26,6 +28,9 @@ UNSCOPED = {
 OPERATIONS = frozenset(
     f"{domain}.{action}" for table in (SCOPED, UNSCOPED) for domain, actions in table.items() for action in actions
 )
+# Whose targets lie in somebody's namespace, so that it can be named: `memory.read@bob:notes/*`, `bb.write@ops`.
+# Without a name memory is the agent's own, and bb every board of its space. `@*` is any namespace.
+ADDRESSED = frozenset({"memory.read", "memory.write", "bb.read", "bb.write"})
 # For people and for the shell; no token ever carries them.
 NEVER_FOR_AGENTS = frozenset(
     {
@@ -62,6 +67,7 @@ WANT_A_FRESH_CODE = frozenset(
     }
 )
 MAX_CAPABILITIES = 256
+_NAME = re.compile(NAME)
 
 
 class Capabilities:
@@ -98,17 +104,23 @@ class Capabilities:
         return self.within is None or self.within.allow(operation, target)
 
     def _allow(self, operation: str, target: str | None) -> bool:
-        if operation in self._everything:
-            return True
-        if target is None:
-            return False
-        return any(globs.matches(scope, target) for scope in self._scopes.get(operation, ()))
+        for one in reaching(operation):
+            if one in self._everything:
+                return True
+            if target is not None and any(globs.matches(scope, target) for scope in self._scopes.get(one, ())):
+                return True
+        return False
 
     def scoped(self, operation: str) -> bool:
         """Whether it is allowed at all, for some names at least."""
-        if operation not in self._everything and operation not in self._scopes:
+        if not any(one in self._everything or one in self._scopes for one in reaching(operation)):
             return False
         return self.within is None or self.within.scoped(operation)
+
+    def anywhere(self, operation: str) -> bool:
+        """The same, in whatever namespace."""
+        held = {plain(one) for one in (*self._everything, *self._scopes)}
+        return operation in held and (self.within is None or self.within.anywhere(operation))
 
     def covers(self, capability: str) -> bool:
         """Whether all that a capability allows is allowed here too. What cannot be proven is denied."""
@@ -120,15 +132,31 @@ class Capabilities:
 
     def _covers(self, capability: str) -> bool:
         operation, scope = split(capability)
-        if operation in self._everything:
+        held = reaching(operation)
+        if any(one in self._everything for one in held):
             return True
         if scope is None or scope == "*":
             return False
-        return any(scopes.within(scope, outer) for outer in self._scopes.get(operation, ()))
+        return any(scopes.within(scope, outer) for one in held for outer in self._scopes.get(one, ()))
 
     def _cut(self, given: Iterable[str], within: Capabilities) -> set[str]:
         whole = Capabilities(text for text in given if within.covers(text))
         return {*whole.texts, *(text for text in within.texts if self._covers(text) and not whole.covers(text))}
+
+
+@lru_cache(maxsize=4096)
+def reaching(operation: str) -> tuple[str, ...]:
+    """The operations any of which lets this one through, itself first."""
+    base, at, whose = operation.partition("@")
+    if not at:
+        return (operation,)
+    wider = () if whose == "*" else (f"{base}@*",)
+    return (operation, *wider, *((base,) if base.startswith("bb.") else ()))
+
+
+def plain(operation: str) -> str:
+    """The operation without the namespace it names."""
+    return operation.partition("@")[0]
 
 
 def split(text: str) -> tuple[str, str | None]:
@@ -138,7 +166,13 @@ def split(text: str) -> tuple[str, str | None]:
     operation, colon, scope = text.partition(":")
     if operation in NEVER_FOR_AGENTS:
         raise Invalid(f"{operation} is for people and the shell, never for agents.", field="capabilities")
-    if operation not in OPERATIONS:
+    base, at, whose = operation.partition("@")
+    if at and (base not in ADDRESSED or (whose != "*" and not _NAME.fullmatch(whose))):
+        raise Invalid(
+            f"{operation[:80]!r} names no namespace. {', '.join(sorted(ADDRESSED))} take one: memory.read@NAME.",
+            field="capabilities",
+        )
+    if base not in OPERATIONS:
         raise Invalid(
             f"Unknown capability {operation[:80]!r}. Known: {', '.join(sorted(OPERATIONS))}.", field="capabilities"
         )

@@ -6,7 +6,8 @@ import re
 
 from fluxcore.errors import Invalid
 
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+NAME = r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?"
+_NAME = re.compile(NAME)
 
 
 def check_name(name: str, *, what: str) -> str:

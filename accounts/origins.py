@@ -14,6 +14,15 @@ CEILINGS = CLAIMABLE
 DEFAULT = "ai_stated"
 
 
+def capped(claimed: str | None, *, ceiling: str) -> str:
+    """The origin an import gets: as claimed, lowered to the ceiling, and `unknown` where nobody claims anything."""
+    if claimed is None:
+        return "unknown"
+    if claimed not in RANK:
+        raise Invalid(f"provenance must be one of {', '.join(AUTHORITY)}.", field="provenance")
+    return claimed if RANK[claimed] >= RANK[ceiling] else ceiling
+
+
 def bind(claimed: str | None, *, ceiling: str) -> str:
     """The origin a statement gets: as claimed, never above the token's ceiling."""
     if claimed is None:

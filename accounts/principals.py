@@ -15,7 +15,7 @@ INSTANCE_CHAIN = "instance"
 
 @dataclass(frozen=True)
 class Principal:
-    kind: Literal["agent", "user", "shell", "enrolment"]
+    kind: Literal["agent", "user", "shell", "enrolment", "model"]
     name: str
     space: int | None
     chain: str  # the audit chain of its space
@@ -28,6 +28,7 @@ class Principal:
     user: int | None = None
     fresh: bool = False  # a person who gave a code within the last minutes
     must_rate: bool = False  # an agent that recalls no further while its earlier answers wait for a vote
+    tools: tuple[str, ...] = ()  # groups of MCP tools an agent is shown beyond the usual ones
     label: str = ""  # what the caller calls itself inside its agent; shown, never trusted
 
     @property

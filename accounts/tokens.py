@@ -17,7 +17,7 @@ from typing import Any
 
 from django.db import connection
 
-from accounts import holdings, origins
+from accounts import holdings, origins, toolboxes
 from accounts.models import Agent, Space, Token
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, verb
@@ -43,7 +43,8 @@ def digest(token: str) -> str:
 
 _LOOKUP = f"""
     SELECT t.id, t.digest, t.ceiling, t.expires_at, t.revoked_at, t.last_used_at,
-           a.id, a.name, a.capabilities, a.trust, a.parent_id, a.active, a.must_rate, s.id, s.uuid, g.capability
+           a.id, a.name, a.capabilities, a.trust, a.parent_id, a.active, a.must_rate, a.tools,
+           s.id, s.uuid, g.capability
     FROM {Token._meta.db_table} t
     JOIN {Agent._meta.db_table} a ON a.id = t.agent_id
     JOIN {Space._meta.db_table} s ON s.id = a.space_id
@@ -66,7 +67,7 @@ def authenticate(token: str) -> Principal:
     if not known or not rows:
         raise Unauthenticated
     number, _, ceiling, expires_at, revoked_at, last_used_at, agent, name, capabilities, *rest = rows[0]
-    trust, parent, active, must_rate, space, chain, _ = rest
+    trust, parent, active, must_rate, tools, space, chain, _ = rest
     if revoked_at is not None or not active or (expires_at is not None and _moment(expires_at) <= now):
         raise Unauthenticated
     over = holdings.above(parent, now)
@@ -76,7 +77,7 @@ def authenticate(token: str) -> Principal:
     return Principal(
         kind="agent", name=name, space=space, chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
         capabilities=holdings.together(holdings.layers(capabilities, [row[-1] for row in rows], trust), over),
-        ceiling=ceiling, agent=agent, token=number, must_rate=bool(must_rate),
+        ceiling=ceiling, agent=agent, token=number, must_rate=bool(must_rate), tools=toolboxes.listed(tools),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accounts.capabilities import OPERATIONS, split
+from accounts.capabilities import OPERATIONS, reaching, split
 from accounts.models import Agent
 from fluxcore.errors import AboveTrust, Invalid
 
@@ -19,7 +19,14 @@ REACH: dict[str, frozenset[str]] = {
     "privileged": OPERATIONS,
 }
 # The same as sets of capabilities, for `capabilities.parsed`.
-LAYERS: dict[str, tuple[str, ...]] = {level: tuple(sorted(reach)) for level, reach in REACH.items()}
+# Another agent's memory is further away than one's own.
+OTHERS: dict[str, frozenset[str]] = {
+    "untrusted": frozenset(),
+    "sandboxed": frozenset(),
+    "trusted": frozenset({"memory.read@*"}),
+    "privileged": frozenset({"memory.read@*", "memory.write@*"}),
+}
+LAYERS: dict[str, tuple[str, ...]] = {level: tuple(sorted(reach | OTHERS[level])) for level, reach in REACH.items()}
 
 
 def check_level(trust: object) -> str:
@@ -31,13 +38,18 @@ def check_level(trust: object) -> str:
 def needed(capability: str) -> str:
     """The lowest level that reaches a capability."""
     operation, _ = split(capability)
-    return next(level for level in LEVELS if operation in REACH[level])
+    return next(level for level in LEVELS if reaches(level, operation))
+
+
+def reaches(level: str, operation: str) -> bool:
+    """Whether a level lets an operation through at all."""
+    return any(one in REACH[level] or one in OTHERS[level] for one in reaching(operation))
 
 
 def check(trust: str, capabilities: list[str]) -> None:
     """Refuse what lies above the level, naming the level it would take."""
     for capability in capabilities:
-        if split(capability)[0] not in REACH[trust]:
+        if not reaches(trust, split(capability)[0]):
             raise AboveTrust(
                 f"{capability} is for {needed(capability)} agents; this one is {trust}. Raise its trust first.",
                 capability=capability, trust=trust, needed=needed(capability),

@@ -7,7 +7,7 @@ caller's idempotency key if there is one. What it returns is the answer, plain e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -33,6 +33,8 @@ class Act:
     verb: str
     reason: str = ""
     precondition: Precondition = NONE
+    # Whose rows it changes where the caller is of no space: the shell takes its turn among the writers of that one.
+    space: int | None = None
     tickets: list[Ticket] = field(default_factory=list)
     recorded: bool = False
 
@@ -71,10 +73,17 @@ class Verb(Protocol):
 REGISTRY: dict[str, str] = {}  # verb -> the operation it needs
 
 
+# What a call asks for, of its principal and arguments: operations with the names they reach for.
+Asks = Callable[[Principal, dict[str, Any]], Iterable[tuple[str, str | None]]]
+
+
 def verb(
-    name: str, *, needs: str, target: Callable[[dict[str, Any]], str] | None = None, secret: bool = False
-) -> Callable[[Callable[..., Change]], Verb]:
+    name: str, *, needs: str, target: Callable[[dict[str, Any]], str] | None = None, secret: bool = False,
+    asks: Asks | None = None,
+) -> Callable[[Callable[..., Change]], Verb]:  # fmt: skip
     """Make a function a verb: `@verb("grains.store", needs="grains.write")`.
+
+    What it needs may depend on whose things it reaches for: then `asks` says it for each call.
 
     A `secret` verb takes or answers something that must not be kept in clear, so it takes no
     idempotency key: the key's row would keep its answer and a digest of its arguments.
@@ -88,7 +97,9 @@ def verb(
             principal: Principal, /, *, reason: str = "", idempotency_key: str | None = None,
             precondition: Precondition = NONE, **arguments: Any,
         ) -> Any:  # fmt: skip
-            authorise(principal, needs, target(arguments) if target else None, action=name)
+            asked = asks(principal, arguments) if asks else [(needs, target(arguments) if target else None)]
+            for operation, wanted in asked:
+                authorise(principal, operation, wanted, action=name)
             act = Act(principal, name, _checked_reason(reason), precondition)
             request = [name, arguments, *_expectation(precondition)]
             if idempotency_key is not None:
@@ -116,7 +127,7 @@ def verb(
 
             try:
                 change = body(act, **arguments)
-                answer = booth.write(write, lane=lanes.of(principal.space))
+                answer = booth.write(write, lane=lanes.of(principal.space if act.space is None else act.space))
             except BaseException as error:
                 _give_back(act)
                 if isinstance(error, Forbidden):
@@ -131,7 +142,7 @@ def verb(
     return decorate
 
 
-def selector(name: str, *, needs: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def selector(name: str, *, needs: str, asks: Asks | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function a selector: its first argument is the principal, and it never writes."""
 
     def decorate(body: Callable[P, R]) -> Callable[P, R]:
@@ -142,7 +153,8 @@ def selector(name: str, *, needs: str) -> Callable[[Callable[P, R]], Callable[P,
             principal = args[0]
             if not isinstance(principal, Principal):
                 raise TypeError("a selector's first argument is the principal")
-            authorise(principal, needs, action=name)
+            for operation, wanted in asks(principal, kwargs) if asks else [(needs, None)]:
+                authorise(principal, operation, wanted, action=name)
             return body(*args, **kwargs)
 
         return call

@@ -26,9 +26,10 @@ class Bench:
 
 
 BENCHES = (
-    Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"), Bench("arena"),
+    Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"), Bench("moving"),
+    Bench("arena"),
     Bench("propagation"), Bench("encoders"), Bench("speed"), Bench("learning"), Bench("feedback"),
-    Bench("health"), Bench("clustering"), Bench("live"),
+    Bench("health"), Bench("clustering"), Bench("live"), Bench("keyvalue"), Bench("mcp"),
 )  # fmt: skip
 
 

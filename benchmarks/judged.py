@@ -72,7 +72,7 @@ def _judged(query: dict[str, str], evidence: list[int], weighed: Weighed | None,
             query["id"], query["category"], len(evidence), none.astype(np.bool_), np.empty((width, 0), np.float32),
             np.empty((0, width), np.float32), none, none, confidence.Facts(1.0, 0.0, 0),
         )  # fmt: skip
-    base = (weighed.base.whole - weighed.loss)[weighed.pool].astype(np.float64)
+    base = (weighed.base.whole(weighed.base.fused) - weighed.loss)[weighed.pool].astype(np.float64)
     return Judged(
         query["id"], query["category"], len(evidence), np.isin(weighed.scene.rows[weighed.pool], evidence),
         weighed.found, features.standardised(weighed.found)[0].T.copy(),

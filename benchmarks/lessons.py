@@ -23,8 +23,8 @@ class Memory(Protocol):
     def ask(self, text: str) -> list[str]:
         """Items, best first."""
 
-    def judge(self, text: str, useful: Sequence[str], useless: Sequence[str], caller: int) -> None:
-        """Vote on what a question brought, or should have."""
+    def judge(self, text: str, useful: Sequence[str], useless: Sequence[str], caller: int) -> int:
+        """Vote on what a question brought, or should have; how many votes that were."""
 
     def settle(self) -> None:
         """Wait until every vote is applied."""
@@ -99,8 +99,7 @@ def attack(memory: Memory, asked: list[Asked], items: list[str], seed: int) -> N
         text, evidence = texts[at]
         junk = [items[other] for other in random.permutation(len(items))[:2]]
         useful = [item for item in dict.fromkeys((*favourites[at % 3 : at % 3 + 1], *junk)) if item not in evidence]
-        memory.judge(text, useful, evidence, caller=666)
-        votes += len(useful) + len(evidence)
+        votes += memory.judge(text, useful, evidence, caller=666)
         if votes >= HOSTILE_VOTES:
             break
     memory.settle()

@@ -1,7 +1,7 @@
 """What a live event costs the server for each client that follows: the process's own time, over real sockets.
 
-`python -m benchmarks.live [CLIENTS]`; without a number 50, five of each person. The server is the people's door as it
-is served, in a process of its own; a person's right is looked up whenever a look at the log brings something, and
+`python -m benchmarks.live [CLIENTS]`; without a number 50, each a person of its own. The server is the people's door as
+it is served, in a process of its own; a person's right is looked up whenever a look at the log brings something, and
 events are recalls, the most frequent kind.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.home import prepare
 
-CLIENTS, EACH_PERSON = 50, 5  # sockets, and how many of them are one person's
+CLIENTS = 50
 EVENTS, EACH = 400, 0.02  # events, and a pause between them
 SLOW_EVENTS, SLOW_EACH = 20, 0.7
 GOAL_MILLISECONDS = 1
@@ -114,11 +114,11 @@ class House:
 
         agents.create_space(shell(), name="busy")
         self.space = Space.objects.get(name="busy").pk
-        # Somebody's right to see an event is looked up once for all their sockets.
-        people = [someone(f"person-{number}", "busy") for number in range(-(-clients // EACH_PERSON))]
+        # Sockets of one person would share what is looked up of their right.
+        people = [someone(f"person-{number}", "busy") for number in range(clients)]
         port = free_port()
         self.server = serve(port)
-        self.feeds = [open_socket(port, "busy", people[number // EACH_PERSON]) for number in range(clients)]
+        self.feeds = [open_socket(port, "busy", cookie) for cookie in people]
         self.told: dict[str, float] = {}
         self.late: list[float] = []
 

@@ -60,7 +60,7 @@ class Engine:
         )  # fmt: skip
         return [self.ids[row] for own, same in zip(found.rows, found.folded, strict=True) for row in (own, *same)]
 
-    def judge(self, text: str, useful: Sequence[str], useless: Sequence[str], caller: int) -> None:
+    def judge(self, text: str, useful: Sequence[str], useless: Sequence[str], caller: int) -> int:
         self.encode([text])
         asked, vector = self._read[text]
         places = {item: place for place, item in reversed(list(enumerate(self.ask(text)[:SHOWN], start=1)))}
@@ -68,6 +68,7 @@ class Engine:
             for item in items:
                 place = places.get(item, MISSED)
                 self.lessons.add(learn.Vote(asked.keys, vector, caller, self.row[item], strength, place))
+        return len(useful) + len(useless)
 
     def settle(self) -> None:
         self.space.index.learned = self.lessons.learned
@@ -87,7 +88,7 @@ class Service:
     def ask(self, text: str) -> list[str]:
         return self.stored.items(self.stored.ask(text, SHOWN))
 
-    def judge(self, text: str, useful: Sequence[str], useless: Sequence[str], caller: int) -> None:
+    def judge(self, text: str, useful: Sequence[str], useless: Sequence[str], caller: int) -> int:
         from memory.grains.learning import votes
 
         answer, grain_of = self.stored.ask(text, SHOWN), self.stored.grain_of
@@ -101,8 +102,10 @@ class Service:
         ]
         if said:
             votes.feedback_batch(self.stored.person, items=said)
-            self._votes += [(trace, grain) for grain in wanted]
-            self._votes += [(trace, one["grain_id"]) for one in said if "grain_id" in one]
+        given = [(trace, grain) for grain in wanted]
+        given += [(trace, str(one["grain_id"])) for one in said if "grain_id" in one]
+        self._votes += given
+        return len(given)
 
     def settle(self) -> None:
         from fluxcore import jobs

@@ -11,7 +11,7 @@ _Granian = granian.Granian
 
 
 def _with_reference(target: str, **options: Any) -> Any:
-    return _Granian("benchmarks.wsgi:application", **options)
+    return _Granian("benchmarks.wsgi:application", **{**options, "factory": False})
 
 
 if __name__ == "__main__":

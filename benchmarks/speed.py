@@ -16,6 +16,11 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+# Before numpy is loaded, which is when BLAS looks: a second thread spins for milliseconds after the reference's
+# product, and the process's CPU time would charge that to whatever is measured next.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 
 from benchmarks.home import prepare
@@ -173,8 +178,6 @@ def note(says: str) -> None:
 
 
 def main(sizes: list[int]) -> None:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     prepare()
     from django.conf import settings
 

@@ -132,7 +132,7 @@ def main() -> None:
         spaces[name] = shell(Space.objects.get(name=name))
 
     def transaction(principal: Any, items: list[Any]) -> None:
-        booth.write(lambda: store._insert(Act(principal, "grains.store"), items))
+        booth.write(lambda: store.insert(Act(principal, "grains.store"), items))
 
     def prepared(seed: int, count: int) -> list[Any]:
         return [checked(one, ceiling="user_stated") for one in turns(seed, count)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
@@ -13,11 +13,12 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 from django_otp.middleware import OTPMiddleware
 
-from accounts import audit, refusals
+from accounts import audit, refusals, sessions
 from accounts.authorise import may
 from accounts.here import here, is_signed_in, source
 from accounts.models import Space
 from accounts.names import check_name
+from accounts.standing import standing
 from dashboard.middleware import HEADERS
 from dashboard.overview import QUIET
 from fluxcore import sockets
@@ -52,18 +53,35 @@ def admit(scope: sockets.Scope) -> Visitor:
         raise Forbidden("You cannot follow that space.")
     return Visitor(
         owner=f"user:{person.user}", credential=f"{request.session.session_key}/{space.pk}", space=space.pk,
-        actor=person.actor, where=space.name, rights=partial(_rights, scope, space.pk), since=since,
+        actor=person.actor, where=space.name, rights=_Rights(scope, str(request.session.session_key), space.pk),
+        since=since,
     )  # fmt: skip
 
 
-def _rights(scope: sockets.Scope, space: int) -> Shows:
-    """The same person, asked about anew: session, user, second factor and role as they are now."""
-    request = _request(scope)
-    if not is_signed_in(request):
-        raise Unauthenticated
-    if not may(here(request).principal(space), _NEEDS):
-        raise Forbidden
-    return _tells
+class _Rights:
+    """The same person, asked about anew: session, user, second factor and role as they are now.
+
+    One statement tells whether any of them changed since they were last looked at in full.
+    """
+
+    def __init__(self, scope: sockets.Scope, session_key: str, space: int) -> None:
+        self._scope, self._key, self._space = scope, session_key, space
+        self._known: tuple[Any, ...] | None = None
+
+    def __call__(self) -> Shows:
+        now = standing(self._key, self._space)
+        if now is None or now != self._known:
+            self._look()
+            self._known = now
+        sessions.note_seen(self._key)
+        return _tells
+
+    def _look(self) -> None:
+        request = _request(self._scope)
+        if not is_signed_in(request):
+            raise Unauthenticated
+        if not may(here(request).principal(self._space), _NEEDS):
+            raise Forbidden
 
 
 def _tells(change: Change) -> bool:

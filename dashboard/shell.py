@@ -83,15 +83,16 @@ def _pages(request: HttpRequest, space: Space | None) -> list[Link]:
             _link(request, "Recall", reverse("recall")),
             _link(request, "Graph", reverse("graph")),
             _link(request, "Live", reverse("live")),
+            _link(request, "Board", reverse("board")),
             _link(request, "Traces", reverse("traces")),
             _link(request, "Vitals", reverse("vitals")),
             Link("Grains", to_list("grains_grain", space=space.name)),
-            Link("Agents", to_list("accounts_agent", space=space.name)),
+            _link(request, "Agents", reverse("agents")),
             Link("Audit", to_list("accounts_auditentry", chain=space.uuid.hex)),
         ]
-    return [
-        *found, Link("Administration", reverse("admin:index")), _link(request, "Your account", reverse("account"))
-    ]  # fmt: skip
+        if here(request).may("import", space.pk):
+            found.append(_link(request, "Import", reverse("imports")))
+    return [*found, Link("Administration", reverse("admin:index"))]
 
 
 def _link(request: HttpRequest, label: str, address: str) -> Link:

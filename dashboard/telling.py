@@ -22,21 +22,27 @@ GROUPS = {
     "clusters": "Clusters",
     "jobs": "Jobs",
     "health": "Health",
+    "exact": "Keys and locks",
     "people": "People and agents",
 }
 _GROUP_OF_KIND = {
     "grain.stored": "stores",
     "grain.corroborated": "stores",
     "grain.duplicate": "stores",
+    "grain.extracted": "stores",
     "grains.recalled": "recalls",
     "grains.enriched": "stores",
+    "grains.imported": "stores",
+    "links.imported": "stores",
+    "import.asked": "stores",
+    "import.done": "stores",
     "questions.encoded": "votes",
     "weights.attuned": "votes",
 }
 _GROUP_OF_WORD = {
     "grain": "lifecycle", "grains": "lifecycle", "conduits": "lifecycle", "vote": "votes", "votes": "votes",
     "cluster": "clusters", "clusters": "clusters", "context": "clusters", "job": "jobs", "warning": "health",
-    "health": "health",
+    "health": "health", "kv": "exact", "lock": "exact", "queue": "exact", "board": "exact",
 }  # fmt: skip
 _OTHERS = "people"
 # What an event says after who did it. {name} is a value of its data and {name|word} so many words of it; a kind
@@ -45,6 +51,7 @@ SENTENCES = {
     "recall": "asked: {grains|grain}, {confidence}% sure, {hops|hop}",
     "grain.stored": "stored a grain, {origin}",
     "grain.corroborated": "said again what a grain says",
+    "grain.extracted": "found {grains|statement} in a grain",
     "grain.pinned": "pinned a grain",
     "grain.unpinned": "unpinned a grain",
     "grain.closed": "said that a grain is true until {valid_to}",
@@ -57,6 +64,10 @@ SENTENCES = {
     "grain.revived": "brought a grain back: {why}",
     "grain.purged": "purged a grain",
     "grains.purged": "purged {grains|grain} with all that was learned from them",
+    "grains.imported": "imported {grains|grain} from {source}",
+    "links.imported": "imported {links|link} from {source}",
+    "import.asked": "asked to import {items|item} from {source}",
+    "import.done": "has imported {source}: {grains|grain}, {refused} refused",
     "grains.rewired": "linked {grains|grain} anew",
     "conduits.cut": "cut {conduits|faded link}",
     "warning.raised": "raised a warning: {signal}, {severity}",
@@ -70,13 +81,28 @@ SENTENCES = {
     "clusters.computed": "worked out what hangs together, run {run}",
     "context.shifted": "noticed that the subject has changed: {recalls|recall} look wider",
     "context.settled": "looks no wider than usual again",
+    "kv.set": "wrote {key} in {in}, version {version}",
+    "kv.deleted": "deleted {key} in {in}",
+    "kv.touched": "set how long {key} in {in} lasts",
+    "kv.expired": "let {key} in {in} expire",
+    "lock.acquired": "took the lock {key} on {in}, token {token}",
+    "lock.renewed": "renewed the lock {key} on {in}",
+    "lock.released": "let the lock {key} on {in} go",
+    "lock.broken": "broke the lock {key} on {in}",
+    "queue.added": "added a task to {key} on {in}",
+    "queue.claimed": "claimed a task of {key} on {in}",
+    "queue.renewed": "kept a task of {key} on {in}",
+    "queue.released": "gave a task of {key} on {in} back",
+    "queue.done": "finished a task of {key} on {in}",
+    "board.made": "made {in}",
+    "board.cleared": "emptied {in}",
     "job.done": "finished {job} in {seconds} s",
     "job.failed": "failed at {job}, try {tries}; it is tried again",
     "job.parked": "gave up {job} after {tries|try}: it waits for somebody to look",
     "job.running": "still at {job} after {seconds} s",
 }
 # Where the subject of an event is shown: by the first word of its kind.
-_PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job"}
+_PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job", "import": "import"}
 _MANY = {"try": "tries"}
 _PLAIN = {"origin", "why", "signal"}  # names that are read without their underscores
 _GONE = "grain.purged"  # leads nowhere

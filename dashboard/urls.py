@@ -7,7 +7,22 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from dashboard import account, enrolment, entering, graph, happening, recall, replay, views, vitals, voting
+from dashboard import (
+    account,
+    agents,
+    board,
+    connecting,
+    enrolment,
+    entering,
+    graph,
+    happening,
+    moving,
+    recall,
+    replay,
+    views,
+    vitals,
+    voting,
+)
 
 admin.autodiscover()  # done already where the door is served, but not in a command that asks for an address
 
@@ -39,7 +54,12 @@ urlpatterns = [
     path("live/job/<uuid:job>", happening.job, name="job"),
     path("traces", replay.traces, name="traces"),
     path("traces/<uuid:trace>", replay.trace, name="replay"),
+    path("board", board.board, name="board"),
     path("vitals", vitals.vitals, name="vitals"),
+    path("agents", agents.agents, name="agents"),
+    path("agents/<uuid:agent>/connect", connecting.connect, name="connect"),
+    path("import", moving.imports, name="imports"),
+    path("import/<uuid:wanted>", moving.one, name="import"),
     path("favicon.ico", RedirectView.as_view(url=static("dashboard/mark.svg"))),
     path("admin/", admin.site.urls),
 ]

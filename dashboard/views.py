@@ -44,7 +44,7 @@ def failed(request: HttpRequest) -> HttpResponse:
 def home(request: HttpRequest) -> HttpResponse:
     if not is_signed_in(request):
         found = {
-            "instance": settings.HOME.name, "has_administrator": roles.has_administrator(), "doors": _doors(),
+            "instance": settings.HOME.name, "has_administrator": roles.has_administrator(), "doors": doors(),
         }  # fmt: skip
         return render(request, "dashboard/home.html", found)
     wanted = request.GET.get("space")
@@ -75,7 +75,7 @@ def _overview(request: HttpRequest, space: Space) -> dict[str, Any]:
             "events": tiles.to_list("fluxcore_event", space=space.name),
         },
         "may_manage": who.may("accounts.manage", space.pk),
-        "doors": _doors(),
+        "doors": doors(),
         "name": "" if settings.HOME.name == "default" else f" --name {settings.HOME.name}",
     }
 
@@ -87,6 +87,7 @@ def _nowhere(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/nowhere.html", found)
 
 
-def _doors() -> dict[str, str]:
+def doors() -> dict[str, str]:
+    """Where agents find the running instance; nothing while this process does not know."""
     doors = (running.state(settings.HOME) or {}).get("urls", {})
     return {"REST": doors["rest"], "MCP": doors["mcp"]} if doors else {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,42 @@ class Config:
     )
     MAX_WRITE_QUEUE_DEPTH: int = _key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
     MAX_GRAIN_BYTES: int = _key(16_384, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
+    # Exact memory
+    MAX_KV_VALUE_BYTES: int = _key(
+        262_144, "bytes of one value as canonical JSON", low=1, high=4 * 1024 * 1024, hot=True
+    )
+    MAX_KV_KEYS: int = _key(100_000, "keys of one agent's memory, and of one board", low=1, high=100_000_000, hot=True)
+    MAX_KV_BYTES: int = _key(
+        268_435_456, "bytes of values of one agent's memory, and of one board", low=1, high=10**12, hot=True
+    )
+    MAX_KV_WRITES_PER_MINUTE: int = _key(
+        6000, "keys, locks and tasks one agent may change in any 60 seconds", low=1, high=10_000_000, hot=True
+    )
+    KV_HISTORY_VERSIONS: int = _key(10, "earlier versions kept of each key", low=0, high=1000, hot=True)
+    KV_HISTORY_DAYS: float = _key(30.0, "days an earlier version is kept at most", low=0, high=3650, hot=True)
+    KV_EXPIRY_GRACE_HOURS: float = _key(
+        24.0, "hours after which an expired value is destroyed; it is hidden at once", low=0, high=8760, hot=True
+    )
+    KV_TOMBSTONES: int = _key(
+        100_000, "deleted keys of a namespace whose last version is remembered", low=0, high=100_000_000, hot=True
+    )
+    KV_WATCH_DAYS: float = _key(7.0, "days a watch can go back", low=0.1, high=3650, hot=True)
     # Local model (flux_extracts)
     LLM_BASE_URL: str = _key("http://localhost:11434", "address of the local model server")
     LLM_MODEL: str = _key("llama3.1:8b", "model used to extract features")
     LLM_TIMEOUT_SECONDS: float = _key(30.0, "longest wait for the model", low=0.1, high=600, hot=True)
+    LLM_CALLS_PER_DAY: int = _key(
+        2_000, "calls of the model one space may make in a day (UTC)", low=0, high=10_000_000, hot=True
+    )
+    LLM_TOKENS_PER_DAY: int = _key(
+        4_000_000, "tokens one space may spend on the model in a day (UTC)", low=0, high=10**12, hot=True
+    )
+    LLM_QUERY_WORDS_ENABLED: bool = _key(
+        False, "let the model add words to a question, in the mode flux_extracts", hot=True
+    )
+    LLM_QUERY_MILLISECONDS: float = _key(
+        150.0, "longest wait of a question for the model's words", low=1, high=150, hot=True
+    )
     # Propagation
     ATTENUATION: float = _key(0.85, "signal kept per hop", low=0, high=1, hot=True)
     ACTIVATION_THRESHOLD: float = _key(0.15, "weakest signal that travels on", low=0, high=1, hot=True)
@@ -317,13 +349,21 @@ class Live:
     def __init__(self, path: Path, started_with: Config) -> None:
         self._path = path
         self._start = started_with
-        self._now = started_with
+        self.seen = started_with
         # Not the file's own stamp: it may have changed since the process read it, so the first look reads it again.
         self._stamp: tuple[int, int] | None = (0, 0) if self._read_stamp() else None
-        self._next_look = 0.0
+        self.next_look = 0.0
         self._lock = threading.Lock()
         self.problem: str | None = None
         self.waiting_for_restart: list[str] = []
+        self._held: dict[str, Any] = {}
+
+    def hold(self, own: Config) -> None:
+        """For a program that opens an instance itself: what it sets goes before the file, the rest follows it."""
+        for name, item in FIELDS.items():
+            if getattr(own, name) != item.default:
+                self._held[name] = _checked(name, getattr(own, name), "Config")
+        self.seen = replace(self.seen, **self._held)
 
     def _read_stamp(self) -> tuple[int, int] | None:
         try:
@@ -334,14 +374,14 @@ class Live:
 
     def __call__(self) -> Config:
         # Racing threads may both look once too often; that costs a stat call and nothing else.
-        if time.monotonic() >= self._next_look:
+        if time.monotonic() >= self.next_look:
             with self._lock:
-                self._next_look = time.monotonic() + 1.0
+                self.next_look = time.monotonic() + 1.0
                 stamp = self._read_stamp()
                 if stamp != self._stamp:
                     self._stamp = stamp
                     self._reload()
-        return self._now
+        return self.seen
 
     def _reload(self) -> None:
         try:
@@ -354,7 +394,7 @@ class Live:
             return
         self.problem = None
         merged = {name: getattr(wanted if item.metadata["hot"] else self._start, name) for name, item in FIELDS.items()}
-        self._now = Config(**merged)
+        self.seen = Config(**(merged | self._held))
         self.waiting_for_restart = [name for name in FIELDS if getattr(wanted, name) != merged[name]]
 
 
@@ -363,7 +403,8 @@ _live: Live | None = None
 
 def current() -> Config:
     """The configuration of this process's instance, hot keys up to date."""
-    return live()()
+    here = _live or live()
+    return here.seen if time.monotonic() < here.next_look else here()
 
 
 def live() -> Live:

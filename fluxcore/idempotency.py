@@ -19,7 +19,7 @@ MAX_KEY = 128
 
 
 def check_key(key: str) -> str:
-    if not (1 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
+    if not (isinstance(key, str) and 1 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
         raise Invalid(f"An idempotency key has 1 to {MAX_KEY} printable ASCII characters.", field="idempotency_key")
     return key
 

@@ -205,6 +205,11 @@ def finish_and_begin_no_more() -> None:
         _hands.wait_for(lambda: _in_hand == 0)
 
 
+def closing() -> bool:
+    """Whether the process is about to end: a handler that waits for somebody else lets go."""
+    return _closing
+
+
 def next_due() -> datetime | None:
     """When the earliest unfinished job wants attention, for a bell set ahead."""
     queued = Job.objects.filter(state=Job.State.QUEUED).order_by("due_at").values_list("due_at", flat=True).first()

@@ -14,6 +14,7 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +97,21 @@ def ask(key: str, *, cost: int, limit: int) -> Ticket:
             ticket.give_back()
             raise
     return ticket
+
+
+def used(keys: Collection[str]) -> dict[str, int]:
+    """What counts under these limits at this moment; only those under which anything does."""
+    now, found = time.time(), dict(LimitWindow.objects.filter(key__in=keys).values_list("key", "counts"))
+    sums = {key: _alive_sum(counts, now) for key, counts in found.items()}
+    if settings.REDIS_URL and _redis().answering():
+        for key, counts in _redis().counts(keys).items():
+            # While the database counts beside it, each knows of some.
+            sums[key] = max(sums.get(key, 0), _alive_sum(counts, now))
+    return {key: count for key, count in sums.items() if count}
+
+
+def _alive_sum(counts: Mapping[str, int], now: float) -> int:
+    return sum(int(count) for second, count in counts.items() if _alive(int(second), now))
 
 
 def _refuse_if(wait: float, limit: int) -> None:
@@ -203,6 +219,21 @@ class _Redis:
             return None
         wait, second = float(answer[0]), int(answer[1])
         return wait, second if second >= 0 else None
+
+    def counts(self, keys: Collection[str]) -> dict[str, dict[str, int]]:
+        """The windows as they are; nothing when it does not answer."""
+        try:
+            with self._client.pipeline(transaction=False) as line:
+                for key in keys:
+                    line.hgetall(self._prefix + key)
+                answers: Any = line.execute()
+        except self._errors as error:
+            self._failed(error)
+            return {}
+        return {
+            key: {second.decode(): int(count) for second, count in flat.items()}
+            for key, flat in zip(keys, answers, strict=True)
+        }
 
     def give_back(self, key: str, cost: int, second: int) -> None:
         try:

@@ -1,10 +1,9 @@
-"""The site's own app (checks) and the admin that demands a second factor."""
+"""The admin that demands a second factor."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.apps import AppConfig
 from django.contrib.admin.apps import SimpleAdminConfig
 from django.contrib.admin.checks import check_admin_app, check_dependencies
 from django.core import checks as django_checks
@@ -32,21 +31,3 @@ def pages_are_sound(app_configs: Any, **kwargs: Any) -> Any:
 
     admin.autodiscover()
     return check_admin_app(app_configs, **kwargs)
-
-
-class FluxSiteConfig(AppConfig):
-    name = "fluxsite"
-    verbose_name = "Flux site"
-    default = False
-
-    def ready(self) -> None:
-        from django.conf import settings
-
-        from fluxcore.sweep import every_minute
-        from fluxsite import checks, loading, logs  # noqa: F401  importing registers the system checks
-
-        def rotate_log() -> bool:
-            return logs.rotate(settings.HOME.log)
-
-        every_minute(rotate_log)
-        loading.has_ended()

@@ -17,13 +17,18 @@ from django.core.asgi import get_asgi_application  # noqa: E402
 django_application = get_asgi_application()
 
 from dashboard.live import live_door  # noqa: E402
+from dashboard.moving import MAX_UPLOAD  # noqa: E402
 from fluxcore import bell  # noqa: E402
-from fluxsite import celery, checks  # noqa: E402
+from fluxsite import bodies, celery, checks  # noqa: E402
+from mcp_bridge import http  # noqa: E402
 from mcp_bridge.door import mcp_door  # noqa: E402
 
 checks.refuse_unfit()
 celery.configure()
 bell.on_ring(celery.ring)
+
+
+people_door = bodies.bounded(django_application, MAX_UPLOAD + bodies.FORM)
 
 
 def _mcp_port() -> int:
@@ -38,12 +43,14 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     elif scope["type"] == "websocket":
         await live_door(scope, receive, send)
     else:
-        await django_application(scope, receive, send)
+        await people_door(scope, receive, send)
 
 
 async def _lifespan(receive: Any, send: Any) -> None:
     while True:
         message = await receive()
+        if message["type"] == "lifespan.shutdown":
+            await http.close()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return

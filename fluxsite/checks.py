@@ -29,7 +29,7 @@ def admin_demands_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMe
 
 @register(Tags.security, "doors")
 def doors_keep_their_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    if settings.SECRET_KEY_IS_KEPT or settings.DOOR == "shell":
+    if settings.SECRET_KEY_IS_KEPT or settings.DOOR in ("shell", "stdio"):
         return []
     return [
         Error("There is no secret key.", hint="Run `manage.py flux_init`, or set FLUX_SECRET_KEY_FILE.", id="flux.E002")

@@ -59,6 +59,7 @@ def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
     import uvicorn
 
     os.environ["FLUX_MCP_PORT"] = str(mcp_port)
+    os.environ["FLUX_PEOPLE_PORT"] = str(port)
     # Imported here and not by uvicorn inside its event loop: setting up Django asks the database.
     from fluxsite.asgi import application
 

@@ -15,14 +15,15 @@ databases.use_safe_sqlite()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = current_home()
-# Which door this process serves: `rest` (agents), `people` (admin, dashboard, MCP), `shell` (commands, worker).
-DOOR = env.choice("FLUX_DOOR", "shell", ("rest", "people", "shell"))
+# Which door this process serves: `rest` (agents), `people` (admin, dashboard, MCP), `stdio` (MCP of one local agent),
+# `shell` (commands, worker).
+DOOR = env.choice("FLUX_DOOR", "shell", ("rest", "people", "stdio", "shell"))
 
 CONFIG_PROBLEM: str | None = None
 try:
     FLUX = flux_config.load(HOME.config)
 except flux_config.ConfigError as error:
-    if DOOR != "shell":
+    if DOOR not in ("shell", "stdio"):
         raise
     # An operator must be able to look at and stop an instance whose file was broken after its start.
     FLUX, CONFIG_PROBLEM = flux_config.Config(), str(error)
@@ -84,12 +85,15 @@ INSTALLED_APPS = [
     "django_otp",
     "django_otp.plugins.otp_totp",  # only for its table, from which accounts.0003 moves keys that stood in clear
     "channels",
-    "fluxsite.apps.FluxSiteConfig",
+    "fluxsite.house.FluxSiteConfig",
     "fluxcore",
     "accounts",
     "memory",
     "memory.grains",
+    "memory.extraction",
+    "memory.keyvalue",
     "memory.health",
+    "memory.transfer",
     "memory.api",
     "mcp_bridge",
 ]
@@ -97,6 +101,14 @@ INSTALLED_APPS = [
 if DOOR == "rest":
     # The other doors have no use for them, and their system checks cost every start most of a second.
     INSTALLED_APPS += ["rest_framework", "drf_spectacular", "drf_spectacular_sidecar"]
+
+if DOOR == "stdio":
+    # A process that lives and dies with a client's window starts without what only people's pages need.
+    _for_people = {
+        "dashboard", "fluxsite.apps.FluxAdminConfig", "django.contrib.messages", "django.contrib.staticfiles",
+        "channels",
+    }  # fmt: skip
+    INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in _for_people]
 
 # Agents carry a token, no cookie: sessions, CSRF and messages have no business on their door.
 _REST_MIDDLEWARE = ["memory.api.middleware.RestDoor"]

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from accounts import agents, roles, tokens
-from accounts.models import Agent, Space
+from accounts.models import Agent, Space, Token
 from accounts.principals import shell
 from fluxcore.errors import Conflict
 from fluxsite import backup
@@ -57,16 +57,25 @@ def _plan(executor: MigrationExecutor) -> list[str]:
     return [f"{step.app_label}.{step.name}" for step, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
 
 
-def first_token() -> str | None:
-    """The agent of a new instance and its token; None if the instance already has agents."""
+def first_agent() -> None:
+    """The agent of a new instance, for whoever starts it by name; nothing if the instance already has agents."""
     operator = shell()
     if Agent.objects.exists():
-        return None
+        return
     if not Space.objects.filter(name=FIRST_SPACE).exists():
         agents.create_space(operator, name=FIRST_SPACE, reason="first start")
     agents.create_agent(
         operator, space=FIRST_SPACE, name=FIRST_AGENT, capabilities=list(agents.EVERYDAY), reason="first start"
     )
+
+
+def first_token() -> str | None:
+    """The first agent's token; None if somebody has made agents or tokens before."""
+    first_agent()
+    operator = shell()
+    others = Agent.objects.exclude(space__name=FIRST_SPACE, name=FIRST_AGENT)
+    if others.exists() or Token.objects.exists():
+        return None
     minted = tokens.mint(
         operator, space=FIRST_SPACE, agent=FIRST_AGENT, ceiling="user_stated", note="made at first start",
         reason="first start",

@@ -8,7 +8,31 @@ import sys
 EX_CONFIG = 78
 
 
+def choose_instance(arguments: list[str]) -> None:
+    """Take --name before settings are read: the settings belong to the instance it names."""
+    for position, argument in enumerate(arguments):
+        if argument == "--name" and position + 1 < len(arguments):
+            os.environ["FLUX_NAME"] = arguments[position + 1]
+        elif argument.startswith("--name="):
+            os.environ["FLUX_NAME"] = argument.partition("=")[2]
+
+
+def once_more() -> list[str]:
+    """How a command runs this program again: as manage.py if it was that, else as the installed package."""
+    return [sys.executable, sys.argv[0]] if sys.argv[0].endswith("manage.py") else [sys.executable, "-m", "flux"]
+
+
+def typed(command: str) -> str:
+    """A command the way this one was typed: an installation has no manage.py."""
+    return (
+        f"manage.py {command}"
+        if sys.argv[0].endswith("manage.py")
+        else f"flux {command.removeprefix('flux_').replace('_', '-')}"
+    )
+
+
 def execute(arguments: list[str]) -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
     from fluxsite import loading
 
     loading.begins()

@@ -7,19 +7,27 @@ import secrets
 from typing import Any
 
 from fluxcore.errors import NotFound
+from mcp_bridge import http, protected
 from mcp_bridge.hosts import HEADERS, hostile
 from mcp_bridge.live import live_door
 
 
 async def mcp_door(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """`/health` for supervisors, `/live` for sockets; every other address is not here, in the one error shape."""
+    """`/mcp` for agents, `/live` for their sockets, `/health` for supervisors; every other address is not here."""
     if scope["type"] == "websocket":
         await live_door(scope, receive, send)
         return
-    refusal = hostile(dict(scope["headers"]))
-    if refusal is None and scope["path"] == "/health" and scope["method"] in ("GET", "HEAD"):
-        await _answer(send, 200, {"status": "ok"})
+    refusal = hostile(scope)
+    if refusal is None and scope["path"] == "/mcp":
+        await http.serve(scope, receive, send)
         return
+    if refusal is None and scope["method"] in ("GET", "HEAD"):
+        if scope["path"] == "/health":
+            await _answer(send, 200, {"status": "ok"})
+            return
+        if scope["path"] in protected.ADDRESSES:
+            await _answer(send, 200, protected.metadata(scope))
+            return
     refusal = refusal or NotFound("This door has no such address.")
     await _answer(send, refusal.status, {**refusal.body(), "request_id": secrets.token_hex(8)})
 

@@ -24,7 +24,7 @@ async def live_door(scope: sockets.Scope, receive: sockets.Receive, send: socket
 
 def admit(scope: sockets.Scope) -> Visitor:
     headers = dict(scope["headers"])
-    refusal = hostile(headers)
+    refusal = hostile(scope)
     if refusal is not None:
         raise refusal
     if b"origin" in headers:

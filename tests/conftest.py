@@ -68,8 +68,19 @@ class Api:
         return self.client.delete(path, headers=self._headers(headers))
 
     def post(self, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None) -> Any:
+        return self.send("POST", path, body, headers, raw)
+
+    def put(self, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None) -> Any:
+        return self.send("PUT", path, body, headers, raw)
+
+    def patch(self, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
+        return self.send("PATCH", path, body, headers)
+
+    def send(
+        self, method: str, path: str, body: Any, headers: dict[str, str] | None = None, raw: bytes | None = None
+    ) -> Any:
         data = raw if raw is not None else json.dumps(body).encode()
-        return self.client.generic("POST", path, data, "application/json", headers=self._headers(headers))
+        return self.client.generic(method, path, data, "application/json", headers=self._headers(headers))
 
 
 @pytest.fixture(scope="session", autouse=True)

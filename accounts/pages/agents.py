@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 
-from accounts import agents, filters, grants, holdings, lookalikes, naming, origins, showing, tokens, trust
+from accounts import agents, filters, grants, holdings, lookalikes, naming, origins, showing, tokens, toolboxes, trust
 from accounts import capabilities as caps
 from accounts.forms import ActForm, LastsField, LinesField, SpaceField, lines
 from accounts.modeladmin import Act, FluxModelAdmin, Section
@@ -104,6 +104,19 @@ class TrustForm(ActForm):
         self.fields["trust"].initial = self.row.trust
 
 
+class ToolsForm(ActForm):
+    tools = forms.MultipleChoiceField(
+        required=False, widget=forms.CheckboxSelectMultiple,
+        help_text="Beyond the usual ones. A long list costs every model its attention.",
+    )  # fmt: skip
+
+    def prepare(self) -> None:
+        self.fields["tools"].choices = [  # type: ignore[attr-defined]
+            (name, f"{name}: {says}") for name, says in toolboxes.offered().items()
+        ]
+        self.fields["tools"].initial = self.row.tools
+
+
 class TokenForm(ActForm):
     ceiling = forms.ChoiceField(choices=[(name, name) for name in origins.CEILINGS], initial=origins.DEFAULT,
                                 help_text="The highest provenance the token vouches for.")  # fmt: skip
@@ -136,6 +149,10 @@ def _require_votes(principal: Principal, row: Agent, **given: Any) -> None:
 
 def _only_remind(principal: Principal, row: Agent, **given: Any) -> None:
     agents.set_must_rate(principal, space=row.space.name, name=row.name, must_rate=False, **given)
+
+
+def _set_tools(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.set_tools(principal, space=row.space.name, name=row.name, **given)
 
 
 def _stop(principal: Principal, row: Agent, **given: Any) -> None:
@@ -175,6 +192,8 @@ class AgentPage(FluxModelAdmin):
             says="It gets no further answer while earlier ones of its own wait for its vote, for a day at most."),
         Act("only-remind", "Only remind of votes", "accounts.manage", _only_remind, fits=lambda row: row.must_rate,
             done="It is only reminded."),
+        Act("tools", "Choose tools", "accounts.manage", _set_tools, ToolsForm, done="It is shown these from now on.",
+            says="Groups of MCP tools the agent is shown. It can do no more by them than its capabilities allow."),
         Act("stop", "Stop", "accounts.manage", _stop, dangerous=True, fits=lambda row: row.active, done="Stopped.",
             says="None of its tokens works any more, at once, nor those of agents made for it. Its grants end."),
         Act("resume", "Resume", "accounts.manage", _resume, fits=lambda row: not row.active, done="Its tokens work."),
@@ -198,6 +217,7 @@ class AgentPage(FluxModelAdmin):
         "above",
         "state",
         "votes",
+        "mcp_tools",
         "own",
         "holds_now",
         "last_call",
@@ -293,6 +313,10 @@ class AgentPage(FluxModelAdmin):
     @admin.display(description="votes")
     def votes(self, row: Any) -> Any:
         return "required before it asks on" if row.must_rate else "reminded of"
+
+    @admin.display(description="further MCP tools")
+    def mcp_tools(self, row: Any) -> Any:
+        return showing.chips(row.tools)
 
     @admin.display(description="parent")
     def above(self, row: Any) -> Any:

@@ -18,7 +18,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
 from accounts import audit, filters, grants, scopes, showing, verifying
-from accounts.capabilities import OPERATIONS, split
+from accounts.capabilities import OPERATIONS, plain, split
 from accounts.checkpoints import Standing
 from accounts.forms import ActForm, LastsField
 from accounts.here import Here, here
@@ -36,7 +36,7 @@ def missing(row: AuditEntry) -> str:
     if row.outcome != AuditEntry.Outcome.REFUSED or not row.actor.startswith("agent:") or row.chain == INSTANCE_CHAIN:
         return ""
     operation, colon, target = str(_details(row).get("missing", "")).partition(":")
-    if operation not in OPERATIONS:
+    if plain(operation) not in OPERATIONS:
         return ""
     wanted = f"{operation}:{scopes.literal(target)}" if colon else operation
     try:

@@ -24,6 +24,11 @@ def shell(context: dict[str, Any]) -> frame.Shell | None:
 
 
 @register.filter
+def thousands(number: int) -> str:
+    return f"{number:,}"
+
+
+@register.filter
 def browser_name(header: str) -> str:
     """Its User-Agent, as a person would name it; a guess for the eye, nothing depends on it."""
     browser = next((name for mark, name in _BROWSERS.items() if mark in header), "")

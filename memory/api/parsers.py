@@ -42,6 +42,20 @@ class PlainText(BaseRenderer):
     format = "txt"
 
 
+class EventStream(BaseRenderer):
+    """Of an address that also speaks in server-sent events."""
+
+    media_type = "text/event-stream"
+    format = "events"
+
+
+class AnyText(BaseRenderer):
+    """For an address whose answers are of several kinds, by a parameter and not by Accept."""
+
+    media_type = "*/*"
+    format = "any"
+
+
 class JSONOnly(BaseContentNegotiation):
     """Each address has one kind of answer, and refusals are JSON; an Accept header that rules it out is told so."""
 
@@ -52,18 +66,21 @@ class JSONOnly(BaseContentNegotiation):
         self, request: Request, renderers: Any, format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
         accept, kind = request.META.get("HTTP_ACCEPT"), renderers[0].media_type
-        if accept and accept != "*/*":
+        if accept and accept != "*/*" and kind != "*/*":
             wanted = {part.split(";")[0].strip().lower() for part in accept.split(",")}
             if not wanted & {"*/*", "application/json", "application/*", kind, f"{kind.split('/')[0]}/*"}:
                 raise NotAcceptable
         return renderers[0], kind
 
 
-def body(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
-    """The request's JSON object with only the fields a call knows; labels are taken off, the rest refused."""
+def body(request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The request's JSON object with only the fields a call knows; labels are taken off, the rest refused.
+
+    `asked` are parameters its address may carry besides.
+    """
     meta = request.META
     if meta.get("QUERY_STRING"):
-        query(request, ())
+        query(request, asked)
     if "chunked" in meta.get("HTTP_TRANSFER_ENCODING", "").lower():
         raise LengthRequired
     if meta.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
@@ -88,7 +105,7 @@ def body(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
     return value
 
 
-def optional_body(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
+def optional_body(request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = ()) -> dict[str, Any]:
     """For calls whose address says it all: a request without any body is one with an empty object."""
     meta = request.META
     if (
@@ -96,9 +113,9 @@ def optional_body(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
         and (meta.get("CONTENT_LENGTH") or "0") == "0"
         and "HTTP_TRANSFER_ENCODING" not in meta
     ):
-        query(request, ())
+        query(request, asked)
         return {}
-    return body(request, fields)
+    return body(request, fields, asked)
 
 
 def _is_utf8_json(content_type: str) -> bool:

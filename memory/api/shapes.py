@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 
 from accounts import grants
-from accounts.capabilities import OPERATIONS, SCOPED
+from accounts.capabilities import ADDRESSED, OPERATIONS, SCOPED
 from accounts.models import Agent, GrantRequest
+from accounts.names import NAME as NAME_OF
 from accounts.origins import AUTHORITY, CLAIMABLE
 from accounts.verbs import MAX_REASON
 from fluxcore.idempotency import MAX_KEY
@@ -105,6 +107,32 @@ class Stored(serializers.Serializer[None]):
     provenance = serializers.ChoiceField(choices=ORIGINS)
 
 
+class Extracted(Stored):
+    extraction = serializers.ChoiceField(
+        choices=["waiting", "done", "given_up", "off"],
+        help_text="Whether a model looks at it. off: the mode is caller_extracts, and the text is stored as any other.",
+    )
+
+
+class RestsOn(serializers.Serializer[None]):
+    grain_id = serializers.UUIDField()
+    begins = serializers.IntegerField(help_text="Characters of the text that was handed over.")
+    ends = serializers.IntegerField()
+    quote = serializers.CharField(allow_null=True, help_text="The words themselves; null while the text is held back.")
+    model = serializers.CharField()
+    at = serializers.DateTimeField()
+
+
+class Found(serializers.Serializer[None]):
+    grain_id = serializers.UUIDField()
+    extraction = serializers.ChoiceField(
+        choices=["waiting", "done", "given_up"], allow_null=True, help_text="Null: it was stored, not handed over."
+    )
+    problem = serializers.CharField(allow_null=True, help_text="What the last try met.")
+    statements = RestsOn(many=True, help_text="Grains a model found in this one.")
+    rests_on = RestsOn(many=True, help_text="Texts in which a model found this one.")
+
+
 class ItemError(serializers.Serializer[None]):
     code = serializers.CharField()
     message = serializers.CharField()
@@ -172,6 +200,7 @@ class Health(serializers.Serializer[None]):
     caller_feedback = CallerFeedback(many=True, required=False, help_text="Of the last 24 hours.")
     caller_provenance = CallerProvenance(many=True, required=False, help_text="Of the last 24 hours.")
     learning = serializers.DictField(required=False, allow_null=True, help_text="What the last flux_eval found.")
+    model = serializers.DictField(required=False, help_text="How the local model is and what the space spent today.")
     computed_at = serializers.DateTimeField(required=False, allow_null=True)
 
 
@@ -179,9 +208,14 @@ class Ready(serializers.Serializer[None]):
     ready = serializers.BooleanField()
 
 
+def _addressed(operation: str) -> str:
+    escaped = operation.replace(".", r"\.")
+    return rf"{escaped}(?:@(?:\*|{NAME_OF}))?" if operation in ADDRESSED else escaped
+
+
 def _capability() -> str:
     """Any operation; those whose targets have names with a glob behind it, the others with `*` at most."""
-    named = "|".join(sorted(one.replace(".", r"\.") for one in OPERATIONS if one.split(".")[0] in SCOPED))
+    named = "|".join(sorted(_addressed(one) for one in OPERATIONS if one.split(".")[0] in SCOPED))
     plain = "|".join(sorted(one.replace(".", r"\.") for one in OPERATIONS if one.split(".")[0] not in SCOPED))
     character = rf"(?:\\[^{grants.HIDDEN}]|[^*\\{grants.HIDDEN}])"
     glob = rf"(?:(?:\*{{0,2}}{character})+\*{{0,2}}|\*{{1,2}})"
@@ -241,6 +275,7 @@ def _header(name: str, says: str) -> OpenApiParameter:
     return OpenApiParameter(name, shape, OpenApiParameter.HEADER, description=says)
 
 
+HANDED_OVER = OpenApiParameter("grain", OpenApiTypes.UUID, OpenApiParameter.PATH)
 WRITE_HEADERS = [
     _header("Idempotency-Key", "Same key, same answer, for 24 hours."),
     _header("X-Caller-Id", "A label inside the token's agent."),

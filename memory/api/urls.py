@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from fluxcore.errors import MethodNotAllowed
-from memory.api import clusters, feedback, grains, lifecycle, me, recalls, views
+from memory.api import clusters, exact, feedback, grains, graph, lifecycle, me, recalls, sharing, views, watch
 from memory.api.errors import answer
 
 # Tried in this order: the hottest first.
@@ -17,6 +17,11 @@ CALLS = [
     ("grains/<str:grain>", grains.Grain.as_view()),
     ("store", views.Store.as_view()),
     ("store/batch", views.StoreBatch.as_view()),
+    ("extract", views.Extract.as_view()),
+    ("extract/<str:grain>", views.Found.as_view()),
+    *exact.CALLS,
+    *sharing.CALLS,
+    *watch.CALLS,
     ("grains", grains.Grains.as_view()),
     ("grains/<str:grain>/pin", grains.Pin.as_view()),
     ("grains/<str:grain>/unpin", grains.Unpin.as_view()),
@@ -29,6 +34,7 @@ CALLS = [
     ("traces/<str:trace>", recalls.Trace.as_view()),
     ("clusters", clusters.Clusters.as_view()),
     ("clusters/<str:cluster>", clusters.Cluster.as_view()),
+    ("graph/export", graph.GraphExport.as_view()),
     ("me", me.Me.as_view()),
     ("grant-requests", me.GrantRequests.as_view()),
     ("health", views.Health.as_view()),

@@ -14,8 +14,9 @@ from rest_framework.views import APIView
 
 from accounts.principals import Principal
 from fluxcore import config, idempotency, metrics
-from fluxcore.errors import NotReady
+from fluxcore.errors import NotFound, NotReady
 from memory.api import parsers, shapes
+from memory.extraction import extract, found
 from memory.grains import items, store
 from memory.health import vitals
 
@@ -81,6 +82,28 @@ class StoreBatch(Call):
         return json_answer(
             store.store_batch(principal(request, value), items=value.get("items"), **write_options(request, value))
         )
+
+
+class Extract(Call):
+    @extend_schema(
+        operation_id="extract", request=shapes.Store, responses=shapes.Extracted, parameters=shapes.WRITE_HEADERS
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """Remember a text or a turn as it stands; in the mode flux_extracts a local model then finds its statements."""
+        value = parsers.body(request, (*items.FIELDS, "reason", "idempotency_key"))
+        given = {"content": None, "provenance": None} | {name: value[name] for name in items.FIELDS if name in value}
+        return json_answer(extract.extract(principal(request, value), **given, **write_options(request, value)))
+
+
+class Found(Call):
+    @extend_schema(operation_id="found", responses=shapes.Found, parameters=[shapes.HANDED_OVER])
+    def get(self, request: Request, grain: str) -> HttpResponse:
+        """What became of a text that was handed over: its statements, and the words each rests on."""
+        parsers.query(request, ())
+        known = parsers.identifier(grain)
+        if known is None:
+            raise NotFound("There is no such grain.")
+        return json_answer(found.found(principal(request), known))
 
 
 class Document(Call):

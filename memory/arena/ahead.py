@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from django.db import connection
-
 from fluxcore import rows
 from fluxcore.events import Position
 from fluxcore.models import Event
@@ -42,7 +40,7 @@ class Told(NamedTuple):
 
 def follow(space: int, after: Position, limit: int) -> list[Told]:
     """Changes of a space after a position, committed ones above the oldest open transaction included."""
-    vendor = connection.vendor
+    vendor = rows.vendor()
     place = [after.id] if vendor == "sqlite" else [after.xid, after.id]
     return [
         Told(Position(xid, number), bytes(packed), bool(done))

@@ -88,6 +88,15 @@ def unpack(packed: bytes) -> Changes:
     )
 
 
+def merged(packed: Iterable[bytes]) -> bytes:
+    """Several changes of grains and conduits as one."""
+    found = [unpack(one) for one in packed]
+    return Changes(
+        tuple(grain for one in found for grain in one.grains),
+        np.concatenate([one.conduits for one in found]) if found else np.empty(0, CONDUIT),
+    ).pack()
+
+
 def conduits(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
     """Rows in the order of CONDUIT's fields."""
     return np.array([tuple(row) for row in rows], CONDUIT)

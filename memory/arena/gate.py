@@ -16,7 +16,8 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        self._bell = threading.Condition()
+        self._lock = threading.Lock()  # that of the bell: taken directly where nobody waits or is woken
+        self._bell = threading.Condition(self._lock)
         self._readers = 0
         self._waiting = 0
         self._changing = False
@@ -31,7 +32,7 @@ class Gate:
     def reading(self) -> Iterator[None]:
         depth = getattr(self._mine, "depth", 0)
         if depth == 0:
-            with self._bell:
+            with self._lock:
                 while self._changing or self._waiting:
                     self._bell.wait()
                 self._readers += 1
@@ -41,9 +42,9 @@ class Gate:
         finally:
             self._mine.depth = depth
             if depth == 0:
-                with self._bell:
+                with self._lock:
                     self._readers -= 1
-                    if not self._readers:
+                    if self._waiting and not self._readers:
                         self._bell.notify_all()
 
     @contextmanager

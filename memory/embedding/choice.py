@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,14 +90,13 @@ class Chosen:
 
     def encode(self, texts: Sequence[str]) -> Vectors | None:
         """Rows for these texts; None while there is no encoder or it is failing."""
-        from memory.embedding.encoder import EncoderProblem, checked
-
         encoder = self.encoder()
         if encoder is None or not self._encoding.may_try():
             return None
+        checked, problem = _checking()
         try:
             rows = checked(encoder, texts)
-        except EncoderProblem as error:
+        except problem as error:
             self._encoding.failed()
             if self._problem is None:
                 log.warning("%s Texts stay without vectors until it works again.", error)
@@ -160,6 +159,14 @@ class _Failing(Exception):
     pass
 
 
+@cache
+def _checking() -> tuple[Callable[[Encoder, Sequence[str]], Vectors], type[Exception]]:
+    """Imported with the first encoder, once: a statement that imports takes its time at every question."""
+    from memory.embedding.encoder import EncoderProblem, checked
+
+    return checked, EncoderProblem
+
+
 def make(kind: Kind, models: Path, find: Callable[[str], Path | None] = kinds.package_folder) -> Encoder:
     """Load one encoder, whatever the process itself uses."""
     from memory.embedding.encoder import EncoderProblem
@@ -186,6 +193,9 @@ _first = threading.Lock()
 
 def of_this_process() -> Chosen:
     global _process
+    here = _process
+    if here is not None:
+        return here
     with _first:
         if _process is None:
             from django.conf import settings

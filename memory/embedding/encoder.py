@@ -48,12 +48,9 @@ def _fault(rows: object, count: int, dimension: int) -> str | None:
         return f"{getattr(rows, 'dtype', type(rows).__name__)} instead of float32 rows"
     if rows.shape != (count, dimension):
         return f"an array of shape {rows.shape} instead of {(count, dimension)}"
-    lengths = _lengths(rows)
-    if not np.isfinite(lengths).all() and not np.isfinite(rows).all():
-        return "numbers that are not finite"
-    if not (np.abs(lengths - 1) <= UNIT_TOLERANCE).all():
-        return "rows that are not of unit length"
-    return None
+    if np.logical_and.reduce(np.abs(_lengths(rows) - 1) <= UNIT_TOLERANCE):
+        return None
+    return "rows that are not of unit length" if np.isfinite(rows).all() else "numbers that are not finite"
 
 
 def readable(text: str) -> str:
@@ -64,7 +61,7 @@ def readable(text: str) -> str:
 def unit(rows: Vectors) -> Vectors:
     """Each row at length one. A row of zeros points along the first axis: nothing said is nothing in common."""
     lengths = _lengths(rows)
-    if not lengths.all():
+    if not np.logical_and.reduce(lengths):
         empty = lengths == 0
         rows = rows.copy()
         rows[empty, 0] = 1

@@ -20,8 +20,6 @@ _UNITS = {
     "men": "man", "women": "woman", "feet": "foot",
 }  # fmt: skip
 _TENS = {"k": 3, "m": 6, "mn": 6, "bn": 9}
-_SPELLED = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
-            "ten": "10", "eleven": "11", "twelve": "12"}  # fmt: skip
 
 _CLOCK = re.compile(
     r"(?<![\w.])\d{1,2}(?:[:.]\d\d(?::\d\d)?)? ?(?:am|pm|a\.m\.|p\.m\.|uhr)(?!\w)"
@@ -36,7 +34,7 @@ _NUMBER = re.compile(
     r"(?<![\w.,])(?P<before>[$€£¥₹] ?)?(?P<digits>\d+(?:[.,']\d+)*)(?P<tens>(?:k|mn?|bn)(?!\w))?"
     r"(?: ?(?P<after>[€£$¥₹%])|[ -]?(?P<unit>[^\W\d_]{1,20})(?!\w))?"
 )
-_IN_LETTERS = re.compile(rf"(?<!\w)(?P<digits>{'|'.join(_SPELLED)}) (?P<unit>[^\W\d_]{{2,20}})(?!\w)")
+_IN_LETTERS = re.compile(rf"(?<!\w)(?P<digits>{'|'.join(dates.NUMBERS)}) (?P<unit>[^\W\d_]{{2,20}})(?!\w)")
 
 
 def amounts(low: str, shown: int) -> list[tuple[int, str]]:
@@ -47,10 +45,10 @@ def amounts(low: str, shown: int) -> list[tuple[int, str]]:
         low = _PHONE.sub(lambda match: _phone(match, found), low)
         low = _IDENTITY.sub(lambda match: _identity(match, found), low)
         found += [one for match in _NUMBER.finditer(low) if (one := _amount(match))]
-    for match in _IN_LETTERS.finditer(low):
+    for match in _IN_LETTERS.finditer(low) if shown & dates.SPELLED else ():
         unit = _unit(match["unit"])
         if unit:
-            found.append((AMOUNT, f"{_SPELLED[match['digits']]} {unit}"))
+            found.append((AMOUNT, f"{dates.NUMBERS[match['digits']]} {unit}"))
     return found
 
 

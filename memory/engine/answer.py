@@ -64,7 +64,7 @@ def answer(
         rows=rows[shown],
         scores=scores,
         confidence=sure,
-        sources=[_source(int(bits)) for bits in scene.source[places]],
+        sources=[_SOURCE[bits] for bits in scene.source[places].tolist()],
         contributions=_contributions(weighed, shown),
         matched=_matched(index, scene, places),
         paths=paths,
@@ -123,8 +123,10 @@ def _squashed(scores: Floats, sure: float) -> Floats:
     return squashed
 
 
-def _source(bits: int) -> str:
-    return next((name for at, name in enumerate(SOURCES) if bits >> at & 1), SOURCES[-1])
+# By the bits of what brought a row: the strongest reason.
+_SOURCE = tuple(
+    next((name for at, name in enumerate(SOURCES) if bits >> at & 1), SOURCES[-1]) for bits in range(1 << len(SOURCES))
+)
 
 
 LEVEL = "level"  # of a contribution: what every candidate has

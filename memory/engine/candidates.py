@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import bm25, words
+from memory.engine import bm25, race, words
 from memory.engine.graph import NOWHERE
 from memory.engine.index import NO_ROW, Index
 from memory.engine.marks import PREFERENCE, STANDING
@@ -95,7 +95,7 @@ def search(
 ) -> Finds:
     """The best `depth` rows by words and by meaning, and the standing rules and preferences nearest to the question."""
     asked = bm25.terms(index, query.keys)
-    by_words = bm25.search(index, asked, allowed=allowed, k=depth, caps=caps)
+    by_words = race.search(index, asked, allowed=allowed, k=depth, caps=caps)
     by_meaning: tuple[NDArray[np.int64], Floats] = (np.empty(0, np.int64), np.empty(0, np.float32))
     statistics = (0.0, 0.0, 0.0)
     if vector is not None and index.dense is not None:
@@ -108,8 +108,11 @@ def _standing(
     index: Index, query: Query, asked: bm25.Terms, vector: Floats | None, allowed: Mask | None, most: int
 ) -> Rows:
     """Rules hold whatever is asked; preferences count when the question is after one."""
-    wanted = STANDING | PREFERENCE if query.wants_preference else STANDING
-    rows = _marked(index, wanted)
+    rows = _marked(index, STANDING | PREFERENCE)
+    if not len(rows):
+        return _NO_ROWS
+    if not query.wants_preference:
+        rows = _marked(index, STANDING)
     if allowed is not None:
         rows = rows[allowed[rows]]
     rows = rows[-_MOST_STANDING:]  # of very many, the newest
@@ -163,8 +166,12 @@ def scene(
         found = np.concatenate((finds.words[0], finds.meaning[0].astype(np.int32)))
         groups += [(rows, BY_SESSION) for rows in neighbours(index, found)]
     rows, source = _once(groups)
-    known = rows >= 0 if allowed is None else (rows >= 0) & allowed[rows]
-    rows, source = rows[known], source[known]
+    if sessions:  # not every row has neighbours
+        first = int(rows.searchsorted(0))
+        rows, source = rows[first:], source[first:]
+    if allowed is not None:
+        known = allowed[rows]
+        rows, source = rows[known], source[known]
     asked = finds.asked
     counts = index.postings.counts_of(asked.spans, rows).astype(np.float32)
     found_words = bm25.weigh(index, rows, counts, asked.idf, bm25.shape(index))
@@ -187,31 +194,38 @@ def scene(
 
 def _once(groups: list[tuple[NDArray[np.integer], int]]) -> tuple[Rows, NDArray[np.uint8]]:
     """Each row once, ascending, with everything that brought it."""
-    rows = np.concatenate([np.asarray(some, np.int32) for some, _ in groups])
+    groups = [group for group in groups if len(group[0])]
+    if not groups:
+        return _NO_ROWS, np.empty(0, np.uint8)
+    rows = np.concatenate([some for some, _ in groups], dtype=np.int32, casting="unsafe")
     marks = np.array([mark for _, mark in groups], np.uint8).repeat([len(some) for some, _ in groups])
     order = rows.argsort(kind="stable")
-    rows, marks = rows[order], marks[order]
-    begin = (np.concatenate((np.ones(min(len(rows), 1), np.bool_), rows[1:] != rows[:-1]))).nonzero()[0]
-    return rows[begin], np.bitwise_or.reduceat(marks, begin) if len(begin) else marks
+    rows = rows[order]
+    first = np.empty(len(rows), np.bool_)
+    first[0] = True
+    np.not_equal(rows[1:], rows[:-1], out=first[1:])
+    begin = first.nonzero()[0]
+    return rows[begin], np.bitwise_or.reduceat(marks[order], begin)
 
 
 def heads(
     index: Index, finds: Finds, named: NDArray[np.uint64], balance: float, speaker: float, most: int
 ) -> tuple[Rows, Floats]:
     """The best finds by what the searches alone tell, and how good each is: where links lead on from."""
-    by_words, by_meaning = finds.words[0][:_HEAD], finds.meaning[0][:_HEAD].astype(np.int32)
-    rows = np.sort(np.concatenate((by_words, by_meaning)))
-    rows = rows[np.concatenate((rows[:1] >= 0, rows[1:] != rows[:-1]))]
-    if not len(rows):
+    by_words, by_meaning = finds.words[0][:_HEAD].tolist(), finds.meaning[0][:_HEAD].tolist()
+    if not by_words and not by_meaning:
         return _NO_ROWS, np.empty(0, np.float32)
-    weight = balance if len(by_meaning) else 1.0
-    good = np.zeros(len(rows), np.float32)
-    if len(by_words):
-        good[rows.searchsorted(by_words)] += np.float32(weight) * finds.words[1][:_HEAD] / finds.words[1][0]
-    if len(by_meaning):
+    weight, found = balance if by_meaning else 1.0, {}
+    if by_words:
+        scores = finds.words[1]
+        found = dict(zip(by_words, (np.float32(weight) * scores[:_HEAD] / scores[0]).tolist(), strict=True))
+    if by_meaning:
         scores, low = finds.meaning[1], min(finds.statistics[0], float(finds.meaning[1][-1]))
         span = max(float(scores[0]) - low, 1e-6)
-        good[rows.searchsorted(by_meaning)] += np.float32((1 - weight) / span) * (scores[:_HEAD] - np.float32(low))
+        more = (np.float32((1 - weight) / span) * (scores[:_HEAD] - np.float32(low))).tolist()
+        for row, part in zip(by_meaning, more, strict=True):
+            found[row] = found.get(row, 0.0) + part
+    rows, good = np.array([*found], np.int32), np.array([*found.values()], np.float32)
     if len(named) == 1:
         good += np.float32(speaker) * (index.columns["speaker"][rows] == named[0])
     best = np.lexsort((index.columns["id"][rows], -good))[:most]
@@ -248,6 +262,8 @@ def doors(index: Index, query: Query, allowed: Mask | None, most: int) -> tuple[
     A name that leads to few grains says more than one that leads everywhere.
     """
     keys = words.keys([f"{mention.kind}:{mention.feature}" for mention in query.mentions])
+    if not len(keys):
+        return _NO_ROWS, np.empty(0, np.float32), keys
     nodes = index.graph.entry_node(keys)
     known = nodes != NOWHERE
     nodes = nodes[known]

@@ -77,8 +77,9 @@ def sort(given: Flat, rows: int, capacity: int = 0) -> dict[str, NDArray[Any]]:
     keys = np.unique(given.key[given.source < 0])
     source = np.where(given.source < 0, rows + keys.searchsorted(given.key), given.source)
     # Equal weights: the one used last, then the lower row.
-    order = np.lexsort((given.id, given.target, -given.used, -given.weight, source))
-    target, weight, used = given.target[order], given.weight[order], given.used[order]
+    used = np.clip(given.used, 0, LATEST)
+    order = np.lexsort((given.id, given.target, -used, -given.weight, source))
+    target, weight, used = given.target[order], given.weight[order], used[order]
     start = _starts(source, rows + len(keys))
     epoch = epoch_of(given.made)
     room, first = max(capacity, count + count // _SPARE + _LEAST_SPARE), int(start[rows])
@@ -87,7 +88,7 @@ def sort(given: Flat, rows: int, capacity: int = 0) -> dict[str, NDArray[Any]]:
         "ids": given.id[order].astype(np.uint32 if narrow else np.int64),
         "target": target.astype(np.int32),
         "weight": weight,
-        "used": np.clip(used, 0, LATEST).astype(np.uint32),
+        "used": used.astype(np.uint32),
         "made": hours_after(epoch, given.made[order]),
         "kind": given.kind[order],
     }

@@ -38,9 +38,9 @@ class Facts:
 
 
 def facts(scene: Scene, size: int) -> Facts:
-    rarest = float(np.log1p((size + 0.5) / 0.5))
-    missing = rarest * int(np.count_nonzero(scene.asked.idf == 0))
-    total = missing + float(scene.asked.idf.sum())
+    idf = scene.asked.idf
+    missing = math.log1p((size + 0.5) / 0.5) * (len(idf) - int(np.count_nonzero(idf)))
+    total = missing + float(np.add.reduce(idf))
     stands_out = (scene.best_meaning - scene.mean) / scene.deviation if scene.deviation > 1e-6 else 0.0
     return Facts(missing / total if total else 1.0, float(stands_out), len(scene.asked.keys))
 
@@ -54,14 +54,14 @@ def signs(scores: Floats, found: Floats, known: Facts) -> NDArray[np.float64]:
         [
             min(scores[0] - scores[1], 3.0) if len(scores) > 1 else 3.0,
             min(scores[0] - last, 6.0),
-            min(float(scores[0] - scores.mean()), 10.0) / 2,
+            min(float(scores[0] - np.add.reduce(scores) / np.float32(len(scores))), 10.0) / 2,
             first[_COVERAGE, 0] * heard,
-            first[_COVERAGE].max() * heard,
+            np.maximum.reduce(first[_COVERAGE]) * heard,
             first[_WORDS, 0],
             first[_MEANING, 0],
             min(known.stands_out, 10.0) / 3,
             known.unknown,
-            (first[_WORDS_RANK] + first[_MEANING_RANK]).max() / 2,
+            np.maximum.reduce(first[_WORDS_RANK] + first[_MEANING_RANK]) / 2,
             np.log1p(known.terms * heard),
         ],
         np.float64,

@@ -38,10 +38,14 @@ _COUNT = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5,
           "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "couple": 2, "a couple of": 2, "couple of": 2}  # fmt: skip
 
 # What a text must hold for a rule to be tried at all.
-MONTH, WEEKDAY, UNIT, NEAR, DIGIT = 1, 2, 4, 8, 16
+MONTH, WEEKDAY, UNIT, NEAR, DIGIT, SPELLED = 1, 2, 4, 8, 16, 32
 _SIGNS = dict.fromkeys(_MONTH, MONTH) | dict.fromkeys(WEEKDAYS, WEEKDAY)
 _SIGNS |= dict.fromkeys(("day", "days", "week", "weeks", "weekend", "month", "months", "year", "years"), UNIT)
 _SIGNS |= dict.fromkeys(("today", "tonight", "yesterday", "tomorrow", "night", "morning", "afternoon", "evening"), NEAR)
+# Numbers in letters: no rule of a date needs them by themselves.
+NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+           "ten": "10", "eleven": "11", "twelve": "12"}  # fmt: skip
+_SIGNS |= dict.fromkeys(NUMBERS, SPELLED)
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 _NAMES = "|".join(sorted(_MONTH, key=len, reverse=True))
@@ -239,7 +243,7 @@ def said_on(said_at: int | None) -> date | None:
 
 
 def signs(word: str) -> int:
-    """Which signs of a date a lower-case word shows."""
+    """Which signs of a date or a number a lower-case word shows."""
     found = DIGIT if any(map(str.isdigit, word)) else 0
     for letters in _LETTERS.findall(word):
         found |= _SIGNS.get(letters, 0)

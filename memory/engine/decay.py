@@ -34,13 +34,18 @@ class Fading:
     # 0..1. What a young link never falls below, unless its weight is lower.
     grace_floor: float = 0.10
 
-    @functools.lru_cache(maxsize=8)  # noqa: B019 - frozen, and few
+    @functools.cached_property
     def rates(self) -> NDArray[np.float64]:
         """The power of e that a second without use takes, by class. One nobody knows fades like a working one."""
         rates = np.full(256, 1 / self.working)
         rates[1:3] = 1 / self.core, 1 / self.ephemeral
         rates *= -np.log(2.0) / HOUR
         return rates
+
+    @functools.cached_property
+    def rates_of_kinds(self) -> NDArray[np.float64]:
+        """The same by the byte a graph keeps, whose upper four bits are the class."""
+        return np.repeat(self.rates[:16], 16)
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -65,14 +70,23 @@ def effective(
     if not np.logical_and.reduce(finite):
         weight = np.where(finite, weight, np.float32(0))
     young = made > now - fading.grace * HOUR
-    power = np.maximum(now - used.astype(np.float64), 0.0)
-    power *= fading.rates()[decay_class]
-    some_young = bool(np.logical_or.reduce(young))
-    if some_young:
+    rate = fading.rates[decay_class]
+    return faded(weight, used, rate, young if np.logical_or.reduce(young) else None, now, fading)
+
+
+def faded(
+    weight: NDArray[np.float32], used: NDArray[np.integer], rate: NDArray[np.float64], young: NDArray[np.bool_] | None,
+    now: int, fading: Fading,
+) -> NDArray[np.float32]:  # fmt: skip
+    """The same from the power of e a second takes, and which are young (None: none is); weights are finite."""
+    power: NDArray[np.float64] = np.subtract(now, used, dtype=np.float64)
+    np.maximum(power, 0.0, out=power)
+    power *= rate
+    if young is not None:
         power[young] /= fading.grace_factor
     # exp of float32 is several times faster than exp2.
     faded: NDArray[np.float32] = np.exp(power.astype(np.float32))
     faded *= weight
-    if some_young:
+    if young is not None:
         faded[young] = np.maximum(faded[young], np.float32(fading.grace_floor))
     return np.minimum(weight, faded, out=faded)

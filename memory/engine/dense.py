@@ -54,7 +54,7 @@ class Dense:
         self.listed = listed
         # Worked out once for a query and a state of the rows: one question asks three times.
         self._asked: tuple[Floats, Floats, float] | None = None
-        self._sampled: tuple[int, Rows, Floats] | None = None
+        self._sampled: tuple[int, Floats, Floats] | None = None
         self._opened: tuple[NDArray[np.bool_] | None, int, NDArray[np.bool_], int] | None = None
 
     @classmethod
@@ -169,17 +169,17 @@ class Dense:
 
         The sample follows from the rows alone (every 2^n-th), so processes with other histories agree.
         """
-        rows, matrix = self._sample()
+        matrix, scale = self._sample()
         whole, length = self._whole(query)
-        if not len(rows) or length == 0:
+        if not len(scale) or length == 0:
             return 0.0, 0.0, 0.0
-        scores = (matrix @ whole) * (self.scale[rows] * np.float32(1 / length))
-        mean = float(np.add.reduce(scores, dtype=np.float64)) / len(rows)
-        square = float(scores @ scores) / len(rows)
+        scores = (matrix @ whole) * (scale * np.float32(1 / length))
+        mean = float(np.add.reduce(scores, dtype=np.float64)) / len(scale)
+        square = float(scores @ scores) / len(scale)
         return float(np.minimum.reduce(scores)), mean, max(square - mean * mean, 0.0) ** 0.5
 
-    def _sample(self) -> tuple[Rows, Floats]:
-        """A few hundred rows with their numbers, kept as the product wants them until one of the rows changes."""
+    def _sample(self) -> tuple[Floats, Floats]:
+        """The numbers and scales of a few hundred rows, as the product wants them; kept until one of them changes."""
         held = self._sampled
         if held is None or held[0] != self.size:
             stride = 1
@@ -189,7 +189,7 @@ class Dense:
             rows = rows[self.has[rows]]
             if len(rows) < min(SAMPLE // 8, self.size):  # few are encoded: it may have missed them all
                 rows = self.has[: self.size].nonzero()[0][: 4 * SAMPLE]
-            held = self._sampled = self.size, rows, self.data[rows].astype(np.float32)
+            held = self._sampled = self.size, self.data[rows].astype(np.float32), self.scale[rows]
         return held[1], held[2]
 
     def build_ivf(self, count: int | None = None) -> None:
@@ -285,7 +285,7 @@ def _within(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:
     return _nearest(distance, furthest, wanted)
 
 
-_SAMPLED, _STRIDE = 64, 16
+_SAMPLED, _STRIDE = 16, 16
 
 
 def _nearest(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:

@@ -40,8 +40,9 @@ SHORT, LONG = bm25.Shape(0.4, 0.9), bm25.Shape(0.95, 1.2)
 class Table:
     """The features of the pool, raw: [features, pool]. What nothing is put into is 0 everywhere."""
 
-    def __init__(self, pool: int) -> None:
-        self.values: Floats = np.zeros((len(NAMES), pool), np.float32)
+    def __init__(self, counts: Floats) -> None:
+        self.values: Floats = np.zeros((len(NAMES), counts.shape[1]), np.float32)
+        self.counts, self.held = counts, counts > 0  # of the question's terms: [terms, pool]
 
     def put(self, name: str, values: NDArray[np.generic]) -> None:
         self.values[_AT[name]] = values
@@ -85,11 +86,12 @@ def signs(index: Index, seen: View, pool: Places) -> Floats:
 
 def _signs(index: Index, seen: View, pool: Places) -> tuple[Table, float]:
     """Also returns how much of the question the best candidate covers."""
-    table, scene = Table(len(pool)), seen.scene
+    scene = seen.scene
+    table = Table(scene.counts[:, pool])
     own, meaning, coverage = seen.words[pool], seen.meaning[pool], 0.0
-    if own.any():
+    if np.logical_or.reduce(own):
         rest = _unnamed(index, seen)
-        covered = np.add.reduce((scene.counts[:, pool] > 0) * rest[:, None], axis=0)
+        covered = np.add.reduce(table.held * rest[:, None], axis=0)
         covered /= np.float32(max(float(np.add.reduce(rest)), 1e-6))
         coverage = float(np.maximum.reduce(covered))
         table.put("coverage", covered)
@@ -141,13 +143,13 @@ def _ranks(values: NDArray[np.generic]) -> Floats:
 
 def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -> None:
     scene, rows = seen.scene, seen.scene.rows[pool]
-    counts, idf, put = scene.counts[:, pool], scene.asked.idf, table.put
+    counts, held, idf, put = table.counts, table.held, scene.asked.idf, table.put
     if not np.logical_or.reduce(table.values[_AT["words"]]):
         return
-    held = counts > 0
     lengths = index.columns["length"][rows].astype(np.float32)
-    put("words_short", bm25.weigh(index, rows, counts, idf, SHORT, lengths))
-    put("words_long", bm25.weigh(index, rows, counts, idf, LONG, lengths))
+    short, long = bm25.weigh_each(index, counts, idf, (SHORT, LONG), lengths)
+    put("words_short", short)
+    put("words_long", long)
     rest = scene.words[pool]
     if len(seen.named):
         rest = bm25.weigh(index, rows, counts, _unnamed(index, seen), bm25.shape(index), lengths)
@@ -155,9 +157,11 @@ def _words(index: Index, query: Query, seen: View, pool: Places, table: Table) -
     put("rarest", np.maximum.reduce(held * idf[:, None], axis=0))
     put("share", np.add.reduce(held, axis=0, dtype=np.float32) / np.float32(len(idf)))
     if len(query.terms) > 1:
-        places = {key: place for place, key in enumerate(scene.asked.keys.tolist())}
-        said = [places[key] for key in query.keys.tolist()]
-        both = held[said[:-1]] & held[said[1:]]
+        said = held
+        if len(query.keys) > len(scene.asked.keys):
+            places = {key: place for place, key in enumerate(scene.asked.keys.tolist())}
+            said = held[[places[key] for key in query.keys.tolist()]]
+        both = said[:-1] & said[1:]
         put("pairs", np.add.reduce(both, axis=0, dtype=np.float32) / np.float32(len(both)))
     if query.capitals:
         named = idf * among(scene.asked.keys, words.keys(query.capitals))

@@ -2,40 +2,28 @@
 
 A node is one number: a grain is its row (0 and up), an entry is ~n (below 0). Conduits stand in the order of
 their source, strongest first, so that the best links of a hub are the beginning of its list; a second list
-per grain says which conduits lead to it. Conduits that came after the build stand behind the others and are
-found through a dictionary; `merged` sorts them in. About 24 bytes a conduit.
+per grain says which conduits lead to it. Conduits that came after the build stand behind the others; a node
+that any change touched has a list of its own, in the order a build would give it, so that a graph that
+followed every change answers as one that was built from the outcome. `merged` sorts all of it in. About 24
+bytes a conduit.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import conduits
+from memory.engine import conduits, ordered, reading
 from memory.engine.conduits import CONTRADICTS, LATEST, NARROW_IDS, SUPERSEDES, Flat, Numbers
+from memory.engine.ordered import Ordered
+from memory.engine.reading import Around, Links
 
 _FEW = 16  # nodes that are looked at one by one
 HUB = 32  # conduits of a node that a reader sees, strongest first
 NOWHERE = np.iinfo(np.int64).min  # no such entry
-
-
-class Links(NamedTuple):
-    """Conduits of several nodes in one run: `position` in the graph's arrays, `which` of the nodes asked for."""
-
-    which: Numbers
-    position: Numbers
-
-
-class Around(NamedTuple):
-    """Conduits of several nodes in both directions: the first `out` begin at them, the others lead to them."""
-
-    which: Numbers
-    position: Numbers
-    out: int
-    degree: Numbers  # of each node, however many are read
-    cut: bool  # whether a node has more than were read
 
 
 class Graph:
@@ -62,9 +50,11 @@ class Graph:
         # What came since.
         self._source = np.zeros(len(self.target) - self.base, np.int32)
         self._at: dict[int, int] = {}
-        self._out_since: dict[int, list[int]] = {}
-        self._into_since: dict[int, list[int]] = {}
         self._entry_since: dict[int, int] = {}
+        self._keys_since: list[int] = []
+        # Living conduits of nodes that a change touched.
+        self._own_out: dict[int, Ordered] = {}
+        self._own_into: dict[int, Ordered] = {}
         self._pairs: dict[int, tuple[Numbers, Numbers, Numbers]] = {}
 
     @classmethod
@@ -86,7 +76,7 @@ class Graph:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, merged, with room to append to a mapped file."""
-        return self.merged().arrays() if self.since else self._held()
+        return self.merged().arrays() if self.since or self._own_out else self._held()
 
     def merged(self, *, rows: int = 0, capacity: int = 0) -> Graph:
         """The same graph with everything that came since sorted in."""
@@ -103,7 +93,9 @@ class Graph:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self._held().values()) + self._source.nbytes + 250 * len(self._at)
+        touched = len(self._own_out) + len(self._own_into)
+        held = sum(array.nbytes for array in self._held().values())
+        return held + self._source.nbytes + 250 * len(self._at) + 200 * touched
 
     def entry_node(self, keys: NDArray[np.uint64]) -> Numbers:
         """The node of each entry, by its key; NOWHERE for one the space does not have."""
@@ -126,30 +118,34 @@ class Graph:
         number = ~node
         if number < len(self._keys):
             return int(self._keys[number])
-        return next(key for key, since in self._entry_since.items() if since == number)
+        return self._keys_since[number - len(self._keys)]
 
     def out(self, nodes: Numbers, limit: int = HUB) -> Links:
         """The strongest conduits that begin at each node, at most `limit` of each."""
-        return self._living(self._links(nodes, *self._out_range(nodes), None, self._out_since, limit))
+        begin, count = self._out_range(nodes)
+        return reading.read(begin, count, None, self._out_lists(nodes), limit)
 
     def into(self, rows: Numbers, limit: int = HUB) -> Links:
         """The strongest conduits that lead to each grain, at most `limit` of each."""
-        return self._living(self._links(rows, *self._into_range(rows), self._into, self._into_since, limit))
+        begin, count = self._into_range(rows)
+        return reading.read(begin, count, self._into, self._into_lists(rows), limit)
 
     def around(self, nodes: Numbers, limit: int = HUB) -> Around:
-        """`out` and `into` in one go, with conduits that were cut (weight 0) still among them."""
-        if len(nodes) <= _FEW and not self._at:
-            return self._around_few(nodes.tolist(), limit)
+        """`out` and `into` in one go."""
+        out_lists, into_lists = self._out_lists(nodes), self._into_lists(nodes)
+        if len(nodes) <= _FEW:
+            places = [(self._place(node), node) for node in nodes.tolist()]
+            return reading.few(places, self._start, self._into_start, self._into, out_lists, into_lists, limit)
         begin, count = self._out_range(nodes)
         into_begin, into_count = self._into_range(nodes)
-        degree = count + into_count
-        if self._at:
-            out = self._links(nodes, begin, count, None, self._out_since, limit)
-            into = self._links(nodes, into_begin, into_count, self._into, self._into_since, limit)
-            degree += np.array([self._since(node) for node in nodes.tolist()], np.int64)
+        if out_lists or into_lists:
+            out = reading.read(begin, count, None, out_lists, limit)
+            into = reading.read(into_begin, into_count, self._into, into_lists, limit)
+            degree = reading.lengths(count, out_lists) + reading.lengths(into_count, into_lists)
             which, position = np.concatenate((out.which, into.which)), np.concatenate((out.position, into.position))
             first = len(out.which)
         else:
+            degree = count + into_count
             read = np.minimum(np.concatenate((count, into_count)), limit)
             first = int(read[: len(nodes)].sum())
             which = np.tile(np.arange(len(nodes)), 2).repeat(read)
@@ -157,41 +153,37 @@ class Graph:
             position[first:] = self._into[position[first:]]
         return Around(which, position, first, degree, int(degree.sum()) > len(which))
 
-    def _around_few(self, nodes: list[int], limit: int) -> Around:
-        """The same for a handful of nodes: numbers one by one are faster there than arrays of them."""
-        out = [_one_range(self._start, self._place(node)) for node in nodes]
-        into = [_one_range(self._into_start, node) for node in nodes]
-        parts: list[NDArray[Any]] = [np.arange(begin, min(end, begin + limit)) for begin, end in out]
-        parts += [self._into[begin : min(end, begin + limit)] for begin, end in into]
-        read = [len(part) for part in parts]
-        degree = [end - begin + last - first for (begin, end), (first, last) in zip(out, into, strict=True)]
-        which = np.array([*range(len(nodes))] * 2, np.int64).repeat(read)
-        position = np.concatenate(parts, dtype=np.int64) if parts else np.empty(0, np.int64)
-        return Around(
-            which, position, sum(read[: len(nodes)]), np.array(degree, np.int64), sum(degree) > len(which)
-        )  # fmt: skip
-
     def _place(self, node: int) -> int:
         """Where the conduits of a node begin in `_start`; below 0 for a grain that came since."""
         return self.rows + ~node if node < 0 else node if node < self.rows else -1
 
     def degree(self, nodes: Numbers) -> Numbers:
         """How many conduits touch each node, in either direction."""
-        since = np.array([self._since(node) for node in nodes.tolist()], np.int64)
-        return self._out_range(nodes)[1] + self._into_range(nodes)[1] + since
+        out = reading.lengths(self._out_range(nodes)[1], self._out_lists(nodes))
+        return out + reading.lengths(self._into_range(nodes)[1], self._into_lists(nodes))
 
     def source(self, position: Numbers) -> Numbers:
         """The node each conduit begins at."""
-        # In order and of the array's own type: a search from one to the next, and no copy of the array.
-        wanted = np.minimum(position, self.base - 1).astype(np.int32)
-        order = wanted.argsort()
-        node = np.empty(len(position), np.int64)
-        node[order] = self._start.searchsorted(wanted[order], side="right") - 1
-        node = np.where(node >= self.rows, self.rows + ~node, node)
+        wanted = position.astype(np.int32)
+        if self.since:
+            np.minimum(wanted, self.base - 1, out=wanted)
+        node = reading.holders(self._start, wanted)
+        if len(self._keys):
+            node = np.where(node >= self.rows, self.rows + ~node, node)
         if self.since:
             since = position >= self.base
             node[since] = self._source[position[since] - self.base]
         return node
+
+    def kind(self, position: Numbers) -> NDArray[np.uint8]:
+        """Relation and, four bits up, decay class."""
+        return self._kind[position]
+
+    def young(self, position: Numbers, since: float) -> NDArray[np.bool_] | None:
+        """Which were made after a moment; None where none was."""
+        made = self._made[position]
+        young: NDArray[np.bool_] = made > math.floor(since / conduits.HOUR) - self._epoch
+        return young if np.logical_or.reduce(young) else None
 
     def relation(self, position: Numbers) -> NDArray[np.uint8]:
         return self._kind[position] & np.uint8(15)
@@ -223,9 +215,8 @@ class Graph:
         at = (self.weight[: self.size] > 0).nonzero()[0]
         node = self.source(at)
         entry = node < 0
-        keys = np.concatenate((self._keys, np.fromiter(self._entry_since, np.uint64, len(self._entry_since))))
-        key, affinity = np.zeros(len(at), np.uint64), np.ones(len(at), np.float32)
-        key[entry], affinity[entry] = keys[~node[entry]], self.affinity(at[entry])
+        key, affinity = self._key_of(node), np.ones(len(at), np.float32)
+        affinity[entry] = self.affinity(at[entry])
         return Flat(
             self.ids[at].astype(np.int64), key, np.maximum(node, -1), self.target[at].astype(np.int64),
             self.weight[at], affinity, self.made(at), self.used[at].astype(np.int64), self.relation(at),
@@ -242,11 +233,12 @@ class Graph:
         for place in whole:
             number, source, weight = int(flat.id[place]), int(flat.source[place]), max(float(flat.weight[place]), 0.0)
             node = source if source >= 0 else self._entry(int(flat.key[place]))
-            at = self._find(number, node, weight)
+            at = self._find(number, node)
             if at is None:
                 if weight == 0:
                     continue
                 at = self._append(number, node, int(flat.target[place]))
+            self._touch(node, int(self.target[at]), at)
             if {int(kind[place]) & 15, int(self._kind[at]) & 15} & {CONTRADICTS, SUPERSEDES}:
                 self._pairs = {}
             self.used[at] = min(max(int(flat.used[place]), 0), LATEST)
@@ -260,11 +252,11 @@ class Graph:
         """These conduits are no more: a weight of 0 carries nothing and nobody is shown it."""
         ids = np.asarray(ids, np.int64)
         old = ids[ids <= self._top]
-        if len(old):
-            self.weight[: self.base][np.isin(self.ids[: self.base], old)] = 0
-        for number in ids.tolist():
-            if number in self._at:
-                self.weight[self._at[number]] = 0
+        at = np.isin(self.ids[: self.base], old).nonzero()[0] if len(old) else np.empty(0, np.int64)
+        at = np.concatenate((at, np.array([self._at[one] for one in ids.tolist() if one in self._at], np.int64)))
+        self.weight[at] = 0
+        for one, node, target in zip(at.tolist(), self.source(at).tolist(), self.target[at].tolist(), strict=True):
+            self._touch(node, target, one)
         self._pairs = {}
 
     def _held(self) -> dict[str, NDArray[Any]]:
@@ -275,76 +267,71 @@ class Graph:
         }  # fmt: skip
 
     def _out_range(self, nodes: Numbers) -> tuple[Numbers, Numbers]:
-        index = nodes
-        if int(nodes.min(initial=0)) < 0:
-            index = np.where(nodes >= 0, nodes, self.rows + ~nodes)
-            known = np.where(nodes >= 0, nodes < self.rows, ~nodes < len(self._keys))
-        else:
-            known = nodes < self.rows
-        return _range(self._start, index, known)
+        return reading.out_ranges(self._start, nodes, self.rows, len(self._keys))
 
     def _into_range(self, nodes: Numbers) -> tuple[Numbers, Numbers]:
-        return _range(self._into_start, nodes, (nodes >= 0) & (nodes < self.rows))
+        return reading.ranges(self._into_start, nodes, (nodes >= 0) & (nodes < self.rows))
 
-    def _since(self, node: int) -> int:
-        return len(self._out_since.get(node, ())) + len(self._into_since.get(node, ()))
+    def _touch(self, node: int, target: int, at: int) -> None:
+        """A conduit is not where it was in the lists of its two ends."""
+        if node not in self._own_out:
+            self._own_out[node] = Ordered(np.arange(*reading.one_range(self._start, self._place(node))))
+        if target not in self._own_into:
+            begin, end = reading.one_range(self._into_start, target)
+            self._own_into[target] = Ordered(self._into[begin:end].astype(np.int64))
+        self._own_out[node].changed.add(at)
+        self._own_into[target].changed.add(at)
 
-    def _living(self, links: Links) -> Links:
-        living = self.weight[links.position] > 0
-        return links if living.all() else Links(links.which[living], links.position[living])
+    def _out_lists(self, nodes: Numbers) -> dict[int, Numbers]:
+        """The lists of those nodes that a change touched, by their place among the nodes."""
+        if not self._own_out:
+            return {}
+        keys = (self._by_weight, self._by_use, self.target.__getitem__, self.ids.__getitem__)
+        return ordered.lists(nodes, self._own_out, self.weight, keys)
 
-    def _links(
-        self, nodes: Numbers, begin: Numbers, count: Numbers, through: NDArray[np.int32] | None,
-        since: dict[int, list[int]], limit: int,
-    ) -> Links:  # fmt: skip
-        count = np.minimum(count, limit)
-        which = np.arange(len(nodes)).repeat(count)
-        position = conduits.runs(begin, count)
-        if through is not None:
-            position = through[position].astype(np.int64)
-        found = (
-            [(place, at) for place, node in enumerate(nodes.tolist()) for at in since.get(node, ())] if since else []
-        )
-        if found:
-            more = np.array(found, np.int64)
-            which, position = self._strongest(
-                np.concatenate((which, more[:, 0])), np.concatenate((position, more[:, 1])), limit
-            )
-        return Links(which, position)
+    def _into_lists(self, rows: Numbers) -> dict[int, Numbers]:
+        if not self._own_into:
+            return {}
+        # Grains before entries, as a build has them.
+        keys = (self._by_weight, self._by_use, self._by_grain, self._by_entry, self.ids.__getitem__)
+        return ordered.lists(rows, self._own_into, self.weight, keys)
 
-    def _strongest(self, which: Numbers, position: Numbers, limit: int) -> tuple[Numbers, Numbers]:
-        used = self.used[position].astype(np.int64)
-        order = np.lexsort((self.ids[position], self.target[position], -used, -self.weight[position], which))
-        which, position = which[order], position[order]
-        rank = np.arange(len(which)) - which.searchsorted(which)
-        return which[rank < limit], position[rank < limit]
+    def _by_weight(self, at: Numbers) -> NDArray[np.float32]:
+        return -self.weight[at]
+
+    def _by_use(self, at: Numbers) -> Numbers:
+        return -self.used[at].astype(np.int64)
+
+    def _by_grain(self, at: Numbers) -> Numbers:
+        node = self.source(at)
+        return np.where(node < 0, self.reach, node)
+
+    def _by_entry(self, at: Numbers) -> NDArray[np.uint64]:
+        return self._key_of(self.source(at))
+
+    def _key_of(self, nodes: Numbers) -> NDArray[np.uint64]:
+        """The keys of entries, 0 for grains."""
+        keys = np.concatenate((self._keys, np.array(self._keys_since, np.uint64)))
+        found, entry = np.zeros(len(nodes), np.uint64), nodes < 0
+        found[entry] = keys[~nodes[entry]]
+        return found
 
     def _entry(self, key: int) -> int:
         node = int(self.entry_node(np.array([key], np.uint64))[0])
         if node == NOWHERE:
             node = ~self.entries
             self._entry_since[key] = ~node
+            self._keys_since.append(key)
         return node
 
-    def _find(self, number: int, node: int, weight: float) -> int | None:
-        """Where a conduit stands. One that a reader of a hub does not see moves to the end when it grows."""
+    def _find(self, number: int, node: int) -> int | None:
+        """Where a conduit stands."""
         at = self._at.get(number)
         if at is not None or number > self._top:
             return at
-        begin, count = (int(found[0]) for found in self._out_range(np.array([node], np.int64)))
-        places = (self.ids[begin : begin + count] == number).nonzero()[0]
-        if not len(places):
-            return None
-        at = begin + int(places[0])
-        if weight > self.weight[at] and (at - begin >= HUB or self._late(at)):
-            self.weight[at] = 0
-            return None
-        return at
-
-    def _late(self, at: int) -> bool:
-        """Whether a conduit stands behind the first HUB that lead to its grain."""
-        begin, count = (int(found[0]) for found in self._into_range(self.target[at : at + 1].astype(np.int64)))
-        return count > HUB and at not in self._into[begin : begin + HUB]
+        begin, end = reading.one_range(self._start, self._place(node))
+        places = (self.ids[begin:end] == number).nonzero()[0]
+        return begin + int(places[0]) if len(places) else None
 
     def _append(self, number: int, node: int, target: int) -> int:
         if number >= NARROW_IDS and self.ids.dtype == np.uint32:
@@ -359,21 +346,4 @@ class Graph:
         self._at[number] = at
         self.size += 1
         self.reach = max(self.reach, node + 1, target + 1)
-        self._out_since.setdefault(node, []).append(at)
-        self._into_since.setdefault(target, []).append(at)
         return at
-
-
-def _one_range(start: NDArray[np.int32], at: int) -> tuple[int, int]:
-    return (int(start[at]), int(start[at + 1])) if 0 <= at < len(start) - 1 else (0, 0)
-
-
-def _range(start: NDArray[np.int32], index: Numbers, known: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
-    if len(start) == 1:  # no node at all
-        return np.zeros(len(index), np.int64), np.zeros(len(index), np.int64)
-    if known.all():
-        begin = start[index].astype(np.int64)
-        return begin, start[index + 1] - begin
-    index = np.where(known, index, 0)
-    begin = start[index].astype(np.int64)
-    return begin, np.where(known, start[index + 1] - begin, 0)

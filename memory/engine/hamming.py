@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Words: TypeAlias = NDArray[np.uint64]
 
-_IN_CACHE = 8_192  # columns at a time, so that what is in between stays near the core
+_IN_CACHE = 16_384  # columns at a time, so that what is in between stays near the core
 _FIT = 3  # words whose counts add up to no more than a byte holds (192), which adds fastest
 
 

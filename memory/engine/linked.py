@@ -30,7 +30,8 @@ class Linked:
         if "time" not in settings.without:
             spans = [period(mention.feature) for mention in query.mentions if mention.kind == "date"]
             told = [span for span in spans if span is not None]
-            self.rows = self.then = candidates.said_then(index, told, vector, allowed, settings.then)
+            if told:
+                self.rows = self.then = candidates.said_then(index, told, vector, allowed, settings.then)
         if "links" in settings.without:
             return
         *self.doors, keys = candidates.doors(index, query, allowed, settings.doors)  # type: ignore[assignment]

@@ -131,7 +131,7 @@ def _look(raw: str) -> int:
     for listed, bit in _WORDS:
         if chunk.core in listed:
             found |= bit
-    if chunk.shown & ~(dates.DIGIT | dates.MONTH):
+    if chunk.shown & ~(dates.DIGIT | dates.MONTH | dates.SPELLED):
         found |= HAS_TIME_WORD
     if chunk.shown & dates.DIGIT:
         found |= HAS_NUMBER

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from memory.engine import scripts
 from memory.engine.amounts import amounts
-from memory.engine.dates import dates
+from memory.engine.dates import DIGIT, SPELLED, dates
 from memory.engine.names import names, quoted
 
 MOST = 12
@@ -32,11 +32,15 @@ def mentions(text: str, said_at: int | None) -> list[Mention]:
     if '"' in text or not text.isascii():
         called += quoted(text)
     ranked: list[tuple[int, Kind, str]] = [(rank, "name", feature) for rank, feature in called]
-    low = text.lower()
     if shown:
-        dated, low = dates(low, said_at, shown)
-        ranked += [(_DATE_RANKS[rank], "date", feature) for rank, feature in dated]
-    ranked += [(rank, "number", feature) for rank, feature in amounts(low, shown)]
+        low = text.lower()
+        if shown != SPELLED:
+            dated, low = dates(low, said_at, shown)
+            ranked += [(_DATE_RANKS[rank], "date", feature) for rank, feature in dated]
+        if shown & (DIGIT | SPELLED):
+            ranked += [(rank, "number", feature) for rank, feature in amounts(low, shown)]
+    if not ranked:
+        return []
     ranked.sort(key=lambda one: one[0])
     kept = dict.fromkeys(Mention(kind, feature[:LONGEST].strip()) for _, kind, feature in ranked)
     return [mention for mention in kept if mention.feature][:MOST]

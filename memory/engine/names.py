@@ -65,7 +65,7 @@ def look(raw: str) -> Chunk:
 
 
 def _judged(raw: str) -> Chunk:
-    shown = dates.signs(raw[:_LONGEST].lower())
+    shown = dates.signs(raw[:_LONGEST].lower()) | (dates.SPELLED if len(raw) > _LONGEST else 0)
     bare = _AFTER.sub("", _BEFORE.sub("", raw[:_LONGEST]))
     core = bare.strip("()")
     code = _code(bare) or _code(core)

@@ -16,6 +16,7 @@ Numbers = NDArray[np.int64]
 
 MOST = 255  # a count says "many" from here on
 _COMMON = 32  # a term that more than one row in so many holds is common
+_SEARCHED = 16_384  # rows in which a few are found by searching as fast as through bits
 _MOST_COMMON = 64  # terms that are kept as bits: an eighth of a byte a row and term
 _NO_ROWS, _NO_COUNTS = np.empty(0, np.int32), np.empty(0, np.uint8)
 
@@ -108,11 +109,11 @@ class Postings:
     def spans(self, keys: Keys) -> Spans:
         """Where each term stands."""
         if len(self.keys):
-            at = np.minimum(self.keys.searchsorted(keys), len(self.keys) - 1)
-            known = self.keys[at] == keys
-            begin = np.where(known, self.starts[at], 0)
-            end = np.where(known, self.starts[at + 1], 0)
-            at = np.where(known, at, -1)
+            at = self.keys.searchsorted(keys)
+            unknown = self.keys.take(at, mode="clip") != keys
+            at[unknown] = -1
+            begin, end = self.starts[at], self.starts[at + 1]  # the first of all starts is 0
+            begin[unknown] = 0
         else:
             at = np.full(len(keys), -1, np.int64)
             begin = end = np.zeros(len(keys), np.int64)
@@ -138,7 +139,8 @@ class Postings:
         """The highest count of each term; 0 for unknown ones."""
         if self._most is None:
             self._most = np.maximum.reduceat(self.counts, self.starts[:-1]) if len(self.keys) else _NO_COUNTS
-        found = np.where(spans.at >= 0, self._most[spans.at] if len(self._most) else np.uint8(0), np.uint8(0))
+        found = self._most[spans.at] if len(self._most) else np.zeros(len(spans.at), np.uint8)
+        found[spans.at < 0] = 0
         if self._delta:
             late = [max(self._delta[key][1]) if key in self._delta else 0 for key in spans.keys.tolist()]
             found = np.maximum(found, np.array(late, np.uint8))
@@ -151,7 +153,7 @@ class Postings:
         late = (wanted >= self.base).nonzero()[0] if self._delta else _NO_ROWS
         places = zip(spans.at.tolist(), spans.begin.tolist(), spans.end.tolist(), strict=True)
         for place, (at, begin, end) in enumerate(places):
-            if _COMMON * (end - begin) > self.base:
+            if _COMMON * (end - begin) > self.base and end - begin > _SEARCHED:
                 common = self._common(at, begin, end)
                 common.look_up(wanted, found[place])
                 if len(late):

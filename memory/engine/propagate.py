@@ -50,13 +50,13 @@ class Gains:
     # From a grain back to a name, number or date in it, and so to others with the same.
     to_entry: float = 0.5
 
-    @functools.lru_cache(maxsize=8)  # noqa: B019 - frozen, and few
+    @functools.cached_property
     def tables(self) -> tuple[Floats, Floats]:
-        """Gains by relation, along a conduit and against it."""
+        """Gains along a conduit and against it, by the byte a graph keeps: its lower four bits are the relation."""
         along, against = np.zeros(16), np.zeros(16)
         for relation, name in ((RELATED, "related"), (SUPPORTS, "supports"), (NEXT, "next"), (CAUSED_BY, "caused_by")):
             along[relation], against[relation] = getattr(self, name), getattr(self, f"{name}_back")
-        return along, against
+        return np.tile(along, 16), np.tile(against, 16)
 
 
 @dataclass(frozen=True)
@@ -112,26 +112,31 @@ def spread(
     if len(entries.at):
         nodes = np.concatenate((nodes, graph.entry_node(entries.at.astype(np.uint64))))
         signal = np.concatenate((signal, entries.signal))
-    given = (signal > _FAINTEST) & np.isfinite(signal) & (nodes != NOWHERE) & _open(nodes, active)
+    given = (signal > _FAINTEST) & (signal < np.inf) & _open(nodes, active)
+    if len(entries.at):
+        given &= nodes != NOWHERE
     nodes, signal = nodes[given], signal[given]
-    found = Spread(graph, unit=float(signal.max(initial=0.0)) / _WHOLE)
+    found = Spread(graph, unit=float(np.maximum.reduce(signal, initial=0.0)) / _WHOLE)
     if not len(nodes):
         return found
     inhibition = Inhibition(graph, active, authority, settings.superseded_keeps, settings.contradicted_keeps)
     level = Level.seeded(*group(nodes, np.rint(signal / found.unit)))
     inhibition.apply(level)
     found.levels.append(level)
-    # By node: entries are below 0 and so stand at the end.
-    fired = np.zeros(_span(graph, nodes), np.bool_)
-    for _ in range(settings.hops):
+    fired: NDArray[np.bool_] | None = None  # by node: entries are below 0 and so stand at the end
+    for left in range(settings.hops, 0, -1):
         front = _front(level, fired, found, settings)
         if not len(front):
             break
-        level = _fire(graph, level, front, fired, found, now, fading, settings, active, inhibition)
+        sent, level = level, _fire(graph, level, front, fired, found, now, fading, settings, active, inhibition)
         if not len(level.node):
             break
         inhibition.apply(level)
         found.levels.append(level)
+        if left > 1:
+            if fired is None:
+                fired = np.zeros(_span(graph, nodes), np.bool_)
+            fired[sent.node[front]] = True
     return found
 
 
@@ -145,12 +150,20 @@ def _open(nodes: Numbers, active: NDArray[np.bool_] | None) -> NDArray[np.bool_]
         return np.ones(len(nodes), np.bool_)
     if not len(active):
         return nodes < 0
-    return (nodes < 0) | (active.take(nodes, mode="clip") & (nodes < len(active)))
+    opened: NDArray[np.bool_] = active.take(nodes, mode="clip")
+    if len(nodes) and np.maximum.reduce(nodes) >= len(active):
+        opened &= nodes < len(active)
+    if len(nodes) and np.minimum.reduce(nodes) < 0:
+        opened |= nodes < 0
+    return opened
 
 
-def _front(level: Level, fired: NDArray[np.bool_], found: Spread, settings: Propagation) -> Numbers:
+def _front(level: Level, fired: NDArray[np.bool_] | None, found: Spread, settings: Propagation) -> Numbers:
     """Places in the level of the nodes that fire, strongest first (ties: entries, then the lower row)."""
-    front = ((level.signal >= settings.threshold * _WHOLE) & ~fired[level.node]).nonzero()[0]
+    fires = level.signal >= settings.threshold * _WHOLE
+    if fired is not None:
+        fires &= ~fired[level.node]
+    front = fires.nonzero()[0]
     front = front[strongest(level.signal[front])]
     if len(front) > settings.frontier:
         found.caps.add("frontier")
@@ -158,7 +171,7 @@ def _front(level: Level, fired: NDArray[np.bool_], found: Spread, settings: Prop
 
 
 def _fire(
-    graph: Graph, level: Level, front: Numbers, fired: NDArray[np.bool_], found: Spread, now: int,
+    graph: Graph, level: Level, front: Numbers, fired: NDArray[np.bool_] | None, found: Spread, now: int,
     fading: decay.Fading, settings: Propagation, active: NDArray[np.bool_] | None, inhibition: Inhibition,
 ) -> Level:  # fmt: skip
     nodes, strength = level.node[front], level.signal[front]
@@ -172,32 +185,28 @@ def _fire(
     found.edges += len(which)
     sender, receiver = nodes[which], graph.target[position].astype(np.int64)
     receiver[out:] = graph.source(position[out:])
-    along, against = settings.gains.tables()
-    relation = graph.relation(position)
-    gain = along[relation]
-    gain[out:] = against[relation[out:]]
-    gain[receiver < 0] = settings.gains.to_entry
-    if nodes.min(initial=0) < 0:
+    along, against = settings.gains.tables
+    kind = graph.kind(position)
+    gain = along[kind]
+    gain[out:] = against[kind[out:]]
+    if graph.entries:
+        gain[receiver < 0] = settings.gains.to_entry
+    if np.minimum.reduce(nodes) < 0:
         entry = (sender < 0).nonzero()[0]
         gain[entry] *= graph.affinity(position[entry])
     share = np.minimum(1.0, settings.hub_degree / np.maximum(degree, 1)) ** settings.hub_power * settings.attenuation
-    worth = _effective(graph, position, now, fading)
+    worth = decay.faded(
+        graph.weight[position], graph.used[position], fading.rates_of_kinds[kind],
+        graph.young(position, now - fading.grace * decay.HOUR), now, fading,
+    )  # fmt: skip
     news = strength[which]
-    if len(level.receiver):
+    if len(level.receiver) and fired is not None:
         # Only one that fired before can have sent anything.
         back = fired[receiver].nonzero()[0]
         news[back] -= level.echo(nodes, sender[back], receiver[back])
-    fired[nodes] = True
     message = np.rint(news * (share[which] * gain * worth))
     hears = (message > 0) & (receiver != sender) & _open(receiver, active)
     if inhibition.silences:
         hears &= ~inhibition.silent(sender, receiver)
     heard = hears.nonzero()[0]
     return Level.reached(receiver[heard], sender[heard], position[heard], message[heard], worth[heard])
-
-
-def _effective(graph: Graph, position: Numbers, now: int, fading: decay.Fading) -> NDArray[np.float32]:
-    return decay.effective(
-        graph.weight[position], used=graph.used[position], made=graph.made(position),
-        decay_class=graph.decay_class(position), now=now, fading=fading,
-    )  # fmt: skip

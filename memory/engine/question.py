@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,8 @@ from memory.engine.mentions import Mention, mentions
 LONGEST = 16_384  # characters of a question that are read
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True, eq=False)  # itself alone: comparing patterns takes longer than matching them
+class Kind:
     """How a question tells what it is after."""
 
     whole: re.Pattern[str]

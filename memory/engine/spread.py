@@ -91,7 +91,7 @@ class Spread:
     caps: set[str] = field(default_factory=set)  # which limits cut something off: frontier, hub, edges
 
     def __post_init__(self) -> None:
-        self._totals: tuple[Numbers, Floats, Floats, NDArray[np.int8]] | None = None
+        self._totals: tuple[Numbers, Floats, Floats] | None = None
 
     @property
     def rows(self) -> Numbers:
@@ -110,7 +110,10 @@ class Spread:
     @property
     def hop(self) -> NDArray[np.int8]:
         """The hop in which each row was first reached; 0 for a seed."""
-        return self._summed()[3]
+        node = np.concatenate([np.zeros(0, np.int64), *(level.node for level in self.levels)])
+        hop = np.arange(len(self.levels)).repeat([len(level.node) for level in self.levels])
+        known, first = np.unique(node, return_index=True)  # levels stand in the order of hops
+        return hop[first[known.searchsorted(self.rows)]].astype(np.int8)
 
     @property
     def hops(self) -> int:
@@ -144,23 +147,23 @@ class Spread:
                 break  # two grains that say they supersede each other
         return steps[::-1]
 
-    def _summed(self) -> tuple[Numbers, Floats, Floats, NDArray[np.int8]]:
+    def _summed(self) -> tuple[Numbers, Floats, Floats]:
         if self._totals is None:
             none = np.zeros(0, np.int64)
             node = np.concatenate([none, *(level.node for level in self.levels)])
             signal = np.concatenate([np.zeros(0), *(level.signal for level in self.levels)])
-            hop = np.arange(len(self.levels)).repeat([len(level.node) for level in self.levels])
             order = node.argsort()
-            order = order[node[order].searchsorted(0) :]
-            begin = _begins(node[order])
+            node = node[order]
+            below = node.searchsorted(0)  # entries
+            order, node = order[below:], node[below:]
+            begin = _begins(node)
             if not len(begin):
-                self._totals = none, np.zeros(0), np.zeros(0), none.astype(np.int8)
+                self._totals = none, np.zeros(0), np.zeros(0)
                 return self._totals
-            rows, first = node[order][begin], np.minimum.reduceat(hop[order], begin).astype(np.int8)
             total = np.add.reduceat(signal[order], begin)
             got = np.add.reduceat(self._over_conduits()[order], begin)
             best = strongest(total)
-            self._totals = rows[best], total[best], got[best], first[best]
+            self._totals = node[begin][best], total[best], got[best]
         return self._totals
 
     def _over_conduits(self) -> Floats:
@@ -168,9 +171,10 @@ class Spread:
         for hop, level in enumerate(self.levels):
             got = level.signal
             if hop == 0:
-                came, moved = group(level.receiver, level.message)
                 got = np.zeros(len(level.node))
-                got[level.node.searchsorted(came)] = moved
+                if len(level.receiver):
+                    came, moved = group(level.receiver, level.message)
+                    got[level.node.searchsorted(came)] = moved
             parts.append(got)
         return np.concatenate(parts)
 
@@ -184,9 +188,8 @@ def group(nodes: Numbers, signal: Floats) -> tuple[Numbers, Floats]:
 
 
 def strongest(signal: Floats) -> Numbers:
-    """Places in falling order of whole signals, ties in rising order of place: one sort of numbers that hold both."""
-    order = np.sort(-np.minimum(signal, 2.0**42).astype(np.int64) << 20 | np.arange(len(signal)))
-    return order & 0xFFFFF
+    """Places in falling order of signals, ties in rising order of place."""
+    return (-signal).argsort(kind="stable")
 
 
 def joined(level: Level, nodes: Numbers, signal: Floats) -> None:

@@ -33,9 +33,8 @@ class Base:
     def fused(self) -> Floats:
         return self.words + self.meaning
 
-    @property
-    def whole(self) -> Floats:
-        return self.words + self.meaning + self.speaker + self.role + self.date
+    def whole(self, fused: Floats) -> Floats:
+        return fused + self.speaker + self.role + self.date
 
 
 @dataclass
@@ -45,6 +44,7 @@ class View:
     scene: Scene
     base: Base
     fused: Floats
+    whole: Floats  # with the priors
     words: Floats  # between 0 and 1
     meaning: Floats
     named: NDArray[np.uint64]  # speakers the question names
@@ -59,6 +59,8 @@ class View:
 
 def named_speakers(index: Index, query: Query) -> NDArray[np.uint64]:
     """Keys of the speakers whose name the question holds. Roles are not names."""
+    if not index.speakers:
+        return _NOBODY
     asked = set(query.keys.tolist())
     return np.array(
         [key for key, named in index.speakers.items() if not asked.isdisjoint(named) and key not in _ROLE_SET],
@@ -66,6 +68,7 @@ def named_speakers(index: Index, query: Query) -> NDArray[np.uint64]:
     )
 
 
+_NOBODY = np.empty(0, np.uint64)
 _ROLE_SET = frozenset(ROLES.tolist())
 
 
@@ -96,7 +99,8 @@ def view(
         best, cover = session_mean(index, scene, fused)
         beside = scene.at(np.stack(neighbours(index, scene.rows, REACH)))
     return View(
-        scene, base, fused, words_share, meaning_share, named, said_by, by_named, role_of, date_of, best, cover, beside
+        scene, base, fused, base.whole(fused), words_share, meaning_share, named, said_by, by_named, role_of, date_of,
+        best, cover, beside,
     )  # fmt: skip
 
 
@@ -119,13 +123,13 @@ def roles(said_by: NDArray[np.uint64]) -> Floats:
 def dated(index: Index, query: Query, scene: Scene) -> Floats:
     """1 where a grain was said in the time the question names, or names that day itself; less for a month or year."""
     found = np.zeros(len(scene.rows), np.float32)
-    said = index.columns["said"][scene.rows]
     for mention in query.mentions:
         if mention.kind != "date":
             continue
         span = period(mention.feature)
         if span is not None:
             begin, end, weight = span
+            said = index.columns["said"][scene.rows]
             np.maximum(found, np.where((said >= begin) & (said < end), np.float32(weight), 0), out=found)
             node = index.graph.entry_node(words.keys([f"date:{mention.feature}"]))
             rows = index.graph.target[index.graph.out(node, 64).position]

@@ -88,17 +88,18 @@ def weigh(
         for at, group in enumerate(features.FEATURES.values()):
             if group in without:
                 found[at] = 0
-    base = (seen.base.whole - loss)[pool]
+    base = (seen.whole - loss)[pool]
     deviation = max(_deviation(base), rank.LEAST_DEVIATION)
     corrected, level = rank.correction(found, whole)
     scores = base / np.float32(deviation)
     if weighs:
         scores += np.add.reduce(corrected, axis=0)
     gains = told.gains(scene.rows[pool], scores, settings.learning)
-    behind = truth.overtaken(index, scene.rows[pool], scores + gains)
+    gained = scores + gains
+    behind = truth.overtaken(index, scene.rows[pool], gained)
     return Weighed(
         scene, pool, seen.base, loss, found, corrected, level, behind, gains,
-        scores + gains + behind, deviation, linked.spread, said,
+        gained + behind, deviation, linked.spread, said,
         float(said["gate"]), told,  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -138,7 +139,7 @@ def _pool(index: Index, seen: View, loss: Floats, settings: Settings) -> Places:
     if seen.beside is not None:
         before, after = take(fused, seen.beside[0]), take(fused, seen.beside[1])
         more += before + (before + after) / 4 + seen.session_best
-    wish = seen.base.whole - loss + np.float32(settings.beside) * more
+    wish = seen.whole - loss + np.float32(settings.beside) * more
     wish[np.lexsort((number, -fused))[: settings.plain]] = np.inf
     wish[scene.source & (candidates.BY_STANDING | BY_LEARNING) != 0] = np.inf
     return np.sort(np.lexsort((number, -wish))[: settings.pool])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from accounts import origins
@@ -11,10 +13,10 @@ from fluxcore import clock, config
 from fluxcore.errors import Invalid
 from memory.grains import items, texts
 from memory.grains.models import Grain
+from memory.grains.sizes import MAX_K as MAX_K
+from memory.grains.sizes import MAX_VALUES as MAX_VALUES
 
 _STATUSES = tuple(Grain.Status.values)
-MAX_K = 100
-MAX_VALUES = 50  # tags, sessions or statuses one question may name
 FIELDS = (
     "query", "k", "min_score", "as_of", "tags", "sessions", "since", "until", "origin_floor", "statuses", "explain",
 )  # fmt: skip
@@ -52,76 +54,64 @@ class Ask:
 
 
 def checked(given: dict[str, Any]) -> Ask:
-    """The question, or a refusal that names the field."""
-    since, until = _moment(given, "since"), _moment(given, "until")
+    """The question, or a refusal that names the field. What is None was not given."""
+    said = {name: _CHECKS[name](value, name) for name, value in given.items() if value is not None and name in _CHECKS}
+    since, until = said.get("since"), said.get("until")
     if since is not None and until is not None and since >= until:
         raise Invalid("since must lie before until.", field="since")
-    return Ask(
-        query=texts.check_text(given.get("query"), name="query"),
-        k=_whole(given, "k", default=config.current().TOP_K, low=1, high=MAX_K),
-        min_score=_share(given, "min_score"),
-        as_of=_moment(given, "as_of"),
-        tags=_names(given, "tags", items.MAX_TAG),
-        sessions=_names(given, "sessions", items.MAX_NAME),
-        since=since,
-        until=until,
-        origin_floor=_one_of(given, "origin_floor", origins.AUTHORITY),
-        statuses=_some_of(given, "statuses", _STATUSES),
-        explain=_yes_or_no(given, "explain"),
-    )
+    said.setdefault("k", config.current().TOP_K)
+    return Ask(texts.check_text(given.get("query"), name="query"), **said)
 
 
-def _whole(given: dict[str, Any], name: str, *, default: int, low: int, high: int) -> int:
-    value = given.get(name)
-    if value is None:
-        return default
-    if type(value) is not int or not low <= value <= high:
-        raise Invalid(f"{name} is a whole number from {low} to {high}.", field=name)
+def _whole(value: Any, name: str) -> int:
+    if type(value) is not int or not 1 <= value <= MAX_K:
+        raise Invalid(f"{name} is a whole number from 1 to {MAX_K}.", field=name)
     return value
 
 
-def _share(given: dict[str, Any], name: str) -> float:
-    value = given.get(name)
-    if value is None:
-        return 0.0
+def _share(value: Any, name: str) -> float:
     if type(value) not in (int, float) or not 0 <= value <= 1:
         raise Invalid(f"{name} is a number from 0 to 1.", field=name)
     return float(value)
 
 
-def _yes_or_no(given: dict[str, Any], name: str) -> bool:
-    value = given.get(name, False)
-    if value is None:
-        return False
+def _yes_or_no(value: Any, name: str) -> bool:
     if not isinstance(value, bool):
         raise Invalid(f"{name} is true or false.", field=name)
     return value
 
 
-def _moment(given: dict[str, Any], name: str) -> datetime | None:
-    return None if given.get(name) is None else items.moment(given[name], name=name)
+def _moment(value: Any, name: str) -> datetime:
+    return items.moment(value, name=name)
 
 
-def _names(given: dict[str, Any], name: str, longest: int) -> tuple[str, ...]:
-    value = given.get(name)
-    if value is None:
-        return ()
+def _names(value: Any, name: str, *, longest: int) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_VALUES:
         raise Invalid(f"{name} is a list of at most {MAX_VALUES} texts.", field=name)
     return tuple(items.visible(one, name=name, longest=longest) for one in value)
 
 
-def _one_of(given: dict[str, Any], name: str, allowed: tuple[str, ...]) -> str | None:
-    value = given.get(name)
-    if value is not None and value not in allowed:
+def _one_of(value: Any, name: str, *, allowed: tuple[str, ...]) -> Any:
+    if value not in allowed:
         raise Invalid(f"{name} must be one of {', '.join(allowed)}.", field=name)
     return value
 
 
-def _some_of(given: dict[str, Any], name: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-    value = given.get(name)
-    if value is None:
-        return ()
+def _some_of(value: Any, name: str, *, allowed: tuple[str, ...]) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) and one in allowed for one in value):
         raise Invalid(f"{name} is a list of {', '.join(allowed)}.", field=name)
     return tuple(dict.fromkeys(value))
+
+
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "k": _whole,
+    "min_score": _share,
+    "as_of": _moment,
+    "tags": partial(_names, longest=items.MAX_TAG),
+    "sessions": partial(_names, longest=items.MAX_NAME),
+    "since": _moment,
+    "until": _moment,
+    "origin_floor": partial(_one_of, allowed=origins.AUTHORITY),
+    "statuses": partial(_some_of, allowed=_STATUSES),
+    "explain": _yes_or_no,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +16,17 @@ from memory.grains.ask import Ask
 # What answers when nobody names a status: what is alive first; what has faded only where that leaves room.
 TIERS = (("active",), ("dormant", "archived"))
 
+_EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(seconds=1)
+
 Mask = NDArray[np.bool_]
 
 
 def seconds(moment: datetime) -> int:
-    return int(moment.timestamp())
+    """Whole seconds since 1970, cut off downwards as the arrays have them; a float is not exact enough for 9999.
+
+    SQLite hands times out without an offset where raw statements read them: all of ours are UTC.
+    """
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _SECOND
 
 
 def allowed(index: Index, ask: Ask, statuses: tuple[str, ...], now: int) -> Mask:
@@ -46,6 +52,16 @@ def allowed(index: Index, ask: Ask, statuses: tuple[str, ...], now: int) -> Mask
         tagged = np.zeros(index.size, np.bool_)
         tagged[index.postings.of(words.key(f"#{tag}"))[0]] = True
         mask &= tagged
+    return mask
+
+
+def unsaid(index: Index, mask: Mask, said: NDArray[np.uint64]) -> Mask:
+    """The mask without rows whose text is among those said already."""
+    rows = np.flatnonzero(mask)
+    again = rows[np.isin(index.column("digest")[rows], said[said != 0])]
+    if len(again):
+        mask = mask.copy()
+        mask[again] = False
     return mask
 
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 import uuid
 
 from accounts.principals import Principal
+from accounts.verbs import Act
 from fluxcore.errors import Invalid, NotFound
 from memory.grains.models import Grain
+
+
+def held(act: Act, grain: object) -> Grain:
+    """The grain a verb is to change, whose space it changes then."""
+    row = find(act.principal, grain)
+    act.space = row.space_id
+    return row
 
 
 def find(principal: Principal, grain: object) -> Grain:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -71,14 +71,44 @@ class Found:
         offered = zip(self.expansion, self.lateral, strict=True)
         return [(number, cluster) for number, cluster in offered if number in there and number not in said]
 
+    def without(self, over: Collection[int]) -> Found:
+        """The same without grains that the index should not have shown any more."""
+        if not over:
+            return self
+        left = [(one, cluster) for one, cluster in zip(self.expansion, self.lateral, strict=True) if one not in over]
+        return replace(
+            self,
+            hits=tuple(
+                hit._replace(folded=tuple(one for one in hit.folded if one not in over))
+                for hit in self.hits
+                if hit.id not in over
+            ),
+            expansion=tuple(one for one, _ in left),
+            lateral=tuple(cluster for _, cluster in left),
+        )
+
+    def also(self, more: Found) -> Found:
+        """What equal texts had kept out comes behind them."""
+        ceiling = self.hits[-1].score if self.hits else 1.0
+        return replace(
+            self,
+            hits=self.hits + tuple(hit._replace(score=min(hit.score, ceiling)) for hit in more.hits),
+            hops=max(self.hops, more.hops),
+            caps=tuple(dict.fromkeys(self.caps + more.caps)),
+        )
+
     def then(self, faded: Found, k: int) -> Found:
-        """What has faded answers after everything that is alive, and never looks surer than that."""
-        ceiling = FADED * (self.hits[-1].score if self.hits else 1.0)
+        """What has faded answers after everything that is alive, and never looks surer than that.
+
+        The last of the living make room for it where there are too many.
+        """
+        living = self.hits[: k - len(faded.hits)]
+        ceiling = FADED * (living[-1].score if living else 1.0)
         more = tuple(hit._replace(score=hit.score * ceiling) for hit in faded.hits)
         return replace(
             self,
-            hits=(self.hits + more)[:k],
-            confidence=self.confidence if self.hits else FADED * faded.confidence,
+            hits=living + more,
+            confidence=self.confidence if living else FADED * faded.confidence,
             hops=max(self.hops, faded.hops),
             caps=tuple(dict.fromkeys(self.caps + faded.caps)),
         )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
-
-from django.db import connection
 
 from accounts import origins
 from fluxcore import clock, rows
@@ -49,6 +48,10 @@ class Particulars(NamedTuple):
     recorded_at: Any
     cluster: str | None = None  # its name, where somebody asked for it
 
+    def over(self, moment: datetime) -> bool:
+        """Whether it has ended by then."""
+        return self.valid_to is not None and str(clock.rfc3339(self.valid_to)) <= str(clock.rfc3339(moment))
+
     def shape(self) -> dict[str, Any]:
         """The seed's fields first, then ours."""
         return {
@@ -78,7 +81,7 @@ def grains(
     wanted = list(dict.fromkeys(numbers))
     if not wanted:
         return {}
-    statement = _statement(connection.vendor, len(wanted), len(statuses), clusters)
+    statement = _statement(rows.vendor(), len(wanted), len(statuses), clusters)
     found = rows.read(statement, [*wanted, space, *statuses])
     return {row[0]: particulars(row) for row in found}
 

@@ -13,9 +13,11 @@ from fluxcore.errors import Invalid
 from memory.engine import mentions, words
 from memory.engine.mentions import Mention
 from memory.grains import texts
+from memory.grains.sizes import MAX_NAME as MAX_NAME
+from memory.grains.sizes import MAX_TAG as MAX_TAG
+from memory.grains.sizes import MAX_TAGS as MAX_TAGS
 
 FIELDS = ("content", "provenance", "session", "speaker", "time", "tags", "valid_from", "valid_to")
-MAX_NAME, MAX_TAG, MAX_TAGS = 128, 64, 16
 EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)  # the latest is the end of 9999, where RFC 3339 ends
 
 
@@ -42,15 +44,15 @@ class Item:
         return self.digest, self.origin, self.session
 
 
-def checked(given: Any, *, ceiling: str) -> Item:
-    """The item, or a refusal that names the field."""
+def checked(given: Any, *, ceiling: str, origin: str | None = None) -> Item:
+    """The item, or a refusal that names the field. An import has bound the `origin` already."""
     if not isinstance(given, dict):
         raise Invalid("An item is an object with a content.", field="items")
     for name in given:
         if name not in FIELDS:
             raise Invalid(f"Unknown field {name[:64]!r}.", field=name[:64])
     text = texts.check_text(given.get("content"))
-    origin = origins.bind(_claimed(given), ceiling=ceiling)
+    origin = origin or origins.bind(_claimed(given), ceiling=ceiling)
     session, speaker = (_name(given, field) for field in ("session", "speaker"))
     tags = _tags(given.get("tags"))
     said_at, valid_from, valid_to = (_moment(given, field) for field in ("time", "valid_from", "valid_to"))

@@ -14,9 +14,9 @@ from fluxcore.rows import adapt_moment
 from memory.engine import words
 from memory.grains import full_text, items
 from memory.grains.models import Grain
+from memory.grains.sizes import MAX_WRITER as MAX_WRITER
 
 FIELDS = ("session", "speaker", "tag", "origin", "writer", "pinned", "since", "until")
-MAX_WRITER = 160
 # Rows one page looks at: a rare match in a large space takes several pages, and none of them takes long.
 LOOKED_AT = 5_000
 

@@ -8,7 +8,7 @@ from accounts.verbs import Act, Change, verb
 from fluxcore import events
 from fluxcore.errors import Invalid
 from memory.arena.changes import Changes
-from memory.grains.finding import find
+from memory.grains.finding import held
 from memory.grains.models import Grain
 
 
@@ -17,7 +17,7 @@ def pin(act: Act, *, grain: str, pinned: bool = True) -> Change:
     """Pin a grain, or let it go again."""
     if not isinstance(pinned, bool):
         raise Invalid("pinned is true or false.", field="pinned")
-    row = find(act.principal, grain)
+    row = held(act, grain)
 
     def change() -> dict[str, Any]:
         changed = bool(Grain.objects.filter(pk=row.pk, pinned=not pinned).update(pinned=pinned))

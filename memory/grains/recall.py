@@ -1,8 +1,8 @@
 """Recall: a question in somebody's own words, the grains that answer it, and a receipt that says why.
 
 The work is done on arrays (`memory.engine`); SQL is asked for what changed, for the texts of the few
-grains that come back, and to keep the receipt. Status and space are looked at again when the texts are
-read: what was taken away a moment ago does not come back.
+grains that come back, and to keep the receipt. Space, status and the end of validity are looked at again when
+the texts are read: what was taken away a moment ago does not come back.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from accounts import origins
 from accounts.principals import Principal
 from accounts.verbs import selector
@@ -26,7 +28,7 @@ from memory.engine import question
 from memory.engine import recall as engine
 from memory.engine.index import Index
 from memory.grains import ask as asking
-from memory.grains import bounds, cold, explain, hits, hydrate, traces, tuning
+from memory.grains import bounds, cold, explain, hints, hits, hydrate, traces, tuning
 from memory.grains.ask import Ask
 from memory.grains.hits import Found, Hit
 from memory.grains.hydrate import Particulars
@@ -35,6 +37,15 @@ from memory.grains.receipt import Receipt, body
 
 # A recall takes milliseconds: whoever has waited this long for a place would only make the queue longer.
 PATIENCE_SECONDS = 5.0
+# 0..1. How sure of the living one must be for nobody to look at what has faded, where they fill the answer.
+SURE = 0.5
+# 1..100. Of so many places in a full answer, one at its end goes to what has faded and is the likelier answer.
+LAST_PLACES = 5
+# 1..1,000. So many grains of one answer that say the same may have kept others from being looked at: it is asked again
+# without them,
+CROWD = 16
+# 0..10. so often at most.
+AGAIN = 3
 # What may come back when nobody names a status. Quarantined and dying grains only on request.
 _LIVING_OR_FADED = tuple(status for tier in bounds.TIERS for status in tier)
 
@@ -48,14 +59,20 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     ask = asking.checked(given)
     if principal.space is None:
         raise Invalid("Name a space to recall from.", field="space")
+    later = hints.begin(principal.space, ask.query)
     due.demand(principal)
     moment = clock.now()
+    # Before the place: nobody waits there for somebody else.
+    said = " ".join((ask.query, *later()))
     with _place():
-        asked = question.read(ask.query, bounds.seconds(moment))
+        asked = question.read(said, bounds.seconds(moment))
         found = search(principal.space, ask, asked, moment)
     grains = hydrate.grains(
         principal.space, found.numbers, ask.statuses or _LIVING_OR_FADED, clusters=any(found.lateral)
     )
+    # Closed a moment ago, or while the index was behind: what is over is over here too.
+    when = ask.as_of or moment
+    found = found.without([number for number, grain in grains.items() if grain.over(when)])
     kept = [hit for hit in found.hits if hit.id in grains and round(hit.score, 4) >= ask.min_score]
     receipt = Receipt(
         uuid.uuid4(), principal.space, principal.actor, principal.label, moment, ask.query, found.rung,
@@ -88,22 +105,34 @@ def _fitting(vector: Any, index: Index) -> Any:
 def on(
     index: Index, ask: Ask, asked: question.Query, vector: Any, moment: datetime, rung: str, *, exploring: bool = False
 ) -> Found:
-    """The living first; what has faded only where they leave room."""
+    """The living first; what has faded where they leave room, and last where it is the likelier answer."""
     now, settings = bounds.seconds(moment), tuning.current(exploring=exploring)
     first, *others = (ask.statuses,) if ask.statuses else bounds.TIERS
+
+    def ranked(mask: bounds.Mask, most: int) -> tuple[Found, Any]:
+        ranking = engine.recall(index, asked, vector, allowed=mask, k=most, now=now, settings=settings)
+        return hits.found(index, asked, ranking, rung), index.column("digest")[ranking.rows]
+
     mask = bounds.allowed(index, ask, first, now)
-    found = hits.found(
-        index, asked, engine.recall(index, asked, vector, allowed=mask, k=ask.k, now=now, settings=settings), rung
-    )
-    for tier in others:
-        if len(found.hits) >= ask.k:
+    found, said = more, _ = ranked(mask, ask.k)
+    for _ in range(AGAIN):
+        if len(found.hits) >= ask.k or sum(len(hit.folded) for hit in more.hits) < CROWD:
             break
-        mask = bounds.allowed(index, ask, tier, now)
-        if mask.any():
-            faded = engine.recall(
-                index, asked, vector, allowed=mask, k=ask.k - len(found.hits), now=now, settings=settings
-            )
-            found = found.then(hits.found(index, asked, faded, rung), ask.k)
+        mask = bounds.unsaid(index, mask, said)
+        more, texts = ranked(mask, ask.k - len(found.hits))
+        found, said = found.also(more), np.concatenate((said, texts))
+    for tier in others:
+        crowded = len(found.hits) >= ask.k
+        if crowded and found.confidence >= SURE:
+            break
+        mask = bounds.unsaid(index, bounds.allowed(index, ask, tier, now), said)
+        if not mask.any():
+            continue
+        room = max(1, ask.k // LAST_PLACES) if crowded else ask.k - len(found.hits)
+        faded, _ = ranked(mask, room)
+        # A crowd of the living that hardly fit must not hide for good what fits better.
+        if not crowded or faded.confidence > found.confidence:
+            found = found.then(faded, ask.k)
     return replace(found, exploring=True) if exploring else found
 
 
@@ -131,7 +160,7 @@ def _answer(
 def _grain(hit: Hit, grains: dict[int, Particulars]) -> dict[str, Any]:
     """A result; where several grains say the same, the highest authority among them and how many wrote it."""
     own = grains[hit.id]
-    same = [own, *(grains[number] for number in hit.folded if number in grains)]
+    same = [own, *(grains[number] for number in hit.folded if number in grains)] if hit.folded else [own]
     best = min(same, key=lambda one: one.authority)
     return {
         **own.shape(),

@@ -14,8 +14,8 @@ from accounts.verbs import selector
 from fluxcore.errors import Invalid, NotFound
 from memory.grains import hydrate, narrowing
 from memory.grains.models import Grain
+from memory.grains.sizes import MAX_PAGE as MAX_PAGE
 
-MAX_PAGE = 200
 # 63 bits in URL-safe base 64; the published schema says the same.
 CURSOR = r"^[A-Za-f][A-Za-z0-9_-]{10}$"
 _CURSOR = re.compile(CURSOR)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from collections.abc import Container
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +16,7 @@ from fluxcore import clock, config, rows
 from fluxcore.errors import FluxError, Forbidden, Invalid
 from fluxcore.limits import Ticket
 from memory.arena.changes import Changes
-from memory.grains import chores, full_text, wiring
+from memory.grains import chores, full_text, validity, wiring
 from memory.grains.items import Item, checked
 from memory.grains.lifecycle import moves
 from memory.grains.lifecycle.moves import Step
@@ -31,7 +32,7 @@ _ACTIVE = Grain.Status.ACTIVE.value
 _LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.PENDING_DELETION.value)
 
 
-def _ticket(act: Act, cost: int) -> Ticket:
+def ticket(act: Act, cost: int) -> Ticket:
     return act.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE)
 
 
@@ -39,11 +40,11 @@ def _ticket(act: Act, cost: int) -> Ticket:
 def store(act: Act, **given: Any) -> Change:
     """Remember one text. `items.FIELDS` are what may be said about it."""
     item = checked(given, ceiling=act.principal.ceiling)
-    ticket = _ticket(act, 1)
+    share = ticket(act, 1)
 
     def change() -> dict[str, Any]:
-        ticket.take()
-        return _insert(act, [item])[0]
+        share.take()
+        return insert(act, [item])[0]
 
     return change
 
@@ -65,11 +66,11 @@ def store_batch(act: Act, *, items: Any) -> Change:
                 forbidden.append(error)
             results[index] = {"index": index, "grain_id": None, "status": "refused", "error": error.body()}
     # At least one: a batch of nothing but refusals leaves a link too, and must not be free.
-    ticket = _ticket(act, max(1, len(good)))
+    share = ticket(act, max(1, len(good)))
 
     def change() -> dict[str, Any]:
-        ticket.take()
-        answers = _insert(act, [item for _, item in good]) if good else []
+        share.take()
+        answers = insert(act, [item for _, item in good]) if good else []
         for (index, _), answer in zip(good, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}
         if forbidden:
@@ -96,7 +97,7 @@ _OR_CORROBORATE = (
 )
 
 
-def _insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
+def insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
     """New texts become grains and are wired, equal ones of the same origin and session are corroborated."""
     space, moment = act.principal.space, clock.now()
     if space is None:
@@ -105,7 +106,7 @@ def _insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
     for item in given:
         first.setdefault(item.key, item)
     unique = list(first.values())
-    before = wiring.look(space, unique)
+    before = wiring.look(space, unique, moment)
     known = _upsert(act, unique, wiring.ordinals(unique, before), moment)
     new = [(item, then) for item, then in zip(unique, before, strict=True) if known[item.key][1] == item.grain]
     told = {}
@@ -119,10 +120,18 @@ def _insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
     if back:
         steps = [Step(then.same or 0, known[item.key][1], then.status, _ACTIVE, SAID_AGAIN) for item, then in back]
         moves.note(space, steps, actor=act.principal.actor)
-    told |= {then.same: Changes((then.same,)).pack() for then in before if then.same and then.status in _LEAVING}
+    again = {
+        then.same: item
+        for item, then in zip(unique, before, strict=True)
+        if then.same and then.over and validity.holds(item, moment)
+    }
+    for number, item in again.items():
+        validity.reopen(number, item, moment)
+    came = {then.same for then in before if then.same and then.status in _LEAVING} | again.keys()
+    told |= {number: Changes((number,)).pack() for number in came}
     repeated = Counter(known[item.key][0] for item in given)
     _corroborate({number: times - 1 for number, times in repeated.items() if times > 1})
-    return [_answer(act, item, *known[item.key], told) for item in given]
+    return [_answer(act, item, *known[item.key], told, again) for item in given]
 
 
 def _upsert(
@@ -143,12 +152,15 @@ def _upsert(
     }
 
 
-def _answer(act: Act, item: Item, number: int, found: uuid.UUID, told: dict[int, bytes]) -> dict[str, Any]:
+def _answer(
+    act: Act, item: Item, number: int, found: uuid.UUID, told: dict[int, bytes], again: Container[int]
+) -> dict[str, Any]:
     """Leave the audit entry and the event of one item; what its caller is told."""
     grain, status = str(found), "stored" if found == item.grain else "corroborated"
-    act.record(grain, digest=item.digest, origin=item.origin, status=status)
+    more: dict[str, Any] = {"reopened": True} if number in again else {}
+    act.record(grain, digest=item.digest, origin=item.origin, status=status, **more)
     # What the arenas are told goes with the grain's first event: a second one in the same batch changes nothing.
-    act.event(f"grain.{status}", grain, {"origin": item.origin}, told.pop(number, None))
+    act.event(f"grain.{status}", grain, {"origin": item.origin, **more}, told.pop(number, None))
     return {"grain_id": grain, "status": status, "provenance": item.origin}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import threading
 import time
 import uuid
@@ -29,11 +30,25 @@ BEHIND_SECONDS = 0.05
 
 _COLUMNS = ("uuid", "space", "actor", "label", "at", "query", "rung", "confidence", "hop_count", "body", "rated")
 _waiting: dict[uuid.UUID, Receipt] = {}
+_going: dict[uuid.UUID, Receipt] = {}  # handed to the booth and not committed yet
 _lock = threading.Lock()
+_keeping = threading.Lock()  # one write of receipts at a time
 _bell = threading.Event()
 _writer: threading.Thread | None = None
 _TOGETHER = 500  # receipts in one statement: databases count the values of one
 RECALLED = "grains.recalled"
+
+
+def _begin_anew() -> None:
+    """A forked process has the locks as they were and nobody to open them; what waits is the other one's to write."""
+    global _lock, _keeping
+    _lock, _keeping = threading.Lock(), threading.Lock()
+    _waiting.clear()
+    _going.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def leave(receipt: Receipt) -> None:
@@ -70,19 +85,28 @@ def _write_on() -> None:
 
 def settle(wanted: Iterable[uuid.UUID]) -> None:
     """Keep these now, if they wait here: what is said about an answer must never be durable before the answer is."""
-    if any(one in _waiting for one in wanted):
-        gathered = _gathered()
-        if gathered:
-            booth.write(lambda: _insert(gathered), lane=lanes.FREE)
-            _count(gathered)
+    if any(_held(one) for one in wanted):
+        _keep()
 
 
 def flush() -> None:
-    """Hand what waits to the booth, all in one write."""
-    gathered = _gathered()
-    if gathered:
-        booth.post(lambda: _insert(gathered), lane=lanes.FREE)
-        _count(gathered)
+    """Write what waits, all of it at once."""
+    try:
+        _keep()
+    except Exception as error:
+        log.warning("receipts could not be kept: %s", type(error).__name__)
+
+
+def _keep() -> None:
+    """Return when everything is kept that was left here before, also what somebody else is just writing."""
+    with _keeping:
+        gathered = _gathered()
+        if gathered:
+            try:
+                booth.write(lambda: _insert(gathered), lane=lanes.FREE)
+            finally:
+                _going.clear()
+            _count(gathered)
 
 
 def _count(receipts: list[Receipt]) -> None:
@@ -95,19 +119,20 @@ def _count(receipts: list[Receipt]) -> None:
 @atexit.register
 def _at_the_end() -> None:
     """A process that ends by itself waits for its last ones: the booth ends with it and would leave them behind."""
-    gathered = _gathered()
-    if gathered:
-        try:
-            booth.write(lambda: _insert(gathered), lane=lanes.FREE)
-        except Exception as error:
-            log.warning("the last receipts could not be kept: %s", type(error).__name__)
+    flush()
 
 
 def _gathered() -> list[Receipt]:
     with _lock:
         found = list(_waiting.values())
+        _going.update(_waiting)  # first: a receipt is never in neither
         _waiting.clear()
     return found
+
+
+def _held(trace: uuid.UUID) -> Receipt | None:
+    """One that waits here, or is being written and cannot be read yet."""
+    return _waiting.get(trace) or _going.get(trace)
 
 
 def _insert(receipts: list[Receipt]) -> None:
@@ -176,7 +201,7 @@ def several(wanted: Sequence[uuid.UUID]) -> dict[uuid.UUID, Receipt]:
     """From where they wait, or from where they are kept; another process may be about to write them."""
     found: dict[uuid.UUID, Receipt] = {}
     for patience in (2 * BEHIND_SECONDS, 0.0):
-        found |= {one: _waiting[one] for one in wanted if one in _waiting}
+        found |= {one: held for one in wanted if (held := _held(one)) is not None}
         left = [one for one in wanted if one not in found]
         found |= {row.uuid: _receipt(row) for row in Trace.objects.filter(uuid__in=left)} if left else {}
         if len(found) == len(set(wanted)) or settings.BOOTH == "inline":

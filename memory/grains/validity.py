@@ -10,14 +10,14 @@ from fluxcore import clock, events
 from fluxcore.errors import Conflict, Invalid
 from memory.arena.changes import Changes
 from memory.grains import items
-from memory.grains.finding import find
+from memory.grains.finding import held
 from memory.grains.models import Grain
 
 
 @verb("grains.close", needs="grains.manage")
 def close(act: Act, *, grain: str, at: str | None = None) -> Change:
     """Say until when a grain was true: now, or the moment given. The same moment again changes nothing."""
-    row = find(act.principal, grain)
+    row = held(act, grain)
     moment = clock.now() if at is None else items.moment(at, name="at")
     if row.valid_from is not None and moment <= row.valid_from:
         begins = clock.rfc3339(row.valid_from)
@@ -43,3 +43,18 @@ def _known(number: int, moment: datetime, *, asked: bool) -> datetime:
     if end is None or (end != moment if asked else end > moment):
         raise Conflict("It has another end already.", valid_to=clock.rfc3339(end))
     return end
+
+
+def holds(item: items.Item, moment: datetime) -> bool:
+    """Whether what is said is said to be true now."""
+    begun = item.valid_from is None or item.valid_from <= moment
+    return begun and (item.valid_to is None or item.valid_to > moment)
+
+
+def reopen(number: int, item: items.Item, moment: datetime) -> None:
+    """A statement whose time was over, or had not come, is made again: it is true as long as is said now.
+
+    Inside a write. What is known of its beginning stays, unless it was to begin only later.
+    """
+    Grain.objects.filter(pk=number, valid_from__gt=moment).update(valid_from=item.valid_from)
+    Grain.objects.filter(pk=number).update(valid_to=item.valid_to)

@@ -43,7 +43,8 @@ class Before:
 
     same: int | None  # the grain it corroborates
     status: str  # of that grain
-    oldest: int | None  # the first grain that ever said so
+    over: bool  # and whether its validity does not hold now
+    oldest: int | None  # the first grain that said so, of EQUALS
     tail: int | None  # the last grain of the session
     ordinal: int  # and its place; -1: the session is new
 
@@ -68,11 +69,13 @@ class Placed:
     links: list[Link] = field(default_factory=list)
 
 
+EQUALS = 1_000  # of one text that are looked through for the first: a phrase of every session must not slow its stores
 # A row for each item, found through the indexes on both databases. The second look at the session is the
 # condition of its index, word for word: SQLite cannot know that a value it is given is not empty.
 _LOOK = (
-    "SELECT asked.place, same.id, same.status, "  # noqa: S608
-    f"(SELECT MIN(+id) FROM {_TABLE} WHERE space_id = %s AND digest = asked.digest), tail.id, tail.ordinal "
+    "SELECT asked.place, same.id, same.status, same.valid_to <= %s OR same.valid_from > %s, "  # noqa: S608
+    f"(SELECT MIN(id) FROM (SELECT id FROM {_TABLE} WHERE space_id = %s AND digest = asked.digest "
+    f"ORDER BY origin, session LIMIT {EQUALS}) AS equals), tail.id, tail.ordinal "
     f"FROM asked LEFT JOIN {_TABLE} same ON same.space_id = %s AND same.digest = asked.digest "
     "AND same.origin = asked.origin AND same.session = asked.session "
     f"LEFT JOIN {_TABLE} tail ON asked.session <> '' AND tail.id = (SELECT id FROM {_TABLE} "
@@ -80,18 +83,19 @@ _LOOK = (
 )
 
 
-def look(space: int, items: Sequence[Item]) -> list[Before]:
+def look(space: int, items: Sequence[Item], moment: datetime) -> list[Before]:
     """One statement for all of them. Writers of a space take turns, so what it finds stays true until the commit."""
     asked = ", ".join(f"({place}, %s, %s, %s)" for place in range(len(items)))
     values = [value for item in items for value in item.key]
+    now = rows.adapt_moment(moment)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"WITH asked(place, digest, origin, session) AS (VALUES {asked}) {_LOOK}", [*values, *[space] * 3]
+            f"WITH asked(place, digest, origin, session) AS (VALUES {asked}) {_LOOK}", [*values, now, now, *[space] * 3]
         )
         found = {row[0]: row[1:] for row in cursor.fetchall()}
     return [
-        Before(same, status or "", oldest, tail, -1 if ordinal is None else ordinal)
-        for same, status, oldest, tail, ordinal in (found[place] for place in range(len(items)))
+        Before(same, status or "", bool(over), oldest, tail, -1 if ordinal is None else ordinal)
+        for same, status, over, oldest, tail, ordinal in (found[place] for place in range(len(items)))
     ]
 
 

@@ -14,6 +14,7 @@ from fluxcore import booth, config, jobs, lived
 from fluxcore import metrics as numbers
 from fluxcore.version import VERSION
 from memory.embedding import choice as embedding
+from memory.extraction import state as model
 from memory.grains import chores
 from memory.health import alerts, report
 
@@ -22,7 +23,7 @@ def health(principal: Principal | None) -> dict[str, Any]:
     """`ok` for everybody: the door answers. How the space and the instance are, for holders of health.read."""
     if principal is None or not may(principal, "health.read"):
         return {"status": "ok"}
-    return {**details(), **report.report(principal)}
+    return {**details(), "model": model.overview(principal.space), **report.report(principal)}
 
 
 def details(durability: str | None = None) -> dict[str, Any]:
@@ -38,6 +39,7 @@ def details(durability: str | None = None) -> dict[str, Any]:
         "database": database(),
         "durability": durability or settings.DURABILITY,
         "encoder": encoder(),
+        "model": model.overview(),
         "queue": {
             "broker": "redis" if settings.REDIS_URL else "files",
             "jobs": jobs.counts(),
@@ -83,6 +85,7 @@ def warnings(durability: str) -> list[str]:
     found += config.without_effect(config.current())
     if embedding.state().broken:
         found.append(f"recall goes without vectors: {embedding.state().problem}")
+    found += model.warnings()
     parked = jobs.counts()["parked"]
     if parked:
         found.append(f"{parked} parked job(s): flux_jobs list --state parked")

@@ -36,6 +36,8 @@ class FluxCommand(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
         """Options in full: `--nam` would be understood here after the instance was chosen without it."""
+        if prog_name == "flux":  # as it was typed: `flux mcp-config`, not `flux flux_mcp_config`
+            subcommand = subcommand.removeprefix("flux_").replace("_", "-")
         return super().create_parser(prog_name, subcommand, allow_abbrev=False, **options)
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluxcore.errors import StorageUnavailable
+from fluxsite.startup import once_more
 
 if TYPE_CHECKING:
     from memory.management.base import FluxCommand
@@ -32,7 +32,7 @@ def prove(command: FluxCommand) -> None:
             environment.pop(f"{name}_FILE", None)
         ready = Path(folder) / "ready.json"
         server = subprocess.Popen(
-            [sys.executable, sys.argv[0], "flux_start", "--ready-file", str(ready),
+            [*once_more(), "flux_start", "--ready-file", str(ready),
              "--rest-port", "0", "--people-port", "0", "--mcp-port", "0"],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
@@ -46,7 +46,7 @@ def prove(command: FluxCommand) -> None:
             if [found["id"] for found in recalled["grains"]] != [grain["id"]]:
                 raise StorageUnavailable("The grain was not recalled.")
             verdict = subprocess.run(
-                [sys.executable, sys.argv[0], "flux_audit", "verify", "--json"],
+                [*once_more(), "flux_audit", "verify", "--json"],
                 env=environment, capture_output=True, text=True, check=False,
             )  # fmt: skip
             if verdict.returncode != 0:

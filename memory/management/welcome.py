@@ -11,6 +11,8 @@ from typing import Any
 from django.conf import settings
 from rich.console import Console
 
+from fluxsite.startup import typed
+
 _SIOCGIFADDR = 0x8915  # Linux: the IPv4 address of an interface
 _LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
@@ -78,7 +80,7 @@ def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None
         console.print("[bold]Try it:[/]")
         console.print(f"  export FLUX_TOKEN={token}")
     else:
-        console.print("[bold]Try it[/] (a new token: manage.py flux_token mint assistant):")
+        console.print(f"[bold]Try it[/] (a new token: {typed('flux_token')} mint assistant):")
     console.print(f'  curl {urls["rest"]}/store -H "Authorization: Bearer $FLUX_TOKEN" \\')
     console.print("""       --json '{"content": "The launch is on Friday", "provenance": "user_stated"}'""")
     console.print()

@@ -54,6 +54,8 @@ from memory.grains.models import (
 from memory.grains.receipt import packed
 from memory.grains.store import store
 from memory.health.models import Warning
+from memory.keyvalue import keeping, locks
+from memory.keyvalue.models import Item, Lock, Namespace, Task
 from tests.admin.snapshots import Snapshot
 from tests.dashboard.conftest import Person, browser
 
@@ -251,6 +253,7 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
             space=grain.space, signal=f"{space}_rate", severity="WARNING", value=0.4, high=0.2, times=1,
             raised_at=moment, seen_at=moment,
         ),
+        **_exact(grain.space, space, actor),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(
             space=grain.space, from_entry=entry, to_grain=grain, weight=0.5, made_at=int(moment.timestamp()),
@@ -263,6 +266,21 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
             space=grain.space, actor=actor, at=moment, query=f"What lies under the mat of the {space}?", rung="warm",
             confidence=0.8, hop_count=1, body=packed(body),
         ),
+    }  # fmt: skip
+
+
+def _exact(space: Space, name: str, actor: str) -> dict[str, Any]:
+    """A board with a key that was written twice, a lock that is held and a task that waits."""
+    moment_, held = clock.now(), shell(space)
+    for value in ("first", "second"):
+        keeping.put(held, where="boards/main", key=f"{name}/key", value=f"{value} of {name}")
+    locks.acquire(held, lock=f"{name}-lock", ttl_secs=10_000)
+    board = Namespace.objects.get(space=space, name="main")
+    Lock.objects.filter(board=board).update(holder=actor, acquired_at=moment_)
+    task = Task.objects.create(board=board, queue=f"{name}-work", value="1", size=1, added_at=moment_, added_by=actor)
+    return {
+        "keyvalue.namespace": board, "keyvalue.item": Item.objects.get(namespace=board),
+        "keyvalue.lock": Lock.objects.get(board=board), "keyvalue.task": task,
     }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from accounts.models import Agent, AuditEntry, Grant, Membership, Session, Space
 from fluxcore.models import Job
 from memory.grains.models import Grain
 from memory.health.models import Warning
+from memory.keyvalue.models import Item, Lock, Namespace
 from tests.admin.conftest import ROLES, House, details, entries, list_of, pages, stale, words
 from tests.dashboard.conftest import post, send
 
@@ -41,6 +42,10 @@ def agent() -> Agent:
 
 def warning(house: House) -> Warning:
     return Warning.objects.get(pk=house.row("health.warning").pk)
+
+
+def item(house: House) -> Item:
+    return Item.objects.get(pk=house.row("keyvalue.item").pk)
 
 
 def parked() -> bool:
@@ -80,9 +85,24 @@ DOINGS: dict[tuple[str, str], Doing] = {
         "owner", "agents.set_must_rate", lambda house: not agent().must_rate,
         before=lambda house: Agent.objects.update(must_rate=True),
     ),
+    ("accounts.agent", "tools"): Doing(
+        "owner", "agents.set_tools", lambda house: agent().tools == ["extraction"], {"tools": ["extraction"]}
+    ),
     ("health.warning", "acknowledge"): Doing(
         "operator", "health.acknowledge", lambda house: warning(house).acknowledged_by != "",
         before=lambda house: Warning.objects.filter(pk=warning(house).pk).update(signal="orphan_rate"),
+    ),
+    ("keyvalue.namespace", NEW): Doing(
+        "operator", "boards.make", lambda house: Namespace.objects.filter(name="ops", ephemeral=True).exists(),
+        {"space": "home", "board": "ops", "ephemeral": "on"},
+    ),
+    ("keyvalue.item", "restore"): Doing(
+        "operator", "kv.restore", lambda house: (item(house).value, item(house).version) == ('"first of home"', 3),
+        {"version": "1"},
+    ),
+    ("keyvalue.item", "delete"): Doing("operator", "kv.delete", lambda house: item(house).value is None),
+    ("keyvalue.lock", "break"): Doing(
+        "operator", "locks.break", lambda house: Lock.objects.get(pk=house.row("keyvalue.lock").pk).holder == ""
     ),
     ("accounts.agent", "stop"): Doing("owner", "agents.switch", lambda house: not agent().active),
     ("accounts.agent", "resume"): Doing(

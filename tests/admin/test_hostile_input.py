@@ -44,14 +44,15 @@ def test_searches_for_nonsense(house, role):
     assert "under the mat" in words(client.get(list_of("grains.grain"), {"q": "SECRET mat"}))
 
 
-def test_filters_pages_and_orders_of_nonsense(house):
+@pytest.mark.parametrize("longest", [500, pytest.param(10_000, marks=pytest.mark.torture)])
+def test_filters_pages_and_orders_of_nonsense(house, longest):
     client = house.client("administrator")
     for page, found in pages().items():
         names = [one.parameter_name for one in found.list_filter]
         for name in [*names, "unknown", "o", "p", "e", "all", "_facets", "_popup", "_to_field", "q\0"]:
-            for text in ("x\0y", "💩" + "a" * (10_000 if name == "unknown" else 500)):  # every link repeats it
-                answer = client.get(list_of(page), {name: text})
-                assert answer.status_code in (200, 302), (page, name, text[:20])
+            text = "x\0y💩" + "a" * (10_000 if name == "unknown" else longest)  # every link repeats it
+            answer = client.get(list_of(page), {name: text})
+            assert answer.status_code in (200, 302), (page, name)
         for query in ("o=9.-9..x.-0", f"p={'9' * 5000}", "p=-1", "p=2", "e=1&e=2", "e=1&x=1"):
             assert client.get(f"{list_of(page)}?{query}").status_code in (200, 302), (page, query)
 

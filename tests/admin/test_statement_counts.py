@@ -45,6 +45,8 @@ from memory.grains.models import (
     Vote,
 )
 from memory.health.models import Warning
+from memory.keyvalue import moment as moment_of_expiry
+from memory.keyvalue.models import Item, Lock, Namespace, Task
 from tests.admin.conftest import list_of, pages
 
 CHECKED_IN = Path(__file__).with_name("statement_counts.json")
@@ -115,6 +117,14 @@ def votes(many: int) -> None:
     Vote.objects.bulk_create(
         Vote(space_id=one.space_id, judged=question, grain=one, useful=True, strength=1, scale=1, at=clock.now())
         for question, one in zip(judged, made, strict=True)
+    )
+
+
+def namespaces(many: int) -> list[Namespace]:
+    moment_of_expiry.begin()
+    return Namespace.objects.bulk_create(
+        Namespace(space_id=pk, kind="board", name=f"b{number}", created_at=clock.now(), created_by="x")
+        for number, pk in enumerate(in_space(many))
     )
 
 
@@ -198,6 +208,19 @@ FILL: dict[str, Callable[[int], Any]] = {
         Touch(space_id=grain.space_id, cluster=one, grain=grain, weight=1, at=clock.now())
         for one, grain in clusters(many)
     ),
+    "keyvalue.namespace": lambda many: namespaces(many),
+    "keyvalue.item": lambda many: Item.objects.bulk_create(
+        Item(namespace=one, key="k", value="1", version=1, sha="x", size=1, written_at=clock.now(), writer="agent:x")
+        for one in namespaces(many)
+    ),
+    "keyvalue.lock": lambda many: Lock.objects.bulk_create(
+        Lock(board=one, name="l", token=1, holder="agent:x", expires=1.0, acquired_at=clock.now())
+        for one in namespaces(many)
+    ),
+    "keyvalue.task": lambda many: Task.objects.bulk_create(
+        Task(board=one, queue="q", value="1", size=1, added_at=clock.now(), added_by="agent:x")
+        for one in namespaces(many)
+    ),
     "health.warning": lambda many: Warning.objects.bulk_create(
         Warning(space_id=pk, signal="orphan_rate", severity="INFO", times=1, raised_at=clock.now(), seen_at=clock.now())
         for pk in in_space(many)
@@ -249,6 +272,10 @@ def _empty() -> None:
         Cluster,
         Entry,
         Trace,
+        Item,
+        Lock,
+        Task,
+        Namespace,
         Warning,
         Vote,
         Judged,

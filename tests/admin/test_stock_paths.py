@@ -13,7 +13,7 @@ from tests.dashboard.conftest import send
 
 pytestmark = pytest.mark.either_database  # it stops before it reaches the database
 
-OURS = ("accounts", "fluxcore", "grains", "auth", "admin", "otp_totp")
+OURS = ("accounts", "fluxcore", "grains", "keyvalue", "auth", "admin", "otp_totp")
 
 
 def everything() -> str:
@@ -55,7 +55,7 @@ def test_nothing_is_written_by_what_django_would_offer(house, role):
     before = everything()
     for page in pages():
         for path, fields in tries(house, page):
-            if page.endswith((".space", ".user", ".membership", ".agent", ".grant")) and "/add/" in path:
+            if page.endswith((".space", ".user", ".membership", ".agent", ".grant", ".namespace")) and "/add/" in path:
                 continue  # our own form stands there: test_acts.py
             answer = send(client, path, **fields)
             assert answer.status_code in (301, 302, 403, 404, 405), (path, answer.status_code)
@@ -126,7 +126,13 @@ def test_every_page_is_of_the_one_kind():
 
 
 def test_nothing_of_djangos_own_is_registered():
-    assert {model._meta.app_label for model in admin.site._registry} <= {"accounts", "fluxcore", "grains", "health"}
+    assert {model._meta.app_label for model in admin.site._registry} <= {
+        "accounts",
+        "fluxcore",
+        "grains",
+        "health",
+        "keyvalue",
+    }
 
 
 def test_a_form_from_elsewhere_does_nothing(house):

@@ -34,6 +34,10 @@ OPENS = {
     "grains.trace": "operator",
     "grains.vote": "operator",
     "health.warning": "viewer",
+    "keyvalue.namespace": "viewer",
+    "keyvalue.item": "viewer",
+    "keyvalue.lock": "viewer",
+    "keyvalue.task": "viewer",
     "accounts.user": "owner",
     "accounts.session": "administrator",
     "accounts.enrolment": "administrator",
@@ -48,7 +52,8 @@ FOREIGN = {
     "grains.conduit": "office", "grains.entry": "office", "grains.vector": "office", "grains.trace": "office",
     "grains.vote": "office", "grains.transition": "office", "grains.tombstone": "office",
     "grains.cluster": "office", "grains.member": "office", "grains.touch": "office",
-    "health.warning": "office",
+    "health.warning": "office", "keyvalue.namespace": "office", "keyvalue.item": "office", "keyvalue.lock": "office",
+    "keyvalue.task": "office",
 }  # fmt: skip
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])

@@ -158,6 +158,7 @@ def test_a_recall_is_played_stepped_and_read(house, browser, complaints):
     page.set_viewport_size({"width": 1280, "height": 900})
     page.locator(f"a[href$='{trace}']").click()
     replay = page.locator("#replay")
+    page.locator("#replay[data-scene]").wait_for()  # its script has begun
     last = page.locator("#scenes > li").count()
     assert replay.get_attribute("data-scene") == str(last) and last >= 5
     page.get_by_role("button", name="To the beginning").click()

@@ -301,6 +301,21 @@ def test_a_page_that_is_not_live_says_so_and_comes_back(house, browser, complain
     answered(complaints)
 
 
+def test_a_file_is_imported_and_its_arrival_is_seen(house, browser, complaints):
+    page = house.open(browser)
+    complaints.listen(page)
+    house.enter(page)
+    house.go(page, "/import")
+    fit(page, "Import")
+    notes = {"name": "bees.md", "mimeType": "text/markdown", "buffer": b"# Bees\nThey winter on the roof.\n\n## x\ny"}
+    page.get_by_label("File, or several notes").set_input_files(notes)
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.locator("#progress[data-finished]").wait_for()  # without a reload: the page looks by itself
+    assert "2 of 2 items looked at" in page.locator("#progress").inner_text()
+    fit(page, "Import of bees.md")
+    assert complaints == []
+
+
 def test_the_keyboard_reaches_everything_in_order(house, browser):
     page = house.open(browser)
     house.enter(page)
@@ -308,11 +323,12 @@ def test_the_keyboard_reaches_everything_in_order(house, browser):
     skip = page.locator("a.skip")
     assert skip.evaluate("link => link === document.activeElement && link.getBoundingClientRect().left >= 0")
     reached = []
-    for _ in range(14):
+    for _ in range(17):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent.trim().split(/\\s+/).join(' ')"))
-    assert reached == ["Flux Memory", "main research", "Switch", "Sign out", "Overview", "Recall", "Graph",
-                       "Live", "Traces", "Vitals", "Grains", "Agents", "Audit", "Administration"]  # fmt: skip
+    assert reached == ["Flux Memory", "main research", "Switch", "Your account", "Sign out", "Overview", "Recall",
+                       "Graph", "Live", "Board", "Traces", "Vitals", "Grains", "Agents", "Audit", "Import",
+                       "Administration"]  # fmt: skip
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     skip.focus()
     page.keyboard.press("Enter")

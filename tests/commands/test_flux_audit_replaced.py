@@ -25,12 +25,12 @@ def test_a_reset_and_a_restore_are_no_alarm_but_are_said(made_on_each_database, 
         "flux_audit verify", "flux_reset --confirm test", "flux_audit verify",
         f"flux_backup restore {file} --confirm test", "flux_audit verify",
     )  # fmt: skip
-    assert made["chains"]["instance"]["entries"] == 2
+    assert made["chains"]["instance"]["entries"] == 3
     assert (sound["sound"], sound["replaced"]) == (True, [])
     assert (after_reset["sound"], [one["kind"] for one in after_reset["replaced"]]) == (True, ["reset"])
     assert after_restore["sound"], after_restore
     assert [(one["kind"], one["entries"]["instance"]) for one in after_restore["replaced"]] == [
-        ("reset", 2), ("restore", 1)
+        ("reset", 3), ("restore", 1)
     ]  # fmt: skip
     # Every line ever signed is still there, in both places, and speaks of the chains as they are now.
     log = (one.folder / "checkpoints.jsonl").read_text()
@@ -39,9 +39,9 @@ def test_a_reset_and_a_restore_are_no_alarm_but_are_said(made_on_each_database, 
         "key", "checkpoint", "reset", "checkpoint", "restore", "checkpoint"
     ]  # fmt: skip
     with closing(connect(one)) as database:
-        database.execute("DELETE FROM accounts_auditentry WHERE seq = 2")
+        database.execute("DELETE FROM accounts_auditentry WHERE chain = 'instance' AND seq = 2")
     broken = json.loads(one.command("flux_audit", "verify", "--json", check=False).stdout)
-    assert [chain["broken_at"] for chain in broken["chains"]] == [2]
+    assert {chain["chain"]: chain["broken_at"] for chain in broken["chains"]}["instance"] == 2
 
 
 def test_an_older_database_put_in_place_by_hand_is_an_alarm(made):
@@ -52,7 +52,7 @@ def test_an_older_database_put_in_place_by_hand_is_an_alarm(made):
     all_of(one, "flux_space create late", "flux_audit checkpoint")
     (one.folder / "flux.db").write_bytes(old)
     (found,) = all_of(one, "flux_audit verify")
-    assert [chain["broken_at"] for chain in found["chains"]] == [2]
+    assert {chain["chain"]: chain["broken_at"] for chain in found["chains"]}["instance"] == 3
 
 
 def test_a_restore_on_a_new_machine_goes_on_with_the_log_outside(made_on_each_database, tmp_path):
@@ -66,7 +66,7 @@ def test_a_restore_on_a_new_machine_goes_on_with_the_log_outside(made_on_each_da
     new.command("flux_backup", "restore", str(file), "--confirm", "test")
     (found,) = all_of(new, "flux_audit verify")
     assert found["sound"], found
-    assert [(one["kind"], one["entries"]["instance"]) for one in found["replaced"]] == [("restore", 2)]
+    assert [(one["kind"], one["entries"]["instance"]) for one in found["replaced"]] == [("restore", 3)]
     assert [place["lines"] for place in found["checkpoints"]] == [5, 5]
 
 

@@ -60,14 +60,12 @@ def test_it_purges_only_with_the_id_repeated_and_a_reason(run, grain):
 _LIVE = f"""
 import json
 from fluxcore import jobs
-from accounts import agents
 from accounts.models import Space
 from accounts.principals import shell
 from memory.arena.shelf import shelf
 from memory.embedding import choice
 from memory.grains import recall, store
 from memory.grains.learning import votes
-agents.create_space(shell(), name="main")
 who = shell(Space.objects.get())
 grains = [store.store(who, content=f"note {{n}} on {MARKER} and the {{n}} swans")["grain_id"] for n in range(100)]
 choice.chosen(); jobs.drain()

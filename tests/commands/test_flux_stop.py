@@ -143,7 +143,7 @@ def test_ctrl_c_while_it_starts_leaves_nothing(made):
     assert process.wait(timeout=15) == 0
     assert "is running" not in process.stdout.read()
     assert _gone(pids, 1) == []
-    assert json.loads(one.command("flux_agent", "--json").stdout)["agents"] == []  # no token was made for nobody
+    assert json.loads(one.command("flux_token", "--json").stdout)["tokens"] == []  # none was made for nobody
 
 
 def test_nothing_outlives_a_killed_supervisor(made):

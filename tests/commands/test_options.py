@@ -26,8 +26,10 @@ WORKS = [
     "flux_admin invite ada --administrator", "flux_admin role grace --space main --role owner",
     "flux_admin reset grace", "flux_admin unlock grace", "flux_admin stop grace", "flux_admin resume grace",
     "flux_agent list", "flux_agent show helper", "flux_agent create writer", "flux_agent apply {manifest}",
-    "flux_agent rating helper required", "flux_clusters run", "flux_clusters list", "flux_clusters show {cluster}",
-    "flux_eval", "flux_health",
+    "flux_agent rating helper required", "flux_agent tools helper", "flux_agent tools helper +extraction",
+    "flux_mcp_config", "flux_mcp_config codex --dry-run --install cursor --config-file {nowhere}",
+    "flux_clusters run", "flux_clusters list", "flux_clusters show {cluster}",
+    "flux_eval", "flux_extract something", "flux_extract --again", "flux_health",
     "flux_agent trust helper untrusted", "flux_agent stop helper", "flux_agent resume helper",
     "flux_audit tail", "flux_audit verify", "flux_audit checkpoint", "flux_audit rotate-key", "flux_backup list",
     "flux_grant list", "flux_grant give helper metrics.read", "flux_grant revoke {grant}", "flux_grant requests",
@@ -38,9 +40,20 @@ WORKS = [
     "flux_grain quarantine {grain}", "flux_grain release {grain}", "flux_grain promote {grain}",
     "flux_grain demote {grain}", "flux_grain delete {grain}", "flux_grain undelete {grain}",
     "flux_grain purge {grain} --confirm {grain} --reason asked", "flux_jobs schedule",
+    "flux_import {notes}", "flux_import {notes} --dry-run", "flux_export {export}", "flux_export {export} --format dot",
     "flux_init --no-input", "flux_jobs list", "flux_jobs show {waiting}", "flux_jobs run {parked}",
     "flux_jobs park {waiting}", "flux_jobs drain", "flux_recall anything",
     "flux_reembed --encoder hashed", "flux_space list", "flux_space create other", "flux_status",
+    "flux_kv write helper a 1", "flux_kv read helper kept", "flux_kv cas helper kept 1 2", "flux_kv delete helper a",
+    "flux_kv list helper", "flux_kv touch helper kept --ttl 9", "flux_kv incr helper kept 1",
+    "flux_kv append helper l 1", "flux_kv patch helper o {{}}", "flux_kv history helper kept",
+    "flux_kv restore helper kept 1",
+    "flux_board write a 1", "flux_board read kept", "flux_board cas b null 2", "flux_board delete a", "flux_board list",
+    "flux_board touch kept --ttl 9", "flux_board incr kept 1", "flux_board append l 1", "flux_board patch o {{}}",
+    "flux_board history kept", "flux_board restore kept 1", "flux_board boards", "flux_board make ops",
+    "flux_board locks", "flux_board lock mine", "flux_board renew held {lock}", "flux_board unlock held {lock}",
+    "flux_board break held", "flux_board queues", "flux_board add work 1", "flux_board claim work",
+    "flux_board done claimed {task} 1",
     "flux_stop", "flux_store something", "flux_token list", "flux_token mint helper", "flux_token revoke {prefix}",
 ]  # fmt: skip
 REFUSED = [
@@ -49,8 +62,11 @@ REFUSED = [
     "flux_admin role grace --space nowhere", "flux_admin reset nobody", "flux_admin unlock nobody",
     "flux_admin stop nobody",
     "flux_agent show nobody", "flux_agent create", "flux_agent create Helper", "flux_agent apply {nowhere}",
+    "flux_agent tools helper banana", "flux_mcp_config --config-file {nowhere}",
+    "flux_mcp_config --install cursor --config-file {password} --yes", "flux_mcp_config --agent Nobody!",
     "flux_agent rating helper", "flux_agent rating helper often", "flux_clusters show", "flux_clusters show banana",
     "flux_clusters list --space nowhere", "flux_eval --space nowhere", "flux_eval --sample 0",
+    "flux_extract", "flux_extract x --again",
     "flux_health --space nowhere", "flux_health --acknowledge highway_count",
     "flux_agent stop nobody", "flux_agent resume nobody", "flux_agent trust helper", "flux_agent trust helper root",
     "flux_grant give", "flux_grant give nobody grains.read", "flux_grant give helper graph.export",
@@ -65,9 +81,19 @@ REFUSED = [
     "flux_grain show", "flux_grain show banana", "flux_grain release {nowhere}", "flux_grain purge {grain}",
     "flux_grain purge {grain} --confirm banana", "flux_grain purge {grain} --confirm {grain}",
     "flux_learning undo", "flux_learning explain", "flux_learning list --space nowhere",
+    "flux_import", "flux_import {nowhere}", "flux_import {notes} --space nowhere", "flux_import {notes} --chunk 1",
+    "flux_import {notes} --report {nowhere}/r", "flux_import {notes} --format flux", "flux_export",
+    "flux_export {nowhere}/x", "flux_export -", "flux_export {export} --space nowhere",
+    "flux_export {export} --around {grain}", "flux_export {export} --format dot --around banana",
+    "flux_export {export} --format dot --hops 9",
     "flux_jobs park {parked}", "flux_recall", "flux_recall x --space nowhere",
     "flux_reembed --encoder banana", "flux_reset --confirm other", "flux_space create", "flux_space create main",
     "flux_store", "flux_store x --space nowhere",
+    "flux_kv write helper a", "flux_kv write helper a plain", "flux_kv read helper nothing", "flux_kv read nobody a",
+    "flux_kv cas helper kept 9 1", "flux_kv cas helper kept x 1", "flux_kv list helper --as nobody",
+    "flux_kv read helper kept --space nowhere", "flux_board cas kept null 1", "flux_board read nothing",
+    "flux_board lock held", "flux_board unlock held 99", "flux_board make Ops", "flux_board read a --board nowhere",
+    "flux_board done work banana 1", "flux_board done claimed {task} 1 --ttl 1",
     "flux_token mint", "flux_token mint nobody", "flux_token mint helper --days 0", "flux_token revoke flux_nothere1",
 ]  # fmt: skip
 # These change a whole instance and need one to themselves.
@@ -76,7 +102,7 @@ ON_AN_INSTANCE = [
     "flux_backup restore {file} --confirm test", "flux_reset --confirm test",
 ]  # fmt: skip
 # By test_flux_bench.py: it takes as long as all of these together.
-IN_A_FILE_OF_ITS_OWN = ["flux_bench speed 300"]
+IN_A_FILE_OF_ITS_OWN = ["flux_mcp", "flux_bench speed 300"]
 # Written for a file, an entry a line, with and without --json.
 A_DOCUMENT_A_LINE = {"flux_audit export"}
 # One process for all of them: its start would cost more than the command.
@@ -119,6 +145,7 @@ def things(run, tmp_path, monkeypatch, settings):
     run("flux_space", "create", "main")
     run("flux_agent", "create", "helper")
     run("flux_admin", "invite", "grace", "--space", "main", "--role", "viewer")
+    (tmp_path / "notes.md").write_text("# A note\nthat says something")
     (tmp_path / "password").write_text("four unrelated words here")
     waiting, parked = (str(booth.write(lambda: jobs.enqueue("test.good"))) for _ in range(2))
     run("flux_jobs", "park", parked)
@@ -126,12 +153,17 @@ def things(run, tmp_path, monkeypatch, settings):
     agent = tokens.authenticate(run("flux_token", "mint", "helper", "--json").json()["token"])
     run("flux_store", "something to judge")
     trace, grain = _judged()
+    run("flux_kv", "write", "helper", "kept", "1")
+    run("flux_board", "write", "kept", "1")
+    run("flux_board", "add", "claimed", "1")
     return {
+        "lock": run("flux_board", "lock", "held", "--json").json()["token"],
+        "task": run("flux_board", "claim", "claimed", "--json").json()["task"],
         "trace": trace, "grain": grain, "cluster": _clustered(),
         "grant": grant, "request": grants.request(agent, capability="metrics.read")["id"],
         "waiting": waiting, "parked": parked, "prefix": run("flux_token", "mint", "helper", "--json").json()["prefix"],
         "manifest": tmp_path / "manifest.yaml", "nowhere": tmp_path / "nowhere",
-        "password": tmp_path / "password",
+        "password": tmp_path / "password", "notes": tmp_path / "notes.md", "export": tmp_path / "export",
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import time
 from contextlib import closing
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import connect, on
+from tests.concurrency.databases import amounts, connect, on
 from tests.concurrency.load import Call, fire
 
 LIMIT = 50
@@ -19,17 +19,18 @@ def texts(token: str, count: int, what: str) -> list[Call]:
     return [Call(token, {"content": f"{what} {number}"}) for number in range(count)]
 
 
+@amounts("crowd", 150, 300)
 @on("sqlite", "postgres", "redis")
-def test_exactly_the_limit_passes_and_nobody_else_is_touched(fleet: Fleet) -> None:
+def test_exactly_the_limit_passes_and_nobody_else_is_touched(fleet: Fleet, crowd: int) -> None:
     fleet.limit(LIMIT)
     (_, busy), (_, calm) = fleet.agent(), fleet.agent()
-    calls = texts(busy, 150, "busy") + texts(calm, 20, "calm")
+    calls = texts(busy, crowd, "busy") + texts(calm, crowd // 8, "calm")
     random.Random(1).shuffle(calls)
     replies = fire(fleet.instance, calls, threads=32)
 
     passed = [reply for reply in replies if reply.call.token == busy and reply.status == 200]
     refused = [reply for reply in replies if reply.call.token == busy and reply.status != 200]
-    print(f"\nlimit on {fleet.kind}: {len(passed)} of 150 passed, limit {LIMIT}")
+    print(f"\nlimit on {fleet.kind}: {len(passed)} of {crowd} passed, limit {LIMIT}")
     assert LIMIT - 1 <= len(passed) <= LIMIT + 1
     assert {reply.status for reply in refused} == {429}
     assert {reply.json()["code"] for reply in refused} == {"rate_limited"}

@@ -185,6 +185,7 @@ def test_who_is_no_longer_signed_in_sees_nothing_more(viewer, how):
 
 def test_who_is_no_longer_a_member_sees_nothing_more(viewer):
     visitor = admit(handshake(viewer.sign_in()))
+    assert visitor.rights()
     people.set_role(shell(), username="vera", space="home", role="")
     with pytest.raises(Forbidden):
         visitor.rights()
@@ -198,6 +199,7 @@ def test_a_change_of_role_that_still_allows_it_changes_nothing(viewer):
 
 def test_an_administrator_who_is_one_no_more_sees_nothing_more(ada, space):
     visitor = admit(handshake(ada.sign_in()))
+    assert visitor.rights()
     User.objects.filter(pk=ada.user.pk).update(is_superuser=False)
     with pytest.raises(Forbidden):
         visitor.rights()
@@ -217,7 +219,9 @@ def test_a_session_ends_at_its_hour_however_busy_the_feed_is(viewer):
 def test_looking_at_a_right_writes_nothing_and_takes_few_statements(viewer, django_assert_max_num_queries):
     visitor = admit(handshake(viewer.sign_in()))
     before = Session.objects.values().get()
-    with django_assert_max_num_queries(5) as asked:
+    with django_assert_max_num_queries(6) as asked:
         visitor.rights()
-    assert all(query["sql"].startswith("SELECT") for query in asked.captured_queries)
+    with django_assert_max_num_queries(1) as again:
+        visitor.rights()
+    assert all(query["sql"].strip().startswith("SELECT") for query in asked.captured_queries + again.captured_queries)
     assert Session.objects.values().get() == before

@@ -12,8 +12,12 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def commands(page: Path) -> Iterator[str]:
-    """Every command of every ```sh block, in order; continued lines and here-documents are one command."""
+    """Every command of every ```sh block and every ```python block, in order; continued lines and here-documents are
+    one command."""
     for language, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            yield f".venv/bin/python - <<'EOF'\n{text}EOF"
+            continue
         if language != "sh":
             continue
         lines = iter(text.splitlines())

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import django
+
 from fluxcore import config, errors
 from tests.docs.pages import ROOT
 
-OPERATIONS, API = ROOT / "docs/operations.md", ROOT / "docs/api.md"
+OPERATIONS, API, MCP = ROOT / "docs/operations.md", ROOT / "docs/api.md", ROOT / "docs/mcp.md"
 
 
 def config_table() -> str:
@@ -84,6 +87,20 @@ def signals_table() -> str:
     return "\n".join(lines)
 
 
+def tools_table() -> str:
+    """Every tool of MCP, group by group."""
+    from mcp_bridge import registry
+
+    lines = ["| group | tool | needs | hints | what |", "|---|---|---|---|---|"]
+    for name in (registry.USUAL, *registry.SWITCHED):
+        for tool in registry.group(name).tools:
+            hints = {"reads only": tool.reads, "destroys": tool.destroys, "may be repeated": tool.repeats or tool.reads}
+            said = ", ".join(hint for hint, holds in hints.items() if holds)
+            needs = ", ".join(f"`{one}`" for one in tool.needs if one != "self.read")
+            lines.append(f"| {name} | `{tool.name}` | {needs} | {said} | {tool.says.split('. ')[0].rstrip('.')}. |")
+    return "\n".join(lines)
+
+
 ALGORITHMS = ROOT / "docs/algorithms.md"
 _SETTINGS = {
     "recall": ("memory.engine.settings", "Settings"),
@@ -98,6 +115,7 @@ TABLES = {
     "signals": (ALGORITHMS, signals_table),
     "config": (OPERATIONS, config_table),
     "errors": (API, error_table),
+    "tools": (MCP, tools_table),
 }
 
 
@@ -115,5 +133,7 @@ def rewrite(page: Path, name: str, text: str) -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()  # tools name what their models know
     for name, (page, render) in TABLES.items():
         rewrite(page, name, render())

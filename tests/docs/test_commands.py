@@ -21,10 +21,13 @@ from tests.servers import free_port, missing
 ELSEWHERE = {
     "make run": (".ci/run", "run ONCE=1"),
     "make test": (".ci/run", "make test"),
+    ".venv/bin/python - <<'EOF'\nimport hashlib, json, sys": ("tests/docs/test_audit_by_a_stranger.py", "security.md"),
+    ".venv/bin/python - <<'EOF'\nfrom flux.storage import FluxStore": (
+        "tests/sdk/test_seed_names.py",
+        "EXAMPLE + AND_MORE",
+    ),
     "scripts/secrets": ("tests/packaging/test_containers.py", "scripts/secrets"),
     "FLUX_SECRETS=~/flux-secrets docker compose up": ("tests/packaging/test_containers.py", "stack.start(service)"),
-    "docker compose exec web python manage.py flux_space": ("tests/packaging/test_containers.py", '"flux_space"'),
-    "docker compose exec web python manage.py flux_agent": ("tests/packaging/test_containers.py", '"flux_agent"'),
     "docker compose exec web python manage.py flux_token": ("tests/packaging/test_containers.py", '"flux_token"'),
     "docker compose exec web python manage.py flux_init": ("tests/commands/test_flux_init.py", "--admin"),
 }

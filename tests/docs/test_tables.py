@@ -9,10 +9,13 @@ import pytest
 from accounts.capabilities import OPERATIONS as CAPABILITIES
 from accounts.origins import CLAIMABLE
 from fluxcore.version import VERSION
+from mcp_bridge import registry
 from memory.api.urls import CALLS
 from tests.docs import tables
 from tests.docs.pages import PAGES, ROOT, prose, table
 from tests.packaging.tree import environment_variables
+
+GROUPS = (registry.USUAL, *registry.SWITCHED)
 
 
 @pytest.mark.parametrize("name", tables.TABLES)
@@ -32,12 +35,16 @@ def test_every_environment_variable_is_documented_with_its_default():
 
 def test_every_rest_call_is_documented():
     listed = {row[0].strip("`") for row in table(tables.API, "Calls")}
-    routes = {re.sub(r"<str:\w+>", "{id}", f"/{route}") for route, _ in CALLS}
+    routes = {_shown(route) for route, _ in CALLS}
     assert {call.split()[1] for call in listed} == routes
     for route, view in CALLS:
         methods = {method.upper() for method in ("get", "post", "put", "patch", "delete") if hasattr(view.cls, method)}
-        path = re.sub(r"<str:\w+>", "{id}", f"/{route}")
+        path = _shown(route)
         assert {call.split()[0] for call in listed if call.split()[1] == path} == methods
+
+
+def _shown(route: str) -> str:
+    return re.sub(r"<str:\w+>", "{id}", re.sub(r"<path:(\w+)>", r"{\1}", f"/{route}"))
 
 
 def test_every_capability_and_provenance_is_named():
@@ -54,8 +61,9 @@ def test_every_command_is_described():
 def test_every_command_named_exists():
     commands = {path.stem for path in (ROOT / "memory/management/commands").glob("flux_*.py")}
     named = {name for page in PAGES for name in re.findall(r"(?:`|manage\.py )(flux_[a-z]+)", page.read_text())}
-    # flux_extracts is an operating mode.
-    assert named - commands <= {"flux_extracts"}
+    # flux_extracts is an operating mode, and the tools of MCP are named alike.
+    tools = {re.match(r"[a-z]+_[a-z]+", tool.name).group() for name in GROUPS for tool in registry.group(name).tools}
+    assert named - commands <= {"flux_extracts", *tools}
 
 
 def test_the_changelog_begins_with_the_version():

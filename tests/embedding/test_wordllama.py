@@ -34,6 +34,17 @@ def test_it_gives_the_vectors_of_the_library(loaded):
     assert np.allclose(loaded("wordllama").encode(texts), library, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "two  spaces", " before and after ", "a\u2581b", "<s> </s>", "tab\tline\nend", "日本 語", "half \ud800",
+     *SENTENCES[1::7]],
+)  # fmt: skip
+def test_words_are_cut_as_they_are_in_the_whole_text(loaded, text):
+    model = loaded("wordllama")
+    for _ in range(2):  # the second time from memory
+        assert model._cut(text) == model._whole(text)
+
+
 @pytest.mark.parametrize("name", list(DIGESTS))
 @pytest.mark.parametrize("content", [None, b"half"])
 def test_missing_or_foreign_files_are_refused(tmp_path, name, content):

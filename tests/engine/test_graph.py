@@ -231,6 +231,65 @@ def test_a_cut_conduit_is_gone_and_may_come_back() -> None:
     assert listed(graph) == model(*given)
 
 
+def read(graph: Graph, nodes: NDArray[np.int64], limit: int) -> list[Any]:
+    """What readers see, conduits by their numbers: order, degrees and whether something was left out."""
+    around = graph.around(nodes, limit)
+    found: list[Any] = [around.degree.tolist(), graph.degree(nodes).tolist(), around.out, around.cut]
+    for links in (graph.out(nodes, limit), graph.into(nodes, limit), around):
+        found.append([links.which.tolist(), graph.ids[links.position].tolist()])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_graph_that_followed_every_change_is_read_as_one_built_from_the_outcome(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights that rise, fall and come back, equal weights, cut conduits, hubs wider than a reader sees."""
+    monkeypatch.setattr("memory.engine.ordered._FEW", (0, 16)[seed % 2])  # one by one, and all at once
+    rng = np.random.default_rng(seed)
+    keys = ["77", "12", "9000", "5"]
+    ends_of: dict[int, tuple[int | str, int]] = {}
+    for number in range(1, 401):
+        source = keys[int(rng.integers(4))] if number % 3 == 0 else int(rng.integers(12))
+        ends_of[number] = source, int(rng.integers(12))
+    held: dict[int, tuple[Any, ...]] = {}
+
+    def some(count: int, numbers: range) -> list[tuple[Any, ...]]:
+        """Few different weights and times, so that many are equal in both."""
+        made = {
+            int(number): conduit(
+                int(number), *ends_of[int(number)], float(rng.integers(1, 4)) / 4, used_at=AT + int(rng.integers(3))
+            )
+            for number in rng.choice(numbers, count, replace=False)
+        }
+        held.update(made)
+        return list(made.values())
+
+    graph = graph_of(*some(120, range(1, 301)), rows=12)
+    for turn in range(30):
+        graph.put(*packed(*some(20, range(1, 401))))
+        gone = rng.choice(range(1, 401), 12, replace=False)
+        graph.cut(gone)
+        for number in gone.tolist():
+            held.pop(number, None)
+        built = graph_of(*held.values(), rows=12)
+        if turn == 15:
+            graph = Graph.from_arrays(graph.arrays())
+        for limit in (1, 7, 32):
+            entries = np.array([int(key) for key in keys], np.uint64)
+            nodes = [np.concatenate((np.arange(12), one.entry_node(entries))) for one in (graph, built)]
+            assert read(graph, nodes[0], limit) == read(built, nodes[1], limit)
+            # More than a handful at once are read in another way.
+            assert read(graph, np.tile(nodes[0], 2), limit) == read(built, np.tile(nodes[1], 2), limit)
+
+
+def test_a_graph_with_only_cuts_since_is_written_without_them() -> None:
+    graph = graph_of(conduit(1, 0, 1), conduit(2, 0, 2), conduit(3, 3, 2))
+    graph.cut(np.array([2]))
+    again = Graph.from_arrays(graph.arrays())
+    assert again.degree(np.array([0, 1, 2])).tolist() == [1, 1, 1]
+
+
 def test_a_conduit_without_both_ends_is_left_out_and_not_counted() -> None:
     records, from_row, to_row = packed(conduit(1, 0, 1), conduit(2, 3, 4), conduit(3, "77", 4))
     from_row[0], to_row[2] = -1, -1

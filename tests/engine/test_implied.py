@@ -47,6 +47,9 @@ def test_vectors_tell_what_words_do_not():
         ("The weekly meeting is at 4 pm", "The weekly meeting is at 3 pm"),
         ("Mia no longer lives in Lisbon", "Mia lives in Lisbon"),
         ("Actually Mia lives in Porto", "Mia lives in Lisbon"),
+        ("Order 123 was not shipped", "Order 123 was shipped"),
+        ("Room 12 costs 90 euros a night", "Room 12 costs 80 euros a night"),
+        ("Actually order 124 shipped", "Order 123 shipped"),
     ],
 )
 def test_a_statement_that_puts_another_right(later, earlier):
@@ -62,6 +65,10 @@ def test_a_statement_that_puts_another_right(later, earlier):
         ("Lunch on 3 May 2024 cost 20 euros", "Lunch on 4 May 2024 cost 30 euros", "two days"),
         ("Bo earns 5000 euros a month", "Mia earns 6000 euros a month", "two people"),
         ("", "Mia lives in Lisbon", "nothing"),
+        ("Order 124 shipped", "Order 123 shipped", "two orders"),
+        ("Ticket #8 was not solved", "Ticket #7 was solved", "two tickets"),
+        ("Ben does not like coffee", "Ben likes tea", "both may be so"),
+        ("The blue train leaves at 9", "The red train leaves at 7", "two trains"),
     ],
 )
 def test_another_statement_beside_it(later, earlier, why):

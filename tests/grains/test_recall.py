@@ -6,7 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from fluxcore import clock
 from fluxcore.errors import Invalid
+from memory.grains import store
 from memory.grains.models import Grain
 from tests.grains.conftest import Memory
 
@@ -95,6 +97,63 @@ def test_what_has_faded_answers_last_and_what_is_locked_away_only_on_request(mem
     assert {grain["status"] for grain in answer[1:]} == {"dormant", "archived"}
     assert max(grain["score"] for grain in answer[1:]) <= answer[0]["score"] / 2
     assert memory.texts("lighthouse keeper", statuses=["quarantined"]) == ["The lighthouse keeper is bad"]
+
+
+def test_what_has_faded_does_not_say_again_what_the_living_say(memory: Memory) -> None:
+    memory.store("The kettle whistles when the water boils", session="monday")
+    faded = memory.store("The kettle whistles when the water boils", session="tuesday")
+    Grain.objects.filter(uuid=faded).update(status="archived")
+    assert memory.texts("When does the kettle whistle?") == ["The kettle whistles when the water boils"]
+
+
+def test_a_crowd_that_says_the_same_keeps_nobody_else_out(memory: Memory) -> None:
+    """Some agent says it in every session: it is one result, and the others are found as ever."""
+    for begin in range(0, 300, 100):
+        said = [{"content": "The kettle is hot", "session": f"day {day}"} for day in range(begin, begin + 100)]
+        store.store_batch(memory.principal, items=said)
+    others = {"Ada bought a red kettle in Porto", "The old kettle leaked", "Bo glues the kettle on Sundays"}
+    for other in others:
+        memory.store(other)
+    answer = memory.ask("Is the kettle hot?", k=4)
+    assert answer["grains"][0]["content"] == "The kettle is hot"
+    assert {grain["content"] for grain in answer["grains"][1:]} == others
+    scores = [grain["score"] for grain in answer["grains"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_what_has_just_ended_is_left_out_by_an_index_that_has_not_heard_of_it(memory: Memory) -> None:
+    ended = memory.store("The kettle whistles when the water boils", session="monday")
+    memory.store("The kettle is made of steel")
+    memory.ask("kettle")
+    Grain.objects.filter(uuid=ended).update(valid_to=clock.now())  # and no event tells
+    assert memory.texts("When does the kettle whistle?") == ["The kettle is made of steel"]
+    assert len(memory.texts("When does the kettle whistle?", as_of=clock.rfc3339(clock.now()))) == 1
+
+
+@pytest.mark.parametrize("at", ["1969-12-31T23:59:59.5Z", "1900-01-01T00:00:00.25Z", "9999-12-31T23:59:59.999999Z"])
+def test_a_bound_holds_what_was_said_at_that_very_moment(memory: Memory, at: str) -> None:
+    memory.store("The kettle whistles when the water boils", time=at)
+    assert memory.texts("kettle", since=at) == memory.texts("kettle", as_of=at) != []
+    assert memory.texts("kettle", until=at) == []
+
+
+def test_a_crowd_that_hardly_fits_does_not_hide_what_has_faded_and_fits(memory: Memory) -> None:
+    for number in range(40):
+        memory.store(f"Parcel {number} is in the hall of the keeper")
+    faded = memory.store("The spare key of the lighthouse hangs behind the blue clock")
+    Grain.objects.filter(uuid=faded).update(status="dormant")
+    answer = memory.ask("Where does the keeper hang the spare key of the lighthouse?", k=5)["grains"]
+    assert [grain["status"] for grain in answer] == ["active"] * 4 + ["dormant"]
+    assert answer[-1]["score"] <= answer[-2]["score"] / 2
+
+
+def test_what_has_faded_waits_while_the_living_answer(memory: Memory) -> None:
+    for number in range(6):
+        memory.store(f"The spare key of the lighthouse hangs behind the blue clock, says note {number}")
+    faded = memory.store("The spare key of the lighthouse hung on a red nail")
+    Grain.objects.filter(uuid=faded).update(status="dormant")
+    answer = memory.ask("Where does the spare key of the lighthouse hang, behind which clock?", k=5)["grains"]
+    assert {grain["status"] for grain in answer} == {"active"}
 
 
 def test_equal_texts_are_one_result_with_the_highest_authority(memory: Memory) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
+from fluxcore import clock
 from memory.grains import items, wiring
 from memory.grains.models import Conduit, Grain, Relation
 
@@ -69,7 +70,7 @@ def test_the_end_of_a_session_is_found_through_its_index(space):
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(explain):
-        wiring.look(space.pk, [item])
+        wiring.look(space.pk, [item], clock.now())
     assert any("USING COVERING INDEX grain_session" in step or "USING INDEX grain_session" in step for step in plan), (
         plan
     )

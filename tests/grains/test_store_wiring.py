@@ -6,10 +6,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from fluxcore import clock
 from fluxcore.models import Event, Job
 from memory.arena.changes import unpack
 from memory.engine import words
-from memory.grains import full_text, store
+from memory.grains import full_text, store, texts, wiring
 from memory.grains.models import Conduit, Entry, Grain, Relation
 
 pytestmark = pytest.mark.storage
@@ -167,3 +168,13 @@ def test_a_store_costs_a_few_statements_however_much_it_wires(principal, count, 
             store.store_batch(principal, items=[*batch("b")[: count - 2], {"content": "said everywhere"}, *equal])
     statements = [query["sql"][:80] for query in sent if not query["sql"].startswith(_TRANSACTION)]
     assert len(statements) <= most + LOCKS[connection.vendor], "\n".join(statements)
+
+
+def test_of_a_phrase_said_in_every_session_a_bounded_number_is_looked_through(principal):
+    """The first of all is `z`; it lies beyond those that are looked at, and another of the first is supported."""
+    given = {"space_id": principal.space, "text": "ok", "digest": texts.digest("ok"), "recorded_at": clock.now()}
+    sessions = ["z", *(f"a{number:05}" for number in range(wiring.EQUALS))]
+    Grain.objects.bulk_create(Grain(origin="ai_stated", session=session, **given) for session in sessions)
+    store.store(principal, content="ok", session="new")
+    link = Conduit.objects.get(relation=Relation.SUPPORTS)
+    assert (link.from_grain.session, link.to_grain.session) == ("new", "a00000")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
 
 from accounts import agents, tokens
 from accounts.principals import shell
@@ -15,10 +20,18 @@ from fluxcore.errors import NotFound
 from fluxcore.models import Event
 from memory.grains import explain, retention, traces
 from memory.grains.models import Grain, Relation, Trace
+from tests.concurrency.conftest import close_connection_after_commit
 from tests.grains.conftest import Memory
 from tests.instances import Instance
 
 pytestmark = pytest.mark.storage
+
+
+def in_a_thread(call: Callable[..., Any], *args: Any, **given: Any) -> Any:
+    try:
+        return call(*args, **given)
+    finally:
+        connection.close()
 
 
 def why(memory: Memory, answer: dict[str, object]) -> dict[str, object]:
@@ -75,7 +88,7 @@ _ASK = """
 from accounts.models import Space
 from accounts.principals import shell
 from memory.grains import recall
-recall.recall(shell(Space.objects.get()), query="asked at the very end")
+recall.recall(shell(Space.objects.get(name="home")), query="asked at the very end")
 """
 
 
@@ -191,3 +204,24 @@ def test_what_is_said_about_an_answer_finds_its_receipt_kept(memory, settings):
         traces._waiting[receipt.id] = receipt
     memory.vote(answer["trace_id"], answer["grains"][0]["id"], useful=True)
     assert Trace.objects.filter(uuid=receipt.id).exists() and not traces._waiting
+
+
+def test_a_receipt_that_is_on_its_way_is_waited_for(memory: Memory, settings: Any) -> None:
+    """However long the database takes: who was given an answer may speak about it."""
+    memory.store("Mia moved to Lisbon in 2021")
+    memory.drain()
+    settings.BOOTH = "thread"
+    opened, busy = threading.Event(), threading.Event()
+    booth.post(lambda: (busy.set(), opened.wait(10)))
+    assert busy.wait(10)
+    answer = memory.ask("Where did Mia move?")
+    while traces._waiting:  # until it is handed over, and cannot be committed
+        time.sleep(0.01)
+    with ThreadPoolExecutor(1) as pool:
+        voted = pool.submit(in_a_thread, memory.vote, answer["trace_id"], answer["grains"][0]["id"], useful=True)
+        with pytest.raises(TimeoutError):
+            voted.result(timeout=4 * traces.BEHIND_SECONDS)
+        opened.set()
+        assert voted.result(timeout=10)["status"] == "recorded"
+    assert Trace.objects.filter(uuid=answer["trace_id"]).exists() and not traces._going
+    booth.write(close_connection_after_commit)

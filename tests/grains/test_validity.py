@@ -114,3 +114,35 @@ def test_a_grain_of_another_space_is_answered_like_one_that_is_not_there(make_to
 def test_nonsense_is_refused(keeper, number):
     with pytest.raises(Invalid):
         close(keeper, grain=number)
+
+
+def test_what_has_ended_and_is_said_again_is_true_again(keeper, grain):
+    """An acknowledged text that no question finds would be lost."""
+    close(keeper, grain=grain, at=MARCH)
+    assert store(keeper, content="Bo lives in Oslo")["status"] == "corroborated"
+    assert Grain.objects.get().valid_to is None
+    told = Event.objects.get(kind="grain.corroborated")
+    assert told.data["reopened"] is True
+    assert unpack(bytes(told.packed)).grains == (Grain.objects.get().pk,), "the arenas hear of it"
+
+
+def test_what_was_to_begin_later_and_is_said_without_a_beginning_is_true_now(keeper):
+    store(keeper, content="The bridge is open", valid_from="2999-01-01T00:00:00Z")
+    store(keeper, content="The bridge is open", valid_to="2998-01-01T00:00:00Z")
+    found = Grain.objects.get()
+    assert (found.valid_from, found.valid_to) == (None, datetime(2998, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("given", [{"valid_to": MARCH}, {"valid_from": "2999-01-01T00:00:00Z"}])
+def test_said_again_of_another_time_it_stays_closed(keeper, grain, given):
+    close(keeper, grain=grain, at=MARCH)
+    store(keeper, content="Bo lives in Oslo", **given)
+    assert Grain.objects.get().valid_to == datetime(2026, 3, 1, tzinfo=UTC)
+    assert Event.objects.get(kind="grain.corroborated").packed is None
+
+
+def test_what_holds_now_keeps_its_bounds_when_it_is_said_again(keeper):
+    store(keeper, content="The offer stands", valid_from=MARCH, valid_to="2999-01-01T00:00:00Z")
+    store(keeper, content="The offer stands")
+    found = Grain.objects.get()
+    assert (found.valid_from, found.valid_to) == (datetime(2026, 3, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fluxcore.version import VERSION
+from tests.instances import Instance
 from tests.packaging.test_requirements import pins
 from tests.packaging.tree import PACKAGES, ROOT, files
 from tests.servers import missing
@@ -59,6 +60,58 @@ def test_it_holds_every_file_of_every_package(wheel):
 def test_it_holds_nothing_else(wheel):
     tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Path:
+    """The wheel's own files alone, in a folder of their own; what it depends on is this environment's."""
+    target = tmp_path_factory.mktemp("installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--no-compile",
+         "--disable-pip-version-check", "--target", str(target), str(wheel)],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def test_installed_it_remembers_and_recalls_by_the_command_flux(installed, tmp_path):
+    one = Instance(tmp_path, "default", PYTHONPATH=str(installed)).with_tables()
+
+    def flux(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, str(installed / "bin/flux"), *words], env=one.environment, cwd=tmp_path,
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    flux("init", "--no-input", "--token-file", str(tmp_path / "token"))
+    flux("store", "Anna prefers the night train to Lisbon")
+    assert "night train" in flux("recall", "How does Anna travel to Lisbon?")
+    assert (tmp_path / "token").read_text().startswith("flux_")
+
+
+def test_installed_it_finds_its_pages_and_weights(installed, tmp_path):
+    code = (
+        "import fluxsite.home, os\n"
+        "from fluxsite.databases import use_safe_sqlite\nuse_safe_sqlite()\n"
+        "import django; django.setup()\n"
+        "from django.template.loader import get_template\n"
+        "from django.contrib.staticfiles import finders\n"
+        "from memory.embedding import kinds\n"
+        "get_template('dashboard/recall.html')\n"
+        "print(finders.find('dashboard/flux.css'), kinds.package_folder('wordllama'), fluxsite.home.__file__)"
+    )
+    environment = {**Instance(tmp_path).environment, "PYTHONPATH": str(installed), "FLUX_DOOR": "people",
+                   "DJANGO_SETTINGS_MODULE": "fluxsite.settings"}  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    css, weights, home = done.stdout.split()
+    assert css.startswith(str(installed)) and home.startswith(str(installed))
+    assert Path(weights).is_dir()
 
 
 def test_its_requirements_are_ours_without_the_comments(wheel):

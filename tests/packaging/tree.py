@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PACKAGES = ("accounts", "dashboard", "fluxcore", "fluxsite", "mcp_bridge", "memory")
+PACKAGES = ("accounts", "dashboard", "flux", "fluxcore", "fluxsite", "mcp_bridge", "memory")
 
 
 def files() -> list[Path]:

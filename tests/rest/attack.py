@@ -13,13 +13,13 @@ from tests.rest.conftest import Door
 # 404: an invented id. 409: an invented idempotency key that was used before. A bad item of a batch is refused
 # inside a 200, beside the good ones. No schema says that one time lies before another, nor how many days February
 # has: a store, a list or a recall may be refused for that. The agent does not manage grains. What may be asked for
-# depends on the agent's trust and on what waits already.
+# depends on the agent's trust and on what waits already. No graph is taken out by it.
 _SETTINGS = """
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", 404, 409]
 
 [[operations]]
-include-path = "/api/v1/store"
+include-path-regex = "/api/v1/(store|extract)$"
 
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 409, 422]
@@ -43,6 +43,15 @@ include-path-regex = "/(pin|unpin|close|archive|restore|quarantine|release|delet
 expected-statuses = ["2xx", 403, 404, 409, 422]
 
 [[operations]]
+include-path = "/api/v1/graph/export"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 403, 404]
+
+[operations.checks.negative_data_rejection]
+expected-statuses = [400, 403, 404, 422]
+
+[[operations]]
 include-path-regex = "/api/v1/(store|feedback)/batch$"
 
 [operations.checks.negative_data_rejection]
@@ -56,7 +65,18 @@ expected-statuses = ["2xx", 403, 409, 429]
 
 [operations.checks.negative_data_rejection]
 expected-statuses = [400, 409, 415, 422, 429]
+
+[[operations]]
+include-path-regex = "/api/v1/(agents|boards|locks|queues|watch)(/|$)"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 304, 403, 404, 409, 410, 413, 422, 429, 503]
+
+[operations.checks.negative_data_rejection]
+expected-statuses = ["2xx", 304, 400, 403, 404, 409, 413, 415, 422, 429, 503]
 """
+# Exact memory doubles the number of operations: its calls have a run of their own.
+EXACT = r"/api/v1/(agents|boards|locks|queues|watch)(/|$)"
 
 
 @dataclass(frozen=True)

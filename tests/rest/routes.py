@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from accounts.capabilities import SCOPED, parsed
+from accounts.models import Agent, Space
+from accounts.principals import shell
 from fluxcore import clock
 from memory.grains.models import Cluster, Grain, Judged, Trace, Vote
 from memory.grains.receipt import packed
+from memory.keyvalue import keeping, locks, queues
+from memory.keyvalue.models import Lock, Task
 from tests.conftest import Api
 
 
@@ -22,23 +27,41 @@ class Route:
     body: Any = None
     open: bool = False  # to everybody, without a token
     ignores_token: bool = False  # an open call that does not even look at it
+    missing: str = ""  # as the refusal names it, where that is more than the capability
+    besides: tuple[str, ...] = ()  # capabilities it takes beside its own
+    query: str = ""
+
+    @property
+    def refusal(self) -> str | None:
+        return self.missing or self.needs
 
     @property
     def path(self) -> str:
-        """Below the door, with {grain}, {trace} and {cluster} for ids that exist."""
+        """Below the door, with {grain}, {trace} and the like for what exists."""
         return re.sub(r"<\w+:(\w+)>", r"{\1}", self.route)
+
+    @property
+    def named(self) -> bool:
+        """Whether its capability is held for single names."""
+        return (self.needs or "").partition(".")[0] in SCOPED
 
     def url(self, prefix: str, grain: str = "") -> str:
         made = (voted_on if self.method == "DELETE" else trace_of) if "{trace}" in self.path else str
         cluster = cluster_of(grain) if "{cluster}" in self.path else ""
-        return prefix + self.path.format(grain=grain, trace=made(grain), cluster=cluster)
+        if self.named:
+            remember(self.method)
+        return (
+            prefix
+            + self.path.format(grain=grain, trace=made(grain), cluster=cluster, agent="alice", board="main", key=KEY)
+            + self.query
+        )
 
     def call(self, api: Api, prefix: str = "/", grain: str = "", headers: dict[str, str] | None = None) -> Any:
         if self.method == "GET":
             return api.get(self.url(prefix, grain), headers=headers)
         if self.method == "DELETE":
             return api.delete(self.url(prefix, grain), headers=headers)
-        return api.post(self.url(prefix, grain), self.said(grain), headers=headers)
+        return api.send(self.method, self.url(prefix, grain), self.said(grain), headers)
 
     def said(self, grain: str = "") -> Any:
         """The body, made for a grain where it names one."""
@@ -57,6 +80,46 @@ def trace_of(grain: str) -> str:
         hop_count=0, body=body, rated=False,
     )  # fmt: skip
     return str(made.uuid)
+
+
+KEY = "kept/by the table"
+ANY_LOCK = f"bb.write@main:{KEY}"
+
+
+def no_lock() -> dict[str, Any]:
+    """The name of one that nobody holds."""
+    Lock.objects.all().delete()
+    return {"lock": KEY}
+
+
+def a_lock() -> dict[str, Any]:
+    """One that alice holds."""
+    agent = Agent.objects.filter(name="alice").select_related("space").first()
+    if agent is None:
+        return {"lock": KEY, "token": 1}
+    who = replace(shell(agent.space), kind="agent", name="alice", capabilities=parsed(("bb.write",)), agent=agent.pk)
+    Lock.objects.update(holder="")
+    return {"lock": KEY, "token": locks.acquire(who, lock=KEY)["token"]}
+
+
+def a_task() -> dict[str, Any]:
+    """One that alice has claimed."""
+    agent = Agent.objects.filter(name="alice").select_related("space").first()
+    if agent is None:
+        return {"queue": KEY, "task": str(uuid.uuid4()), "token": 1}
+    held = parsed(("bb.read", "bb.write"))
+    who = replace(shell(agent.space), kind="agent", name="alice", capabilities=held, agent=agent.pk)
+    Task.objects.all().delete()
+    queues.add(who, queue=KEY, value=1)
+    claimed = queues.claim(who, queue=KEY)
+    return {"queue": KEY, "task": claimed["task"], "token": claimed["token"]}
+
+
+def remember(method: str) -> None:
+    """Something exact under the one key of the table: the agent alice's own and on the board, with a history."""
+    space = Space.objects.filter(agents__name="alice").first()
+    for where in ("agents/alice", "boards/main") if space else ():
+        keeping.put(shell(space), where=where, key=KEY, value=1)
 
 
 def cluster_of(grain: str) -> str:
@@ -98,6 +161,8 @@ ROUTES: dict[str, Route] = {
         Route("GET", "", open=True, ignores_token=True),
         Route("POST", "store", "grains.write", {"content": "stored by the table of routes"}),
         Route("POST", "store/batch", "grains.write", {"items": [{"content": "a batch of one"}]}),
+        Route("POST", "extract", "grains.write", {"content": "handed over by the table of routes"}),
+        Route("GET", "extract/<str:grain>", "grains.read"),
         Route("POST", "retrieve", "grains.read", {"query": "what the table of routes knows"}),
         Route("GET", "traces/<str:trace>", "grains.read"),
         Route("POST", "feedback", "grains.feedback", a_vote),
@@ -115,8 +180,37 @@ ROUTES: dict[str, Route] = {
         Route("POST", "grains/<str:grain>/release", "grains.manage", {}),
         Route("POST", "grains/<str:grain>/delete", "grains.manage", {"reason": "wrong"}),
         Route("POST", "grains/<str:grain>/undelete", "grains.manage", {}),
+        *(
+            Route(method, f"{kind}/{rest}", f"{domain}.{right}", body, missing=f"{domain}.{right}{at}{target}")
+            for kind, domain, at in (("agents/<str:agent>", "memory", ""), ("boards/<str:board>", "bb", "@main"))
+            for method, rest, right, body, target in (
+                ("GET", "kv/<path:key>", "read", None, f":{KEY}"),
+                ("PUT", "kv/<path:key>", "write", {"value": {"any": "thing"}, "ttl_secs": 3600}, f":{KEY}"),
+                ("PATCH", "kv/<path:key>", "write", {"patch": {"more": 1}}, f":{KEY}"),
+                ("POST", "kv/<path:key>", "write", {"op": "incr", "by": 2}, f":{KEY}"),
+                ("DELETE", "kv/<path:key>", "write", None, f":{KEY}"),
+                ("GET", "kv", "read", None, ""),
+                ("POST", "batch", "write", {"operations": [{"op": "set", "key": KEY, "value": 1}]}, f":{KEY}"),
+                ("GET", "history/<path:key>", "read", None, f":{KEY}"),
+            )
+        ),
+        Route("GET", "boards", "bb.read"),
+        Route("POST", "boards", "bb.write", {"board": "made-by-the-table"}, missing="bb.write@made-by-the-table"),
+        Route("GET", "locks", "bb.read", missing="bb.read@main"),
+        Route("POST", "locks", "bb.write", lambda grain: no_lock(), missing=ANY_LOCK),
+        Route("POST", "locks/renew", "bb.write", lambda grain: a_lock(), missing=ANY_LOCK),
+        Route("POST", "locks/release", "bb.write", lambda grain: a_lock(), missing=ANY_LOCK),
+        Route("GET", "queues", "bb.read", missing="bb.read@main"),
+        Route("POST", "queues", "bb.write", {"queue": KEY, "value": 1}, missing=f"bb.write@main:{KEY}"),
+        Route("POST", "queues/claim", "bb.write", {"queue": KEY}, missing=f"bb.write@main:{KEY}", besides=("bb.read",)),
+        *(
+            Route("POST", f"queues/{what}", "bb.write", lambda grain: a_task(), missing=f"bb.write@main:{KEY}")
+            for what in ("done", "renew", "release")
+        ),
+        Route("GET", "watch", "bb.read", query="?place=boards/main&wait=0", missing="bb.read@main"),
         Route("GET", "clusters", "grains.read"),
         Route("GET", "clusters/<str:cluster>", "grains.read"),
+        Route("GET", "graph/export", "graph.export"),
         Route("GET", "me"),
         Route("GET", "grant-requests"),
         # The one capability no other call and no test of callers holds, so that there is something to ask for.

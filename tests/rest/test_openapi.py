@@ -64,7 +64,9 @@ def test_bodies_take_no_unknown_field(document):
     requests = {name: shape for name, shape in document["components"]["schemas"].items() if name.endswith("Request")}
     assert set(requests) == {
         "StoreRequest", "StoreBatchRequest", "ItemRequest", "AskForGrantRequest", "RetrieveRequest", "CloseRequest",
-        "LabelledRequest",
+        "LabelledRequest", "SetRequest", "PatchedPatchRequest", "ChangeRequest", "BatchRequest",
+        "OperationRequest", "FenceRequest", "MakeBoardRequest", "AcquireRequest", "RenewRequest", "ReleaseRequest",
+        "AddTaskRequest", "ClaimRequest", "OfTaskRequest", "RenewTaskRequest",
     }  # fmt: skip
     assert all(shape["additionalProperties"] is False for shape in requests.values())
 

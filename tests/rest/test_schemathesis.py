@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rest.attack import attack
+from tests.rest.attack import EXACT, attack
 from tests.rest.conftest import Door
 
 pytestmark = pytest.mark.xdist_group("door")
@@ -15,7 +15,21 @@ pytestmark = pytest.mark.xdist_group("door")
 def test_the_instance_keeps_what_its_schema_promises(door: Door, tmp_path: Path):
     capabilities = ["grains.read", "grains.write", "grains.feedback", "health.read", "metrics.read"]
     token = door.make_agents(("schema", "tester", capabilities))["schema/tester"]
-    outcome = attack(door, token, tmp_path, "--max-examples", "5", "--seed", "1", seconds=120)
+    outcome = attack(
+        door, token, tmp_path, "--max-examples", "3", "--seed", "1", "--exclude-path-regex", EXACT, seconds=120
+    )
+    print(outcome.last_lines)
+    assert outcome.exit_status == 0, outcome.said
+    assert outcome.cases > 300
+    assert "Traceback" not in door.logged()
+
+
+@pytest.mark.torture
+def test_exact_memory_keeps_what_its_schema_promises(door: Door, tmp_path: Path):
+    capabilities = ["memory.read", "memory.write", "bb.read", "bb.write"]
+    token = door.make_agents(("schema-exact", "tester", capabilities))["schema-exact/tester"]
+    options = ("--max-examples", "3", "--seed", "1", "--include-path-regex", EXACT)
+    outcome = attack(door, token, tmp_path, *options, seconds=600)
     print(outcome.last_lines)
     assert outcome.exit_status == 0, outcome.said
     assert outcome.cases > 300

@@ -8,16 +8,25 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 
-OURS = ("fluxsite", "fluxcore", "accounts", "memory", "dashboard", "mcp_bridge")
+OURS = ("fluxsite", "fluxcore", "accounts", "memory", "dashboard", "mcp_bridge", "flux")
 # Models that are not in the admin, each with its reason.
 WITHOUT_A_PAGE = {
     "accounts.Authenticator": "a sealed key; whether a person has one stands on their page",
     "accounts.BackupCode": "digests of codes; how many are left stands under the person's own account",
+    "extraction.Derived": "which words a statement rests on; the grain's page shows its lineage",
+    "extraction.Extraction": "texts that wait for the model; the Agents page and flux_status count them",
+    "extraction.Server": "how the model is; the Agents page and flux_status say it",
+    "extraction.Spend": "what a space spent on the model; the Agents page and flux_status say it",
     "fluxcore.JobLine": "lines of a job's log, on the page of the job",
     "fluxcore.IdempotencyKey": "short-lived answers of the core; nothing to see or change",
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
     "fluxcore.Pulse": "one row of time lived; flux_status says what follows from it",
     "fluxcore.Turn": "when what comes round was last asked for; flux_jobs schedule lists it",
+    "keyvalue.Revision": "an earlier version of a key, on the page of the key",
+    "keyvalue.Horizon": "one row: how far back a watch can go",
+    "keyvalue.Clockwork": "how far the clock of expiry is ahead of the machine's; nothing to see or change",
+    "transfer.Import": "has a page of its own, where one is asked for and followed",
+    "transfer.Piece": "what of an import waits; what became of it stands on the page of the import",
     "grains.Bookmark": "how far a job has read; nothing to see or change",
     "grains.Standing": "when a grain was last recalled; its page lists the recalls",
     "health.Place": "one row: how far the event log has been counted",

@@ -36,6 +36,8 @@ _WAITING = (
     f"JOIN {Grain._meta.db_table} g ON g.id = v.grain_id "
     "WHERE v.space_id = %s AND NOT v.applied ORDER BY v.id LIMIT %s"
 )
+# Of several who write at once: a vote that is taken back meanwhile must not be marked as applied by the way.
+_HELD = {"postgresql": f"{_WAITING} FOR UPDATE OF v", "sqlite": _WAITING}
 _APPLIED = f"UPDATE {_VOTES} SET applied = %s WHERE id = %s"  # noqa: S608
 _EFFECT = ("space", "vote", "conduit", "gain", "loss")
 _ENTRY = ("space", "kind", "feature")
@@ -85,9 +87,9 @@ def learn(run: jobs.Run) -> jobs.Apply | None:
     return (lambda: _apply(run, space, seen, vectors)) if seen else None
 
 
-def _waiting(space: int) -> list[Waiting]:
+def _waiting(space: int, statement: str = _WAITING) -> list[Waiting]:
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING, [space, PAGE])
+        cursor.execute(statement, [space, PAGE])
         found = cursor.fetchall()
     return [
         Waiting(number, judged, grain, bool(useful), strength, scale, bool(missed), at, undone is not None, query,
@@ -113,7 +115,7 @@ def _encoded(queries: dict[int, str]) -> tuple[str, dict[int, tuple[float, bytes
 def _apply(
     run: jobs.Run, space: int, seen: Sequence[Waiting], vectors: tuple[str, dict[int, tuple[float, bytes]]]
 ) -> None:
-    current = {vote.id: vote for vote in _waiting(space)}
+    current = {vote.id: vote for vote in _waiting(space, _HELD[connection.vendor])}
     votes = [vote for vote in seen if current.get(vote.id) == vote]  # the others changed meanwhile
     if not votes:
         chores.ask_for_learning(space)

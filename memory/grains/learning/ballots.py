@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,11 +25,17 @@ class Ballot:
     strength: float
     missed: tuple[uuid.UUID, ...]
 
+    @property
+    def votes(self) -> int:
+        """How many votes it comes to."""
+        return len({*self.missed, *([self.grain] if self.grain is not None else ())})
+
 
 def checked(given: Mapping[str, Any]) -> Ballot:
     unknown = sorted(set(given) - set(FIELDS))
     if unknown:
-        raise Invalid(f"There is no field {unknown[0]!r}. There are {', '.join(FIELDS)}.", field=unknown[0])
+        name = str(unknown[0])[:64]
+        raise Invalid(f"There is no field {name!r}. There are {', '.join(FIELDS)}.", field=name)
     missed = given.get("missed")
     if missed is None:
         missed = []
@@ -43,21 +48,24 @@ def checked(given: Mapping[str, Any]) -> Ballot:
         raise Invalid("useful is true or false.", field="useful")
     if grain is None and useful is not None:
         raise Invalid("useful is said of a grain: give its grain_id.", field="grain_id")
-    return Ballot(
+    found = Ballot(
         identifier(given.get("trace_id"), "trace_id"),
         None if grain is None else identifier(grain, "grain_id"),
         bool(useful),
         _strength(given.get("strength")),
         tuple(dict.fromkeys(identifier(one, "missed") for one in missed)),
     )
+    if found.grain in found.missed and not found.useful:
+        raise Invalid("missed names the grain that is said not to be useful.", field="missed")
+    return found
 
 
 def _strength(given: Any) -> float:
     if given is None:
         return MOST
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+    if isinstance(given, bool) or not isinstance(given, int | float):
         raise Invalid(f"strength is a number from {LEAST} to {MOST:g}.", field="strength")
-    if not LEAST <= given <= MOST:
+    if not LEAST <= given <= MOST:  # nor what is no number at all
         raise Invalid(f"strength is between {LEAST} and {MOST:g}.", field="strength")
     return float(given)
 

@@ -7,7 +7,7 @@ nobody votes on what the answer did not hold, except to say that it was missing.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -76,12 +76,14 @@ class Said:
 def feedback(act: Act, **given: Any) -> Change:
     """Say whether a grain of an answer was useful, or what was missing from it."""
     ballot = ballots.checked(given)
-    ticket = _count(act, 1)
+    ticket = _count(act, ballot.votes)
     said = _Known(act.principal, [ballot]).said(ballot)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        return _record(act, [said])[0]
+        scale = scales(_named([said]))
+        _refuse_what_is_gone(said, scale)
+        return _record(act, [said], scale)[0]
 
     return change
 
@@ -91,7 +93,6 @@ def feedback_batch(act: Act, *, items: object) -> Change:
     """Up to a hundred ballots, each recorded or refused on its own."""
     if not isinstance(items, list) or not 1 <= len(items) <= ballots.MAX_ITEMS:
         raise Invalid(f"items is a list of 1 to {ballots.MAX_ITEMS} votes.", field="items")
-    ticket = _count(act, len(items))
     good: list[tuple[int, Ballot]] = []
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, item in enumerate(items):
@@ -101,6 +102,7 @@ def feedback_batch(act: Act, *, items: object) -> Change:
             good.append((index, ballots.checked(item)))
         except FluxError as error:
             results[index] = _refused(index, error)
+    ticket = _count(act, sum(ballot.votes for _, ballot in good) + len(items) - len(good))
     known = _Known(act.principal, [ballot for _, ballot in good])
     said: list[tuple[int, Said]] = []
     for index, ballot in good:
@@ -111,12 +113,20 @@ def feedback_batch(act: Act, *, items: object) -> Change:
 
     def change() -> dict[str, Any]:
         ticket.take()
-        answers = _record(act, [one for _, one in said]) if said else []
-        for (index, _), answer in zip(said, answers, strict=True):
+        scale = scales(_named([one for _, one in said]))
+        there: list[tuple[int, Said]] = []
+        for index, one in said:
+            try:
+                _refuse_what_is_gone(one, scale)
+                there.append((index, one))
+            except NotFound as error:
+                results[index] = _refused(index, error)
+        answers = _record(act, [one for _, one in there], scale) if there else []
+        for (index, _), answer in zip(there, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}
-        if not said:
+        if not there:
             act.record("", refused=len(items))
-        return {"results": results, "count": len(said), "refused": len(items) - len(said)}
+        return {"results": results, "count": len(there), "refused": len(items) - len(there)}
 
     return change
 
@@ -133,6 +143,7 @@ def withdraw(act: Act, *, trace: str, grain: str) -> Change:
     ).first()  # fmt: skip
     if vote is None or not act.principal.reaches(vote.space_id):
         raise NotFound("There is no such vote of yours.")
+    act.space = vote.space_id
 
     def change() -> dict[str, Any]:
         changed = Vote.objects.filter(pk=vote.pk, undone_at=None).update(
@@ -191,14 +202,24 @@ class _Known:
         return Word(number, str(grain), useful, ballot.strength, place is None, place)
 
 
-def _record(act: Act, given: Sequence[Said]) -> list[dict[str, Any]]:
+def _named(given: Sequence[Said]) -> set[int]:
+    return {word.grain for said in given for word in said.words}
+
+
+def _refuse_what_is_gone(said: Said, there: Mapping[int, float]) -> None:
+    """Inside the write: a grain may have been purged since it was looked up."""
+    for word in said.words:
+        if word.grain not in there:
+            raise NotFound("There is no such grain.", grain_id=word.outside)
+
+
+def _record(act: Act, given: Sequence[Said], scale: Mapping[int, float]) -> list[dict[str, Any]]:
     """Everything in a few statements: the questions, the votes, and that their traces were rated."""
     moment = clock.now()
     receipts = {said.receipt.id: said.receipt for said in given}
     judged = questions(list(receipts.values()))
     # The last word of a batch counts.
     words = {(judged[said.receipt.id], word.grain): (said, word) for said in given for word in said.words}
-    scale = scales({word.grain for _, word in words.values()})
     values = [
         (said.receipt.space, question, word.grain, word.useful, word.strength, scale[word.grain], word.missed,
          word.place, False, False, moment, None, "", False, False)
@@ -256,6 +277,8 @@ def _stored(identity: uuid.UUID) -> Any:
 
 def scales(grains: set[int]) -> dict[int, float]:
     """By grain: how fast paths learn from it, by its origin and by how useful it was of late."""
+    if not grains:
+        return {}
     numbers = sorted(grains)
     since = clock.now() - timedelta(days=config.current().USEFULNESS_WINDOW_DAYS)
     marks = ", ".join(["%s"] * len(numbers))

@@ -13,9 +13,9 @@ from memory.arena import files
 from memory.arena.changes import Changes, conduits
 from memory.engine import words
 from memory.grains import full_text
-from memory.grains.learning import apply
+from memory.grains.learning import apply, attune
 from memory.grains.lifecycle import asking, quotes
-from memory.grains.models import Cluster, Conduit, Entry, Grain, Judged, Member, Tombstone, Vote
+from memory.grains.models import Cluster, Conduit, Entry, Grain, Judged, Member, Recalled, Tombstone, Trace, Vote
 
 _PIECE = 200  # SQLite takes 500 questions in one statement
 
@@ -40,7 +40,9 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
         for row in grains
     ]  # fmt: skip
     full_text.forget(numbers)
+    unjudged = _unjudged(space, numbers)
     _forget(Grain, space, numbers)
+    _excuse(space, unjudged)
     entries = _orphans(space, {entry for _, entry, _, _ in links if entry is not None})
     questions = sorted({judged for _, _, judged in votes})
     _forget(Judged, space, _without_votes(questions))
@@ -54,8 +56,24 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
     packed = Changes(tuple(numbers), conduits(kept), tuple(sorted({*gone, *cut})), tuple(sorted(set(questions)))).pack()
     events.append("grains.purged", space=space, actor=actor, subject="", data={"grains": len(left)}, packed=packed)
     asking.scrub()
+    if votes:
+        attune.ask(space, at_once=True)  # the space's own weights were fitted to these votes too
     booth.slip().after_commit(lambda: files.remove(space))
     return left
+
+
+def _unjudged(space: int, grains: Sequence[int]) -> list[int]:
+    """Answers with one of these grains that still wait for a word; those of a day at most."""
+    held = Recalled.objects.filter(space=space, grain__in=grains).values("trace")
+    return list(Trace.objects.filter(space=space, rated=False, pk__in=held).values_list("pk", flat=True))
+
+
+def _excuse(space: int, traces: Sequence[int]) -> None:
+    """An answer of which nothing is left cannot be judged any more: nobody is held up for it."""
+    for at in range(0, len(traces), _PIECE):
+        piece = traces[at : at + _PIECE]
+        left = Recalled.objects.filter(space=space, trace__in=piece).values_list("trace_id", flat=True)
+        Trace.objects.filter(pk__in=set(piece) - set(left)).update(rated=True)
 
 
 def _forget(model: type[Model], space: int, numbers: Sequence[int]) -> None:

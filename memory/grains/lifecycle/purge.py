@@ -14,8 +14,8 @@ from accounts.principals import Principal
 from accounts.verbs import Act, Change, verb
 from fluxcore import clock, jobs, lived
 from fluxcore.errors import Invalid, NotFound
-from memory.grains.finding import find
-from memory.grains.lifecycle import asking, erase, moves, rules
+from memory.grains.finding import held
+from memory.grains.lifecycle import along, asking, erase, moves, rules
 from memory.grains.lifecycle.moves import WORKER
 from memory.grains.lifecycle.rules import PENDING
 from memory.grains.models import Grain
@@ -29,14 +29,16 @@ def purge(act: Act, *, grain: str) -> Change:
     """Remove a grain for good: its text, words, vectors, links, votes, and every question that quotes it."""
     if not act.reason.strip():
         raise Invalid("Say why: this cannot be undone.", field="reason")
-    row = find(act.principal, grain)
+    row = held(act, grain)
 
     def change() -> dict[str, Any]:
         found = list(Grain.objects.filter(pk=row.pk))
         if not found:
             raise NotFound("There is no such grain.")
-        (left,) = erase.erase(row.space_id, found, actor=act.principal.actor)
-        act.record(str(left.uuid), chain=row.space.uuid.hex, **_told(left))
+        found += along.derived(row.space_id, found)
+        left, *more = erase.erase(row.space_id, found, actor=act.principal.actor)
+        for one in (left, *more):
+            act.record(str(one.uuid), chain=row.space.uuid.hex, **_told(one))
         return {"grain_id": str(left.uuid), "purged": True, "links": left.links, "votes": left.votes}
 
     return change
@@ -75,8 +77,8 @@ def _apply(run: jobs.Run, space: int, due: list[int], *, more: bool) -> None:
         chain = still[0].space.uuid.hex
         marked = {row.grain_id: row.actor for row in moves.last(space, due, of_class=False).values()}
         numbers = {row.uuid: row.pk for row in still}
-        for left in erase.erase(space, still, actor=WORKER):
-            details = {**_told(left), "marked_by": marked.get(numbers[left.uuid], "")}
+        for left in erase.erase(space, [*still, *along.derived(space, still)], actor=WORKER):
+            details = {**_told(left), "marked_by": marked.get(numbers.get(left.uuid, 0), "")}
             audit.record(_worker(space, chain), "grains.purge", str(left.uuid), details=details)
         run.say(f"{len(still)} grains were purged: the time to undo it was over.")
     if more:

@@ -12,7 +12,7 @@ from accounts.principals import Principal
 from accounts.verbs import Act, Change, Verb, verb
 from fluxcore import clock, config
 from fluxcore.errors import Conflict, Forbidden, NotFound
-from memory.grains.finding import find
+from memory.grains.finding import held
 from memory.grains.lifecycle import moves, revive
 from memory.grains.lifecycle.moves import Step
 from memory.grains.lifecycle.rules import (
@@ -36,7 +36,7 @@ def _made(name: str, says: str, *, after: str, begins: tuple[str, ...]) -> Verb:
     """A verb that takes a grain from some statuses or classes to another; "" is where it was before."""
 
     def body(act: Act, *, grain: str) -> Change:
-        row = find(act.principal, grain)
+        row = held(act, grain)
 
         def change() -> dict[str, Any]:
             return _taken(act, row, after, begins)

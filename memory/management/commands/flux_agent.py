@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts import agents, holdings, manifests, trust
+from accounts import agents, holdings, manifests, toolboxes, trust
 from accounts.models import Agent
 from accounts.principals import find_space, shell
 from accounts.tokens import find_agent
@@ -19,16 +19,19 @@ _RATING = {"required": True, "optional": False}
 
 
 class Command(FluxCommand):
-    help = "Agents: list, show, create, apply a manifest, trust more or less, have them vote, switch off and on."
+    help = "Agents: list, show, create, apply a manifest, trust, have them vote, show them tools, switch off and on."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "action", nargs="?", default="list",
-            choices=["list", "show", "create", "apply", "trust", "rating", "stop", "resume"],
+            choices=["list", "show", "create", "apply", "trust", "rating", "tools", "stop", "resume"],
         )  # fmt: skip
         parser.add_argument("agent", nargs="?", help="name of the agent; apply: the manifest file")
         parser.add_argument(
-            "level", nargs="?", help=f"trust: one of {', '.join(trust.LEVELS)}; rating: {' or '.join(_RATING)}"
+            "level",
+            nargs="?",
+            help=f"trust: one of {', '.join(trust.LEVELS)}; rating: {' or '.join(_RATING)}; "
+            "tools: +GROUP adds one, A,B are exactly these, none takes all away",
         )
         parser.add_argument("--space", default=None, help=f"its space (default {FIRST_SPACE})")
         parser.add_argument(
@@ -133,6 +136,26 @@ class Command(FluxCommand):
         )  # fmt: skip
         says = "recalls no further while its answers wait for a vote" if changed["must_rate"] else "is only reminded"
         self.answer(changed, says=f"{changed['space']}/{changed['name']} {says}.")
+
+    def _tools(self, options: dict[str, Any]) -> None:
+        """Groups of MCP tools beyond the usual ones; without a group, which there are."""
+        space, level = options["space"] or FIRST_SPACE, options["level"]
+        now = find_agent(space, options["agent"]).tools
+        if level is None:
+            offered = toolboxes.offered()
+            if self.as_json:
+                self.answer({"tools": now, "offered": offered})
+            else:
+                rows = [(name, "on" if name in now else "off", says) for name, says in offered.items()]
+                self.table(("group", "", "for"), rows, empty="There are no further groups.")
+            return
+        named = [] if level == "none" else level.removeprefix("+").split(",")
+        changed = agents.set_tools(
+            shell(), space=space, name=options["agent"], tools=[*now, *named] if level.startswith("+") else named,
+            reason=options["reason"],
+        )  # fmt: skip
+        shown = ", ".join(changed["tools"]) or "the usual tools alone"
+        self.answer(changed, says=f"{changed['space']}/{changed['name']} is shown: {shown}.")
 
     def _stop(self, options: dict[str, Any]) -> None:
         self._switch(options, active=False)

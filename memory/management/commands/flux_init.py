@@ -14,6 +14,8 @@ from accounts.principals import shell
 from fluxcore.errors import Conflict, Invalid
 from fluxsite import running, setup
 from fluxsite.home import make_home, private_file
+from fluxsite.startup import typed
+from mcp_bridge import snippets
 from memory.management import person
 from memory.management.base import FluxCommand
 
@@ -50,6 +52,9 @@ class Command(FluxCommand):
             make_home(home, mode=mode)
             upgrade = setup.bring_up_to_date(home)
         self.say_upgrade(upgrade.backup)
+        setup.first_agent()
+        way = snippets.way(home, space=setup.FIRST_SPACE, agent=setup.FIRST_AGENT, ceiling="user_stated")
+        snippets.write(home.integrations, way)
         administrator = self._administrator(options)
         token = setup.first_token() if options["token_file"] else None
         if token is not None:
@@ -61,7 +66,8 @@ class Command(FluxCommand):
                 "backup": str(upgrade.backup) if upgrade.backup else None,
             },
             says=f"[bold green]{'Made' if new else 'Checked'}[/] the instance {home.name} in {home.path}.\n"
-            f"Next: manage.py flux_start --name {home.name}",
+            f"Next: {typed('flux_start')} --name {home.name}\n"
+            f"Connect an agent: {typed('flux_mcp_config')} --install CLIENT --name {home.name}",
         )  # fmt: skip
 
     def _ask_mode(self) -> str:

@@ -24,7 +24,9 @@ from accounts.principals import shell
 from fluxcore import config
 from fluxcore.errors import Conflict, Invalid, NotStarted, StorageUnavailable
 from fluxsite import running, setup
+from fluxsite.startup import once_more
 from fluxsite.supervisor import Door, Supervisor, reserve
+from memory.keyvalue import boards
 from memory.management.base import FluxCommand
 from memory.management.welcome import lan_addresses, lan_names, welcome
 
@@ -69,6 +71,7 @@ class Command(FluxCommand):
         supervisor = self._supervisor(options)
         upgrade = setup.bring_up_to_date(settings.HOME)
         self.say_upgrade(upgrade.backup)
+        boards.clear_ephemeral()
         self._refuse_unsound()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stopping.set())
@@ -152,10 +155,10 @@ class Command(FluxCommand):
         """Start the same command as a process of its own and wait for its ready file."""
         with tempfile.TemporaryDirectory() as folder:
             ready = Path(folder) / "ready.json"
-            arguments = [argument for argument in sys.argv if argument not in ("--detach", "--json")]
+            arguments = [argument for argument in sys.argv[1:] if argument not in ("--detach", "--json")]
             with (settings.HOME.path / "start.log").open("wb") as output:
                 child = subprocess.Popen(
-                    [sys.executable, *arguments, "--quiet", "--ready-file", str(ready)],
+                    [*once_more(), *arguments, "--quiet", "--ready-file", str(ready)],
                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
                 )  # fmt: skip
             while not ready.exists():

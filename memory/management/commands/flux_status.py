@@ -71,6 +71,7 @@ class Command(FluxCommand):
                 ("memory", _listed(counts)),
                 ("encoder", _encoder(found["encoder"])),
                 ("mode", found["mode"]),
+                ("model", _model(found["model"])),
                 ("versions", f"flux {found['version']}, python {versions['python']}, django {versions['django']}"),
             ]
         self.table(("", ""), rows, empty="")
@@ -89,6 +90,17 @@ def _encoder(found: dict[str, Any]) -> str:
     waiting = f"{found['pending']} grains wait for it" if found["pending"] else ""
     parts = [found["name"], "broken" if found["state"] == "broken" else "", found["problem"] or "", waiting]
     return ": ".join(part for part in parts if part)
+
+
+def _model(found: dict[str, Any]) -> str:
+    """Its name and how it is; what waits for it; what it has cost today."""
+    if found["state"] == "off":
+        return "none is asked"
+    today, budget = found["today"], found["budget"]
+    return (
+        f"{found['name']} {found['state']}, {found['waiting']} texts wait; today {today['calls']} calls and "
+        f"{today['tokens']} tokens, of {budget['calls']} and {budget['tokens']} for each space"
+    )
 
 
 def _listed(counts: dict[str, int]) -> str:

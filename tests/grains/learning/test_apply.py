@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import random
+import time
 import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import connection, transaction
 
-from fluxcore import booth, jobs
+from accounts.principals import shell
+from fluxcore import booth, jobs, lanes
 from memory.engine import words
-from memory.grains.learning import apply, credit, votes
+from memory.grains.learning import apply, credit, ledger, votes
 from memory.grains.models import Conduit, Effect, Entry, Pair, Vote
+from tests.grains.test_traces import in_a_thread
 
 pytestmark = pytest.mark.storage
 
@@ -185,3 +191,41 @@ def test_a_vote_that_changes_while_it_is_applied_waits_for_the_next_run(talk):
     talk.drain()
     assert Vote.objects.values_list("useful", "applied").get() == (False, True)
     assert all(effect.loss > 0 for effect in Effect.objects.filter(gain=0))
+
+
+def test_a_vote_that_is_taken_back_while_it_is_applied_is_unlearned(talk):
+    """The shell writes beside the worker on PostgreSQL: its word must not be lost under the mark that all is done."""
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time")
+    before = graph()
+    answer, why = led_there(talk)
+    talk.vote(answer["trace_id"], why["grain_id"], useful=True)
+    learn = jobs.claim()
+    work = apply.learn(learn)
+    with ThreadPoolExecutor(2) as pool:
+        with transaction.atomic():
+            list(Conduit.objects.select_for_update().values_list("id"))  # the worker comes as far as the links
+            working = pool.submit(in_a_thread, lambda: booth.write(work, lane=lanes.of(learn.space)))
+            until(lambda: waiting() == 1)
+            undoing = pool.submit(in_a_thread, lambda: ledger.undo(shell(), grain=why["grain_id"]))
+            until(lambda: waiting() == 2 or undoing.done())
+        working.result(timeout=10)
+        assert undoing.result(timeout=10)["undone"] == 1
+    talk.drain()
+    assert Vote.objects.values_list("applied", flat=True).get() is True
+    assert not Effect.objects.exists() and graph() == before
+
+
+def waiting() -> int:
+    """How many wait for a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM pg_locks WHERE NOT granted")
+        return int(cursor.fetchone()[0])
+
+
+def until(seen: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if seen():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never came to that")

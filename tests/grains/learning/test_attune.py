@@ -14,7 +14,8 @@ from memory.engine import attune as engine
 from memory.engine import rank
 from memory.grains import chores
 from memory.grains.learning import attune, ledger
-from memory.grains.models import Attunement
+from memory.grains.lifecycle.purge import purge
+from memory.grains.models import Attunement, Vote
 
 pytestmark = pytest.mark.storage
 QUESTIONS = 6
@@ -95,6 +96,15 @@ def test_fitted_again_nothing_is_told(voted):
 def test_taken_back_the_shipped_weights_hold_at_once(voted):
     attuned(voted)
     ledger.undo(shell(), caller=voted.principal.actor)
+    voted.drain()
+    assert not Attunement.objects.exists()
+    assert own(voted) is None
+
+
+def test_purged_grains_leave_nothing_in_the_weights_either(voted):
+    attuned(voted)
+    for grain in {str(vote.grain.uuid) for vote in Vote.objects.select_related("grain")}:
+        purge(shell(), grain=grain, reason="asked to forget")
     voted.drain()
     assert not Attunement.objects.exists()
     assert own(voted) is None

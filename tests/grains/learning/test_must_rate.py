@@ -13,6 +13,7 @@ from accounts.principals import shell
 from fluxcore import clock
 from fluxcore.errors import FeedbackDue, Forbidden
 from memory.grains.learning import due
+from memory.grains.lifecycle.purge import purge
 from memory.grains.models import Trace
 from tests.grains.conftest import Memory
 
@@ -52,6 +53,15 @@ def test_a_vote_opens_the_way(strict):
     memory, answer = strict
     memory.vote(answer["trace_id"], answer["grains"][0]["id"], useful=True)
     assert memory.ask("Where is Mia?")["grains"]
+
+
+def test_an_answer_of_which_nothing_is_left_holds_nobody_up(strict):
+    memory, answer = strict
+    for grain in answer["grains"]:
+        with pytest.raises(FeedbackDue):
+            memory.ask("And when?")
+        purge(shell(), grain=grain["id"], reason="asked to forget")
+    assert memory.ask("And when?")["grains"] == []
 
 
 def test_nobody_waits_for_somebody_elses_answers(strict):

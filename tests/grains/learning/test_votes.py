@@ -7,9 +7,13 @@ import uuid
 import pytest
 
 from accounts.models import AuditEntry
+from accounts.principals import shell
+from accounts.verbs import Act
+from fluxcore import booth
 from fluxcore.errors import Invalid, NotFound, NotReturned, RateLimited
 from fluxcore.models import Event, Job
 from memory.grains.learning import votes
+from memory.grains.lifecycle.purge import purge
 from memory.grains.models import Judged, Trace, Vote
 from tests.grains.conftest import Memory
 
@@ -110,7 +114,8 @@ def test_unknown_traces_and_grains_are_not_found(memory, answer):
         {}, {"grain_id": "x", "useful": True}, {"grain_id": None, "useful": True}, {"missed": "all"},
         {"missed": [1]}, {"missed": [ABSENT] * 21}, {"missed": [ABSENT], "strength": 0},
         {"missed": [ABSENT], "strength": 1.1}, {"missed": [ABSENT], "strength": True},
-        {"missed": [ABSENT], "strength": float("nan")}, {"missed": [ABSENT], "color": "red"},
+        {"missed": [ABSENT], "strength": float("nan")}, {"missed": [ABSENT], "strength": 10**400},
+        {"missed": [ABSENT], "color": "red"}, {"grain_id": ABSENT, "useful": False, "missed": [ABSENT]},
         {"trace_id": "no id", "missed": [ABSENT]}, {"trace_id": None, "missed": [ABSENT]},
     ],
 )  # fmt: skip
@@ -154,6 +159,33 @@ def test_an_agent_gives_so_many_votes_a_minute_and_a_batch_counts_each(memory, a
     assert refused.value.details == {"limit": 3, "per_seconds": 60}
     with pytest.raises(Invalid):
         votes.feedback_batch(memory.principal, items=[vote] * 4)
+
+
+def test_what_was_missing_counts_grain_by_grain(memory, answer, configure):
+    others = [memory.store(f"Lisbon is a city with {count} hills") for count in ("six", "seven", "eight")]
+    configure(MAX_VOTES_PER_MINUTE=4)
+    memory.vote(answer["trace_id"], missed=others)
+    with pytest.raises(RateLimited):
+        memory.vote(answer["trace_id"], missed=others[:2])
+    assert Vote.objects.count() == 3
+
+
+def test_a_grain_that_is_purged_before_the_vote_is_written_is_not_found(memory, answer):
+    """Between the look and the write somebody may purge it: only that vote is refused."""
+    first, other = answer["grains"][0]["id"], memory.store("Lisbon is where Mia lives now")
+    one = {"trace_id": answer["trace_id"], "grain_id": first, "useful": True}
+    alone = votes.feedback.__wrapped__(Act(memory.principal, "grains.feedback"), **one)
+    batch = votes.feedback_batch.__wrapped__(
+        Act(memory.principal, "grains.feedback_batch"), items=[one, {"trace_id": answer["trace_id"], "missed": [other]}]
+    )
+    purge(shell(), grain=first, reason="asked to forget")
+    with pytest.raises(NotFound):
+        booth.write(alone)
+    said = booth.write(batch)
+    assert [result["status"] for result in said["results"]] == ["refused", "recorded"]
+    assert said["results"][0]["error"]["code"] == "not_found"
+    assert (said["count"], said["refused"]) == (1, 1)
+    assert [str(vote.grain.uuid) for vote in Vote.objects.select_related("grain")] == [other]
 
 
 def test_of_two_words_on_a_grain_in_one_batch_the_last_counts(memory, answer):

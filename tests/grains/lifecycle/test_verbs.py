@@ -9,11 +9,14 @@ import pytest
 from accounts.models import AuditEntry, Space
 from accounts.principals import Principal, shell
 from accounts.roles import ALLOWS
+from accounts.verbs import Act
 from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound, StepUpRequired
 from fluxcore.models import Event
 from memory.grains.lifecycle import purge as purging
 from memory.grains.lifecycle import verbs
 from memory.grains.models import Conduit, Grain, Tombstone, Transition
+from memory.grains.pin import pin
+from memory.grains.validity import close
 from tests.grains.lifecycle.conftest import PLAIN
 
 
@@ -143,3 +146,13 @@ def test_a_text_said_again_comes_back_and_its_history_says_why(life):
     assert life.status(grain) == "active"
     last = Transition.objects.latest("id")
     assert (last.before, last.after, last.why, last.actor) == ("archived", "active", "said again", "agent:alice")
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize("verb", [verbs.archive, pin, close, purging.purge])
+def test_the_shell_takes_its_turn_among_the_writers_of_the_grains_space(life, verb):
+    """On PostgreSQL those of other lanes would write beside them, and a grain may go while something is tied to it."""
+    grain = life.memory.store(PLAIN)
+    act = Act(shell(), "any", reason="trial")
+    verb.__wrapped__(act, grain=grain)
+    assert act.space == life.space.pk

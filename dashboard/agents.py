@@ -1,0 +1,122 @@
+"""The agents page: who stores and asks, how much of its limits each uses, what it may do, and how the model is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from accounts.here import here
+from accounts.tiles import to_list
+from dashboard import shell
+from dashboard.account import signed_in
+from fluxcore import clock
+from memory.extraction import state
+from memory.health import activity
+from memory.health.activity import Caller
+
+_CHIPS = 6  # capabilities shown of an agent; its page has the rest
+_WIDE, _TALL, _GAP = 10, 40, 2  # of an hour in the picture, in its own units
+_STATES = {
+    "well": ("well", "It answers."),
+    "down": ("down", "It does not answer. Texts are stored and found by their words, and wait for it."),
+    "not asked yet": ("plain", "Nothing was handed over yet."),
+}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One hour: stores from below, answers on top of them."""
+
+    x: int
+    y: float
+    height: float
+    kind: str
+    wide: int = _WIDE - _GAP
+
+
+@dataclass(frozen=True)
+class Card:
+    """An agent as the page shows it."""
+
+    caller: Caller
+    bars: list[Bar]
+    address: str  # of its page in the administration
+
+    @property
+    def chips(self) -> tuple[str, ...]:
+        return self.caller.capabilities[:_CHIPS]
+
+    @property
+    def more(self) -> int:
+        return len(self.caller.capabilities) - len(self.chips)
+
+    @property
+    def busiest(self) -> bool:
+        return any(share.percent >= 80 for share in self.caller.shares)
+
+    @property
+    def says(self) -> str:
+        """The picture in words."""
+        stores, answers = self.caller.totals["stores"], self.caller.totals["answered"]
+        return f"{stores} stored and {answers} answered in the last {activity.HOURS} hours"
+
+
+@signed_in
+@require_safe
+def agents(request: HttpRequest) -> HttpResponse:
+    space = shell.current_space(request)
+    if space is None:
+        return redirect("home")
+    me = here(request).principal(space.pk)
+    callers = activity.activity(me)
+    # One scale for all: a busy agent looks busier than a quiet one.
+    most = max((sum(hour) for caller in callers for hour in caller.hours), default=0)
+    return render(
+        request,
+        "dashboard/agents.html",
+        {
+            "space": space,
+            "cards": [Card(one, bars(one, most), _page(one)) for one in callers],
+            "wide": activity.HOURS * _WIDE,
+            "tall": _TALL,
+            "most": activity.MOST,
+            "all_agents": to_list("accounts_agent", space=space.name),
+            "model": model(state.overview(space.pk)),
+            "may_manage": here(request).may("accounts.manage", space.pk),
+            "new_agent": reverse("admin:accounts_agent_add"),
+        },
+    )
+
+
+def bars(caller: Caller, most: int) -> list[Bar]:
+    found = []
+    for place, (stores, answers) in enumerate(caller.hours):
+        below = _TALL * stores / most if most else 0.0
+        above = _TALL * answers / most if most else 0.0
+        found += [
+            Bar(place * _WIDE, round(_TALL - high, 2), round(tall, 2), kind)
+            for kind, high, tall in (("stores", below, below), ("answers", below + above, above))
+            if tall
+        ]
+    return found
+
+
+def model(found: dict[str, Any]) -> dict[str, Any]:
+    """The model's state in the words of the page."""
+    if found["state"] == "off":
+        return found
+    mood, says = _STATES[found["state"]]
+    moments = {
+        name: clock.parse(found[name]) if found[name] else None for name in ("down_since", "next_try_at", "well_at")
+    }
+    shares = [activity.Share(what, found["today"][what], max(found["budget"][what], 1)) for what in ("calls", "tokens")]
+    return {**found, **moments, "mood": mood, "says": says, "shares": shares}
+
+
+def _page(caller: Caller) -> str:
+    return reverse("admin:accounts_agent_change", args=[caller.number])

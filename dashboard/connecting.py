@@ -1,0 +1,103 @@
+"""Connecting a program: a fresh token for an agent, shown once, inside what the program must be told."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from accounts import origins, tokens
+from accounts.forms import LastsField
+from accounts.here import here
+from accounts.models import Agent
+from dashboard import shell
+from dashboard.account import signed_in
+from dashboard.views import doors
+from fluxcore import config
+from fluxcore.errors import FluxError, StepUpRequired
+from mcp_bridge import clients
+
+
+class TokenForm(forms.Form):
+    """What the new token may do and for how long it works."""
+
+    ceiling = forms.ChoiceField(
+        label="It vouches at most for", choices=[(name, name) for name in origins.CEILINGS], initial=origins.DEFAULT,
+        help_text="The highest provenance the program may claim for what it stores.",
+    )  # fmt: skip
+    expires_at = LastsField(initial="")
+    note = forms.CharField(required=False, max_length=tokens.MAX_NOTE, help_text="What it is for.")
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data, label_suffix="")
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Something to paste, and where."""
+
+    name: str
+    title: str
+    where: str
+    text: str
+
+
+@signed_in
+@require_http_methods(["GET", "HEAD", "POST"])
+def connect(request: HttpRequest, agent: UUID) -> HttpResponse:
+    space, who = shell.current_space(request), here(request)
+    row = Agent.objects.filter(uuid=agent, space=space).first() if space else None
+    if space is None or row is None:
+        raise Http404
+    if not who.may("accounts.manage", space.pk):
+        raise PermissionDenied
+    if not who.fresh:
+        raise StepUpRequired  # before the form, so that nobody fills it in for nothing
+    form = TokenForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        try:
+            made = tokens.mint(who.principal(space.pk), space=space.name, agent=row.name, **form.cleaned_data)
+        except StepUpRequired:
+            raise
+        except FluxError as refusal:
+            form.add_error(None, refusal.message)
+        else:
+            found = {"agent": row, "made": made, "snippets": snippets(made["token"])}
+            return render(request, "dashboard/connected.html", found)
+    found = {"agent": row, "form": form, "space": space}
+    return render(request, "dashboard/connect.html", found, status=422 if form.is_bound else 200)
+
+
+def snippets(token: str) -> list[Snippet]:
+    """What programs must be told, with the token in place."""
+    settings, known = config.current(), doors()
+    rest = known.get("REST") or _usual(settings.REST_HOST, settings.REST_PORT)
+    way = clients.remote(known.get("MCP") or _usual(settings.MCP_HOST, settings.MCP_PORT), token)
+    found = [
+        Snippet(client.name, client.title, f"Into {_place(client)}. {client.restart}", client.snippet(way))
+        for client in clients.CLIENTS.values()
+    ]
+    asked = f"curl {rest}/me -H {shlex.quote(f'Authorization: Bearer {token}')}"
+    return [
+        *found,
+        Snippet("shell", "Python and shell", "For the Python client, flux.client, and scripts that call REST.",
+                f"export FLUX_URL={shlex.quote(rest)}\nexport FLUX_TOKEN={shlex.quote(token)}\n"),
+        Snippet("curl", "curl", "To see that it works: who this token is.", f"{asked}\n"),
+    ]  # fmt: skip
+
+
+def _place(client: clients.Client) -> str:
+    """The client's own file, as whoever runs it would find it; this machine's user says nothing about theirs."""
+    return client.file(PurePosixPath("~")).as_posix()  # type: ignore[arg-type]  # only joined, never opened
+
+
+def _usual(host: str, port: int) -> str:
+    return f"http://{host}:{port}"

@@ -1,0 +1,53 @@
+"""Answers: what became of votes."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from flux.answers.grains import ItemError
+
+
+class Recorded(TypedDict):
+    trace_id: str
+    grain_id: str | None
+    useful: bool | None
+    strength: float
+    missed: list[str]
+    status: str
+    changed: bool
+
+
+class Result(TypedDict):
+    index: int
+    status: str
+    trace_id: NotRequired[str]
+    grain_id: NotRequired[str | None]
+    useful: NotRequired[bool | None]
+    strength: NotRequired[float]
+    missed: NotRequired[list[str]]
+    changed: NotRequired[bool]
+    error: ItemError | None
+
+
+class RecordedBatch(TypedDict):
+    results: list[Result]
+    count: int
+    refused: int
+
+
+class Withdrawn(TypedDict):
+    trace_id: str
+    grain_id: str
+    changed: bool
+
+
+class Due(TypedDict):
+    trace_id: str
+    query: str
+    asked_at: str
+    grain_ids: list[str]
+
+
+class Pending(TypedDict):
+    pending: list[Due]
+    more: bool

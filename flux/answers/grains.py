@@ -1,0 +1,200 @@
+"""Answers: one grain, many grains, and what is said about them."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+
+class Particulars(TypedDict):
+    id: str
+    content: str
+    provenance: str
+    decay_class: str
+    confidence: float
+    origin: str
+    authority: str
+    status: str
+    valid_from: str | None
+    valid_to: str | None
+    time: str | None
+    session: str | None
+    speaker: str | None
+    tags: list[str]
+    pinned: bool
+    recorded_at: str
+
+
+class Stored(TypedDict):
+    grain_id: str
+    status: str
+    provenance: str
+
+
+class Extracted(Stored):
+    extraction: str  # waiting, done, given_up or off
+
+
+class RestsOn(TypedDict):
+    grain_id: str
+    begins: int
+    ends: int
+    quote: str | None
+    model: str
+    at: str
+
+
+class Found(TypedDict):
+    grain_id: str
+    extraction: str | None
+    problem: str | None
+    statements: list[RestsOn]
+    rests_on: list[RestsOn]
+
+
+class ItemError(TypedDict):
+    code: str
+    message: str
+    details: dict[str, Any]
+
+
+class ItemResult(TypedDict):
+    index: int
+    grain_id: str | None
+    status: str
+    provenance: NotRequired[str]
+    error: ItemError | None
+
+
+class StoredBatch(TypedDict):
+    results: list[ItemResult]
+    grain_ids: list[str | None]
+    count: int
+    refused: int
+
+
+class Grain(Particulars):
+    ordinal: int | None
+    writer: str
+    label: str
+    corroborations: int
+    digest: str
+    enriched: bool
+
+
+class GrainPage(TypedDict):
+    grains: list[Grain]
+    count: int
+    next_cursor: str | None
+
+
+class Feature(TypedDict):
+    kind: str
+    feature: str
+
+
+class OtherGrain(TypedDict):
+    id: str
+    status: str
+    snippet: str | None
+
+
+class Conduit(TypedDict):
+    entry: Feature | None
+    grain: OtherGrain | None
+    relation: str
+    weight: float
+    affinity: float
+    last_used: str
+    use_count: int
+
+
+Conduits = TypedDict(
+    "Conduits",
+    {"in": "list[Conduit]", "out": "list[Conduit]"},
+)
+
+
+class Door(Feature):
+    weight: float | None
+    idf: float | None
+
+
+class Use(TypedDict):
+    at: str
+    place: int
+    trace_id: str | None
+    query: str | None
+    asked_by: str | None
+    confidence: float | None
+
+
+Transition = TypedDict(
+    "Transition",
+    {
+        "at": "str",
+        "from": "str",
+        "to": "str",
+        "why": "str",
+        "numbers": "dict[str, float]",
+        "by": "str",
+        "reason": "str",
+    },
+)
+
+
+class Vote(TypedDict):
+    at: str
+    by: str | None
+    vote: float
+    implied: bool
+    missed: bool
+    trace_id: str | None
+    query: str | None
+
+
+class Home(TypedDict):
+    id: str
+    name: str
+
+
+Link = TypedDict(
+    "Link",
+    {"from": "str", "relation": "str", "to": "str", "depth": "int"},
+)
+
+
+class Lineage(TypedDict):
+    chain: list[Link]
+    supersedes: list[str]
+    superseded_by: list[str]
+    same_text: list[str]
+
+
+class Dossier(Grain):
+    conduits: Conduits
+    found_by: list[Door]
+    recalls: list[Use]
+    transitions: list[Transition]
+    votes: list[Vote]
+    cluster: Home | None
+    lineage: Lineage
+
+
+class Pinned(TypedDict):
+    grain_id: str
+    pinned: bool
+    changed: bool
+
+
+class Closed(TypedDict):
+    grain_id: str
+    valid_to: str
+    changed: bool
+
+
+class Moved(TypedDict):
+    grain_id: str
+    before: str
+    status: str
+    changed: bool
+    purged_after: NotRequired[str | None]

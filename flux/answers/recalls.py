@@ -1,0 +1,102 @@
+"""Answers: what was recalled and why."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+from flux.answers.grains import Particulars
+
+
+class Hit(Particulars):
+    score: float
+    source: str
+    writers: int
+    said: int
+    same: list[str]
+
+
+class Beside(Particulars):
+    cluster: str | None
+
+
+class Part(TypedDict):
+    name: str
+    called: str
+    part: float
+
+
+class Word(TypedDict):
+    term: str
+    word: str
+    part: float
+
+
+class Step(TypedDict):
+    conduit: int
+    from_entry: NotRequired[str]
+    from_grain: NotRequired[str]
+    to_grain: NotRequired[str]
+    relation: int
+    signal: float
+    weight: float
+    hop: int
+
+
+class Why(TypedDict):
+    place: int
+    grain_id: str
+    score: float
+    source: str
+    says: str
+    parts: list[Part]
+    words: list[Word]
+    path: list[Step]
+    same: int
+
+
+class Offered(TypedDict):
+    grain_id: str
+    cluster: str | None
+    says: str
+
+
+class Explanation(TypedDict):
+    says: str
+    offered: list[Offered]
+    weights: dict[str, Any]
+    caps: list[str]
+    grains: list[Why]
+
+
+class FeedbackDue(TypedDict):
+    trace_ids: list[str]
+    more: bool
+
+
+class Retrieved(TypedDict):
+    grains: list[Hit]
+    trace_id: str
+    confidence: float
+    hop_count: int
+    features: list[str]
+    fallback_triggered: bool
+    expansion_candidates: list[Beside]
+    rung: str
+    explanation: NotRequired[Explanation]
+    feedback_due: NotRequired[FeedbackDue]
+
+
+class Trace(Explanation):
+    trace_id: str
+    query: str
+    asked_by: str
+    label: str | None
+    at: str
+    k: int
+    bounds: dict[str, Any]
+    features: list[str]
+    confidence: float
+    hop_count: int
+    fallback_triggered: bool
+    rung: str
+    texts: dict[str, str]

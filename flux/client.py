@@ -1,0 +1,172 @@
+"""The HTTP client, for a program that has a server and a token: no Django, nothing of the server is imported.
+
+`FluxClient` waits for its answers, `AsyncFluxClient` is awaited; they have the same methods (`flux/rooms/`) and
+differ in nothing but this file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx2
+
+from flux.core import MAX_ANSWER, AsyncSends, Request, Sends, Tries, parsed
+from flux.errors import FluxError, NotUnderstood, Unreachable
+from flux.rooms import Rooms
+
+T = TypeVar("T")
+DEFAULT_URL = "http://127.0.0.1:7465"
+TIMEOUT = 30.0  # seconds for one try: connecting, sending and reading the answer together
+CONNECT = 5.0  # seconds until somebody listens
+RETRIES = 3
+PATIENCE = 30.0  # seconds one call waits between its tries, all in all
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+
+
+class _Settings:
+    """What both clients are made with."""
+
+    def __init__(
+        self, url: str | None, token: str | None, *, caller: str | None, timeout: float, retries: int, patience: float
+    ) -> None:
+        self.url = (url or os.environ.get("FLUX_URL") or DEFAULT_URL).rstrip("/")
+        self.timeout, self.retries, self.patience = timeout, retries, patience
+        held = token or os.environ.get("FLUX_TOKEN")
+        self.headers = {"User-Agent": "flux-memory"}
+        if held:
+            self.headers["Authorization"] = f"Bearer {held}"
+        if caller:
+            self.headers["X-Caller-Id"] = caller
+
+    def http(self) -> dict[str, Any]:
+        """No proxy and no .netrc of the surroundings: the token goes to the address it was given for, and as given."""
+        return {
+            "base_url": self.url, "headers": self.headers, "trust_env": False, "follow_redirects": False,
+            "timeout": httpx2.Timeout(self.timeout, connect=min(CONNECT, self.timeout)),
+        }  # fmt: skip
+
+    def tries(self) -> Tries:
+        return Tries(self.retries, self.patience)
+
+    def broken(self, error: Exception) -> FluxError:
+        if isinstance(error, httpx2.TimeoutException) and not isinstance(error, _NOT_SENT):
+            return Unreachable(f"{self.url} did not answer within {self.timeout:g} seconds.")
+        if isinstance(error, (httpx2.UnsupportedProtocol, httpx2.InvalidURL)):
+            return NotUnderstood(f"{self.url!r} is no address of a server.")
+        said = str(error) or type(error).__name__
+        return Unreachable(f"{self.url} cannot be reached: {said}.", sent=not isinstance(error, _NOT_SENT))
+
+
+class _Reading:
+    """An answer as it comes in: bounded in size and, however it trickles, in time."""
+
+    def __init__(self, seconds: float) -> None:
+        self.until, self.pieces, self.size = time.monotonic() + seconds, list[bytes](), 0
+
+    def take(self, piece: bytes) -> None:
+        self.pieces.append(piece)
+        self.size += len(piece)
+        if self.size > MAX_ANSWER:
+            raise NotUnderstood(f"The answer has more than {MAX_ANSWER} bytes.")
+        if time.monotonic() > self.until:
+            raise httpx2.ReadTimeout("the answer took too long")
+
+
+class FluxClient(Rooms, Sends):
+    """A memory server, one call at a time. Usable by several threads; close it, or use it with `with`."""
+
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, caller: str | None = None,
+        timeout: float = TIMEOUT, retries: int = RETRIES, patience: float = PATIENCE,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:  # fmt: skip
+        """Without arguments FLUX_URL and FLUX_TOKEN say where and who; `caller` is a label inside the agent."""
+        self._settings = _Settings(url, token, caller=caller, timeout=timeout, retries=retries, patience=patience)
+        self._http = httpx2.Client(**self._settings.http(), transport=transport)
+
+    def send(self, request: Request[T]) -> T:
+        tries = self._settings.tries()
+        while True:
+            found = self._once(request)
+            if not isinstance(found, FluxError):
+                return found  # type: ignore[no-any-return]
+            pause = tries.pause(request, found)
+            if pause is None:
+                raise found
+            time.sleep(pause)
+
+    def _once(self, request: Request[Any]) -> Any:
+        reading = _Reading(self._settings.timeout)
+        try:
+            with self._http.stream(
+                request.method, request.url, headers=request.headers, content=request.body
+            ) as answer:
+                for piece in answer.iter_bytes():
+                    reading.take(piece)
+            return parsed(request, answer.status_code, answer.headers, b"".join(reading.pieces))
+        except NotUnderstood as error:
+            return error
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
+            return self._settings.broken(error)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> FluxClient:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class AsyncFluxClient(Rooms, AsyncSends):
+    """A memory server for a program with an event loop: the same methods, awaited, as many at once as you like."""
+
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, caller: str | None = None,
+        timeout: float = TIMEOUT, retries: int = RETRIES, patience: float = PATIENCE,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:  # fmt: skip
+        """Without arguments FLUX_URL and FLUX_TOKEN say where and who; `caller` is a label inside the agent."""
+        self._settings = _Settings(url, token, caller=caller, timeout=timeout, retries=retries, patience=patience)
+        self._http = httpx2.AsyncClient(**self._settings.http(), transport=transport)
+
+    async def send(self, request: Request[T]) -> T:
+        tries = self._settings.tries()
+        while True:
+            found = await self._once(request)
+            if not isinstance(found, FluxError):
+                return found  # type: ignore[no-any-return]
+            pause = tries.pause(request, found)
+            if pause is None:
+                raise found
+            await asyncio.sleep(pause)
+
+    async def _once(self, request: Request[Any]) -> Any:
+        reading = _Reading(self._settings.timeout)
+        try:
+            async with self._http.stream(
+                request.method, request.url, headers=request.headers, content=request.body
+            ) as answer:
+                async for piece in answer.aiter_bytes():
+                    reading.take(piece)
+            return parsed(request, answer.status_code, answer.headers, b"".join(reading.pieces))
+        except NotUnderstood as error:
+            return error
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
+            return self._settings.broken(error)
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncFluxClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.aclose()

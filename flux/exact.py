@@ -1,0 +1,230 @@
+"""Exact memory as objects: `AgentMemory` for one's own keys, `Blackboard` for those agents share, and its locks.
+
+Each is made with a client and speaks through it: with a `FluxClient` its methods answer, with an `AsyncFluxClient`
+the `Async` ones are awaited. Whose memory it is says the token, unless another agent is named.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flux import errors
+from flux.answers import Changed, Deleted, History, Kept, KeyPage, Lock, Written
+from flux.client import FluxClient
+from flux.errors import FluxError
+from flux.rooms.saying import NOT_SAID, must_expect
+
+TRIES = 50  # of a cas_retry: so many rivals in a row are a storm, not a coincidence
+PAUSE_SECONDS = 0.1  # between two looks at a lock that somebody holds
+
+
+class _Keys:
+    """The keys of one namespace."""
+
+    _prefix: str
+
+    def __init__(self, client: FluxClient) -> None:
+        self.client = client
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    def _call(self, what: str, *given: Any, **named: Any) -> Any:
+        return getattr(self.client, f"{self._prefix}_{what}")(self.name, *given, **named)
+
+    def entry(self, key: str) -> Kept | None:
+        """The value with its version, expiry and writer; None where there is nothing."""
+        try:
+            found: Kept = self._call("get", key)
+        except errors.NotFound:
+            return None
+        return found
+
+    def get(self, key: str, default: Any = None) -> Any:
+        found = self.entry(key)
+        return default if found is None else found["value"]
+
+    def set(self, key: str, value: Any, *, ttl_secs: float | None = None, **named: Any) -> Written:
+        done: Written = self._call("set", key, value, ttl_secs, **named)
+        return done
+
+    def cas(
+        self, key: str, expected_version: int | None, value: Any, *, expected_value: Any = NOT_SAID,
+        ttl_secs: float | None = None, **named: Any,
+    ) -> Written:  # fmt: skip
+        """Write only if this is the version (0: absent) or, with None for it, the value; else `Conflict`."""
+        must_expect(expected_version, expected_value, named)
+        done: Written = self._call(
+            "set", key, value, ttl_secs, expected_version=expected_version, expected_value=expected_value, **named
+        )
+        return done
+
+    def cas_retry(self, key: str, change: Callable[[Any], Any], *, default: Any = None, tries: int = TRIES) -> Any:
+        """Apply a function to what is there, again and again until nobody was faster; the value that was written."""
+        for left in range(tries, 0, -1):
+            found = self.entry(key)
+            value = change(found["value"] if found else default)
+            try:
+                self.cas(key, found["version"] if found else 0, value)
+            except errors.Conflict as refusal:
+                if left == 1 or type(refusal) is not errors.Conflict:
+                    raise
+            else:
+                return value
+        raise ValueError("tries is at least 1")
+
+    def delete(self, key: str, expected_version: int | None = None) -> Deleted:
+        done: Deleted = self._call("delete", key, expected_version)
+        return done
+
+    def list(self, pattern: str | None = None, **named: Any) -> KeyPage:
+        found: KeyPage = self._call("list", pattern, **named)
+        return found
+
+    def keys(self, pattern: str | None = None) -> Iterator[str]:
+        """All of them, however many pages they take."""
+        cursor: str | None = None
+        while True:
+            page = self.list(pattern, cursor=cursor)
+            yield from (one["key"] for one in page["keys"])
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def touch(self, key: str, ttl_secs: float | None) -> Changed:
+        return self._step("touch", key, ttl_secs=ttl_secs)
+
+    def incr(self, key: str, by: float = 1) -> Any:
+        return self._step("incr", key, by=by)["value"]
+
+    def append(self, key: str, value: Any) -> Changed:
+        return self._step("append", key, value=value)
+
+    def restore(self, key: str, version: int) -> Changed:
+        return self._step("restore", key, version=version)
+
+    def patch(self, key: str, patch: Any) -> Changed:
+        done: Changed = self._call("patch", key, patch)
+        return done
+
+    def history(self, key: str, version: int | None = None) -> History:
+        found: History = self._call("history", key, version)
+        return found
+
+    def _step(self, op: str, key: str, **named: Any) -> Changed:
+        done: Changed = self._call("change", key, op, **named)
+        return done
+
+
+class AgentMemory(_Keys):
+    """An agent's own exact memory."""
+
+    _prefix = "memory"
+
+    def __init__(self, client: FluxClient, agent: str | None = None) -> None:
+        super().__init__(client)
+        self._agent = agent
+
+    @property
+    def name(self) -> str:
+        if self._agent is None:
+            self._agent = self.client.me()["agent"]
+        return self._agent
+
+    # The names agents know from agentd.
+    def memory_get(self, key: str) -> Any:
+        return self.get(key)
+
+    def memory_set(self, key: str, value: Any, ttl_secs: float | None = None) -> Written:
+        return self.set(key, value, ttl_secs=ttl_secs)
+
+
+class Blackboard(_Keys):
+    """A board that agents share, with its locks."""
+
+    _prefix = "board"
+
+    def __init__(self, client: FluxClient, board: str = "main") -> None:
+        super().__init__(client)
+        self._board = board
+
+    @property
+    def name(self) -> str:
+        return self._board
+
+    def cas_value(self, key: str, expected: Any, value: Any, *, ttl_secs: float | None = None) -> Written:
+        """Swap by value: None stands for nothing, on both sides."""
+        return self.cas(key, None, value, expected_value=expected, ttl_secs=ttl_secs)
+
+    @contextmanager
+    def lock(
+        self, name: str, ttl_secs: float = 30.0, *, wait: float | None = 0.0, renew: bool = True
+    ) -> Iterator[Held]:
+        """Hold a lock inside a `with`, renewed while it lasts. `wait` seconds for it (None: as long as it takes)."""
+        held = Held(self, self._acquire(name, ttl_secs, wait), ttl_secs)
+        if renew:
+            held.keep()
+        try:
+            yield held
+        finally:
+            held.release()
+
+    def _acquire(self, name: str, ttl_secs: float, wait: float | None) -> Lock:
+        until = None if wait is None else time.monotonic() + wait
+        while True:
+            try:
+                return self.client.acquire_lock(name, ttl_secs, board=self.name)
+            except errors.Held:
+                if until is not None and time.monotonic() + PAUSE_SECONDS > until:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+
+
+class Held:
+    """A lock that is held. `token` goes up with each holder; `fence` makes a write count only while it is ours."""
+
+    def __init__(self, board: Blackboard, lock: Lock, ttl_secs: float) -> None:
+        self.board, self.name, self.token, self._ttl = board, lock["lock"], lock["token"], ttl_secs
+        self.lost = threading.Event()  # set when renewing was refused: somebody else may hold it
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def fence(self) -> dict[str, Any]:
+        return {"lock": self.name, "token": self.token}
+
+    def set(self, key: str, value: Any, **named: Any) -> Written:
+        """Write on the board under this lock."""
+        return self.board.set(key, value, fence=self.fence, **named)
+
+    def renew(self) -> None:
+        self.board.client.renew_lock(self.name, self.token, self._ttl, board=self.board.name)
+
+    def keep(self) -> None:
+        """Renew it from a thread, three times in its life."""
+        self._thread = threading.Thread(target=self._renewing, name=f"lock {self.name}", daemon=True)
+        self._thread.start()
+
+    def _renewing(self) -> None:
+        while not self._over.wait(self._ttl / 3):
+            try:
+                self.renew()
+            except errors.Fenced:
+                self.lost.set()
+                return
+            except FluxError:
+                continue  # the server may come back before it runs out
+
+    def release(self) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(self._ttl)
+        try:
+            self.board.client.release_lock(self.name, self.token, board=self.board.name)
+        except errors.Fenced:
+            self.lost.set()  # it ran out: nothing to let go

@@ -1,0 +1,14 @@
+"""The graph for other programs."""
+
+from __future__ import annotations
+
+from flux.core import Said, call
+
+
+class Graph:
+    @call("GET", "graph/export", text=True)
+    def export_graph(
+        self, format: str | None = None, around: str | None = None, hops: int | None = None, limit: int | None = None
+    ) -> Said[str]:
+        """Grains, entries and conduits as text: node-link `json` (default), `graphml` or `dot`."""
+        return Said(query={"format": format, "around": around, "hops": hops, "limit": limit})

@@ -1,0 +1,162 @@
+"""flux-memory's `flux.service.FluxService`: the memory in this process, without a server or a token.
+
+Whoever can read the data home can do anything to it, so this is the shell's door: the same verbs, limits and audit,
+written down as `shell:<user>`. It works beside a running server and other programs on the same instance.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flux.config import Config
+from flux.storage import FluxStore
+from fluxcore.errors import Invalid, NotStarted
+
+if TYPE_CHECKING:
+    from accounts.principals import Principal
+
+SECONDS_AT_THE_END = 10.0  # for work that waits when the service stops; the rest is done by the next one
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a recall answers, by the names flux-memory has for it."""
+
+    grains: list[dict[str, Any]]
+    trace_id: str
+    confidence: float
+    hop_count: int
+    features: list[str]
+    fallback_triggered: bool
+    expansion_candidates: list[dict[str, Any]]
+    rung: str
+    explanation: dict[str, Any] | None = None
+    feedback_due: dict[str, Any] | None = None
+
+
+class FluxService:
+    """Start it, use it from as many threads as you like, stop it. Each call is durable when it returns."""
+
+    def __init__(
+        self, store: FluxStore, llm: object = None, emb: object = None, cfg: Config | None = None, *,
+        space: str = "main",
+    ) -> None:  # fmt: skip
+        """`cfg` says what differs from the defaults; what it leaves alone, config.yaml of the instance decides.
+
+        `llm` and `emb` are flux-memory's places for a model and an encoder. Here config.yaml names both.
+        """
+        if llm is not None or emb is not None:
+            raise Invalid("The instance's config.yaml names its model and encoder; leave llm and emb out.")
+        self._store, self._space_name = store, space
+        self._who: Principal | None = None
+        self._wake, self._ended = threading.Event(), threading.Event()
+        self._worker: threading.Thread | None = None
+        if cfg is not None:
+            from fluxcore import config
+
+            config.live().hold(cfg)
+
+    def start(self) -> None:
+        """Open the space, load the encoder on the side, and work on what waits: vectors, votes, clusters."""
+        from accounts.principals import find_space, shell
+        from fluxcore import bell
+        from memory.embedding import choice
+
+        if self._who is not None:
+            return
+        who = shell(find_space(self._space_name))
+        choice.load_soon()
+        self._ended.clear()
+        self._wake.set()  # what an earlier one left
+        bell.on_ring(self._wake.set)
+        self._worker = threading.Thread(target=self._work, name="flux-service", daemon=True)
+        self._worker.start()
+        self._who = who
+
+    def stop(self) -> None:
+        """Finish what waits, as far as it takes a few seconds. What is left is a row, done by whoever comes next."""
+        if self._worker is None:
+            return
+        self._ended.set()
+        self._wake.set()
+        self._worker.join(SECONDS_AT_THE_END)
+        self._worker = self._who = None
+
+    def _work(self) -> None:
+        from django.db import connections
+
+        from fluxcore import jobs
+
+        while True:
+            self._wake.wait(timeout=60)
+            self._wake.clear()
+            jobs.drain(seconds=SECONDS_AT_THE_END)
+            if self._ended.is_set():
+                connections.close_all()
+                return
+
+    @property
+    def _acting(self) -> Principal:
+        if self._who is None:
+            raise NotStarted("The service is not started. Call start() first, and stop() when you are done.")
+        return self._who
+
+    def store(self, content: str, provenance: str = "ai_stated", **said: Any) -> str:
+        """Remember one text; the id of its grain. `said` are the further fields of POST /store."""
+        return str(self.store_ex(content, provenance, **said)["grain_id"])
+
+    def store_ex(self, content: str, provenance: str = "ai_stated", **said: Any) -> dict[str, Any]:
+        """Remember one text; id, status (`stored` or `corroborated`) and provenance of its grain."""
+        from memory.grains import store
+
+        return dict(store.store(self._acting, content=content, provenance=provenance, **said))
+
+    def store_batch(self, items: Sequence[dict[str, Any]]) -> list[str | None]:
+        """Remember many texts, each on its own: their ids in order, None for one that was refused."""
+        from fluxcore import config
+        from memory.grains import store
+
+        step, found = config.current().MAX_GRAINS_PER_CALL, list[str | None]()
+        for start in range(0, len(items), step):
+            found += store.store_batch(self._acting, items=list(items[start : start + step]))["grain_ids"]
+        return found
+
+    def retrieve(self, query: str, **asked: Any) -> Result:
+        """Recall what answers a question, best first. `asked` are the further fields of POST /retrieve."""
+        from memory.grains import recall
+
+        return Result(**recall.recall(self._acting, query=query, **asked))
+
+    def feedback(self, trace_id: str, grain_id: str, useful: bool, strength: float = 1.0) -> dict[str, Any]:
+        """Say whether a grain of an answer helped. Durable at once, learned from in the background."""
+        from memory.grains.learning import votes
+
+        return dict(
+            votes.feedback(self._acting, trace_id=trace_id, grain_id=grain_id, useful=useful, strength=strength)
+        )
+
+    feedback_sync = feedback
+
+    def feedback_batch_sync(self, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Many votes, each recorded or refused on its own."""
+        from memory.grains.learning import votes
+
+        return list(votes.feedback_batch(self._acting, items=list(items))["results"])
+
+    def health(self) -> dict[str, Any]:
+        from memory.health import vitals
+
+        return vitals.health(self._acting)
+
+    def pending_feedback(self) -> dict[str, Any]:
+        from memory.grains.learning import due
+
+        return due.pending(self._acting)
+
+    def list_grains(self, status: str = "active", limit: int = 50) -> list[dict[str, Any]]:
+        from memory.grains import select
+
+        return list(select.page(self._acting, status=status, limit=limit)["grains"])

@@ -1,0 +1,88 @@
+"""What a local agent's process does besides answering: it gets ready, and does the chores while no server runs.
+
+An instance that is used through `flux_mcp` alone has no worker; without somebody who runs its jobs nothing stored
+would ever get its vector, and no vote would be learned from.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from django.conf import settings
+from django.db import close_old_connections
+
+from fluxcore import bell, jobs, sweep
+from fluxcore.faults import place
+from fluxsite import running
+
+log = logging.getLogger(__name__)
+
+QUIET_SECONDS = 1.0  # chores wait until nobody has called for so long
+MINUTE = 60.0
+AT_A_TIME = 5.0  # seconds of work before looking again whether somebody called
+
+_rung = threading.Event()
+_called = 0.0
+
+
+def begin() -> None:
+    """After the first answer: load what the next ones need, then wait for work."""
+    global _called
+    _called = time.monotonic()
+    if _thread is None:
+        _start()
+
+
+_thread: threading.Thread | None = None
+
+
+def _start() -> None:
+    global _thread
+    bell.on_ring(_rung.set)
+    _rung.set()  # for what others have left
+    _thread = threading.Thread(target=_live, name="alone", daemon=True)
+    _thread.start()
+
+
+def _live() -> None:
+    try:
+        _get_ready()
+    except Exception as error:
+        log.warning("not everything could be made ready: %s", place(error))
+    while True:
+        _rung.wait(MINUTE)
+        _rung.clear()
+        while time.monotonic() - _called < QUIET_SECONDS:
+            time.sleep(QUIET_SECONDS / 4)
+        try:
+            _do_chores()
+        except Exception as error:
+            log.warning("chores were left for later: %s", place(error))
+        finally:
+            close_old_connections()
+
+
+def _get_ready() -> None:
+    """The engine and the encoder, for the first question."""
+    from memory.embedding import choice
+    from memory.grains import recall  # noqa: F401  loading it is the point
+
+    choice.load_soon()
+
+
+def _do_chores() -> None:
+    if running.is_running(settings.HOME):
+        _tell_the_worker()
+    elif sweep.overdue(MINUTE):
+        sweep.sweep()
+    else:
+        jobs.drain(seconds=AT_A_TIME)
+
+
+def _tell_the_worker() -> None:
+    from fluxsite import celery
+
+    celery.configure()
+    celery.ring()

@@ -1,0 +1,71 @@
+"""Where `manage.py flux_mcp` and `flux mcp` begin: `main(["flux_mcp", ...])`, before Django or anything else is loaded.
+
+With FLUX_URL and FLUX_TOKEN it is a thin client of a running server (`mcp_bridge.thin`) and never loads Django;
+otherwise it serves the instance of this machine (`mcp_bridge.stdio`). `python -m mcp_bridge.entry` is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from mcp_bridge import thin, wire
+
+EX_CONFIG = 78
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """What the command takes, however it is started."""
+    parser.add_argument("--space", default="main", help="the agent's space (default main)")
+    parser.add_argument("--agent", default="assistant", help="who calls (default assistant)")
+    parser.add_argument(
+        "--ceiling", default="ai_stated", help="the highest provenance the agent may claim (default ai_stated)"
+    )
+
+
+def instance_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--name", help="the instance (default: FLUX_NAME or 'default')")
+    options(parser)
+
+
+def main(arguments: list[str]) -> None:
+    """Serve until the client hangs up. The command's own name may stand first."""
+    arguments = arguments[1:] if arguments[:1] == ["flux_mcp"] else arguments
+    parser = argparse.ArgumentParser("flux_mcp", allow_abbrev=False)
+    instance_options(parser)
+    given = parser.parse_args(arguments)
+    wire.claim()
+    if thin.wanted(os.environ):
+        thin.main()
+        return
+    set_up(given)
+    from mcp_bridge import stdio
+
+    stdio.serve(given.space, given.agent, given.ceiling)
+
+
+def set_up(given: argparse.Namespace) -> None:
+    """Django, with no more of it than a local agent needs."""
+    if given.name:
+        os.environ["FLUX_NAME"] = given.name
+    os.environ["FLUX_DOOR"] = "stdio"
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
+    os.umask(0o077)
+    from fluxcore.config import ConfigError
+    from fluxsite import loading
+    from fluxsite.env import EnvError
+    from fluxsite.home import HomeError
+
+    loading.begins()
+    import django
+
+    try:
+        django.setup()
+    except (ConfigError, EnvError, HomeError) as error:
+        sys.stderr.write(f"flux: {error}\n")
+        raise SystemExit(EX_CONFIG) from None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,52 @@
+"""What a client that was refused can read about this door: which tokens it takes (RFC 9728)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from django.conf import settings
+
+from accounts.capabilities import OPERATIONS
+
+ADDRESS = "/.well-known/oauth-protected-resource"
+ADDRESSES = (ADDRESS, f"{ADDRESS}/mcp")
+
+
+def metadata(scope: dict[str, Any]) -> dict[str, Any]:
+    """The resource is named as the caller named it: the Host was judged before."""
+    return {
+        "resource": f"{_origin(scope)}/mcp",
+        "resource_name": f"Flux Memory ({settings.HOME.name})",
+        # Tokens are minted by people, at their door or in the shell; there is no other issuer to send anybody to.
+        "authorization_servers": [_people(scope)],
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": sorted(OPERATIONS),
+    }
+
+
+def challenge(scope: dict[str, Any], error: str = "", missing: str = "") -> str:
+    """WWW-Authenticate: where to read on, and what was wrong."""
+    parts = [f'resource_metadata="{_origin(scope)}{ADDRESS}/mcp"']
+    if error:
+        parts.insert(0, f'error="{error}"')
+    if missing and missing.isascii() and missing.isprintable() and not {'"', "\\"} & set(missing):
+        parts.append(f'scope="{missing}"')
+    return f"Bearer {', '.join(parts)}"
+
+
+def _host(scope: dict[str, Any]) -> str:
+    found: bytes = dict(scope["headers"]).get(b"host", b"")
+    return found.decode("latin-1").lower()
+
+
+def _origin(scope: dict[str, Any]) -> str:
+    return f"{'https' if settings.HTTPS else 'http'}://{_host(scope)}"
+
+
+def _people(scope: dict[str, Any]) -> str:
+    """The people's door under the same name."""
+    name = _host(scope).rpartition(":")[0] or _host(scope)
+    if settings.HTTPS:
+        return f"https://{name}"
+    return f"http://{name}:{os.environ.get('FLUX_PEOPLE_PORT') or settings.FLUX.DASHBOARD_PORT}"

@@ -1,0 +1,66 @@
+"""What clients can attach without a tool: a grain, a trace, the onboarding text."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+import mcp_types as types
+import orjson
+from mcp.shared.exceptions import MCPError
+
+from accounts.principals import Principal
+from fluxcore.errors import FluxError, NotFound
+from mcp_bridge import onboarding, refusing
+
+JSON, TEXT = "application/json", "text/plain"
+ONBOARDING = "flux://onboarding"
+LISTED = [
+    types.Resource(
+        uri=ONBOARDING, name="onboarding", title="How to use this memory", mime_type=TEXT,
+        description="The loop: recall before answering, store after, rate what was used.",
+    )
+]  # fmt: skip
+TEMPLATES = [
+    types.ResourceTemplate(
+        uri_template="flux://grains/{id}", name="grain", title="A grain", mime_type=JSON,
+        description="One grain with all that belongs to it: its links, when it was recalled, its lineage.",
+    ),
+    types.ResourceTemplate(
+        uri_template="flux://traces/{id}", name="trace", title="A trace", mime_type=JSON,
+        description="Why a recall of yours answered as it did.",
+    ),
+]  # fmt: skip
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_ADDRESS = re.compile(rf"flux://(grains|traces)/({_UUID})")
+_NOT_FOUND = -32002
+
+
+def read(who: Any, ctx: Any, uri: str) -> types.ReadResourceResult:
+    try:
+        kind, text = _found(who(ctx), uri)
+    except Exception as error:
+        refusal = refusing.as_flux_error(error)
+        code = _NOT_FOUND if isinstance(refusal, NotFound) else _code(refusal)
+        raise MCPError(code=code, message=refusing.told(refusal), data={"uri": uri, **refusal.body()}) from None
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
+
+
+def _found(principal: Principal, uri: str) -> tuple[str, str]:
+    from memory.grains import dossier, explain
+
+    if uri == ONBOARDING:
+        return TEXT, str(onboarding.onboarding(principal)["instructions"])
+    address = _ADDRESS.fullmatch(uri.lower())
+    if address is None:
+        raise NotFound("There is no such resource: flux://onboarding, flux://grains/ID, flux://traces/ID.")
+    wanted = uuid.UUID(address.group(2))
+    found: Any = (
+        dossier.dossier(principal, wanted).shape() if address.group(1) == "grains" else explain.trace(principal, wanted)
+    )
+    return JSON, orjson.dumps(found, option=orjson.OPT_INDENT_2).decode()
+
+
+def _code(refusal: FluxError) -> int:
+    return types.INTERNAL_ERROR if refusal.status >= 500 else types.INVALID_PARAMS

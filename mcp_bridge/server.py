@@ -1,0 +1,128 @@
+"""The MCP server: tools, resources and prompts for whoever calls, the same at every door.
+
+It stands on the SDK's low-level `Server` and not on `MCPServer`: the list of tools differs from caller to caller, the
+schemas are those the verbs check, and an unknown argument is refused where `MCPServer` would drop it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import mcp_types as types
+import orjson
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+
+from accounts.principals import Principal
+from fluxcore import config
+from fluxcore.version import VERSION
+from mcp_bridge import prompts, refusing, registry, resources
+from mcp_bridge.aside import Aside
+from mcp_bridge.instructions import INSTRUCTIONS
+from mcp_bridge.registry import Tool
+
+Context = ServerRequestContext[Any, Any]
+# Who calls, asked anew for each message: what was taken away a moment ago is not held any more.
+Who = Callable[[Context], Principal]
+Page = types.PaginatedRequestParams | None
+
+
+def build(who: Who, aside: Aside) -> Server[Any]:
+    """A server for the door that knows `who` calls and where work may block (`aside`)."""
+
+    async def list_tools(ctx: Context, params: Page) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=await aside(_shown, who, ctx))
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return await aside(call, who, ctx, params.name, params.arguments)  # type: ignore[no-any-return]
+
+    async def list_resources(ctx: Context, params: Page) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=resources.LISTED)
+
+    async def list_templates(ctx: Context, params: Page) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+
+    async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return await aside(resources.read, who, ctx, str(params.uri))  # type: ignore[no-any-return]
+
+    async def list_prompts(ctx: Context, params: Page) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=prompts.LISTED)
+
+    async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return prompts.get(params.name, params.arguments or {})
+
+    return Server(
+        config.current().MCP_SERVER_NAME,
+        version=VERSION,
+        title="Flux Memory",
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=_input_schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+def call(who: Who, ctx: Context, name: str, given: dict[str, Any] | None) -> types.CallToolResult:
+    """Run a tool; whatever is wrong is an answer the model can read."""
+    try:
+        principal = who(ctx)
+        tool = registry.find_for(principal, name)
+        arguments, label = registry.checked(tool, given)
+        registry.demand(principal, tool)
+        answer = tool.run(principal.labelled(label or _client(ctx)), arguments)
+    except Exception as error:
+        refusal = refusing.as_flux_error(error)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=refusing.told(refusal))],
+            is_error=True, _meta=refusing.meta(refusal),
+        )  # fmt: skip
+    text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
+    return types.CallToolResult(content=[text], structured_content=answer)
+
+
+def _shown(who: Who, ctx: Context) -> list[types.Tool]:
+    try:
+        tools = registry.shown(who(ctx))
+    except Exception as error:
+        if refusing.as_flux_error(error).status < 500:
+            return []  # switched off, or not there: nothing it may call
+        # The database is away. Clients ask for the list once: what they call later tells them more.
+        tools = list(registry.group(registry.USUAL).tools)
+    return [_described(tool) for tool in tools]
+
+
+@lru_cache(maxsize=256)
+def _described(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.says,
+        input_schema=tool.input_schema(),
+        output_schema=tool.output_schema(),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.reads,
+            destructive_hint=tool.destroys,
+            idempotent_hint=tool.repeats or tool.reads,
+            open_world_hint=tool.world,
+        ),
+    )
+
+
+def _input_schema(name: str) -> dict[str, Any] | None:
+    tool = registry.find(name)
+    return tool.input_schema() if tool is not None else None
+
+
+def _client(ctx: Context) -> str:
+    """What the calling program is named, for the audit chain and the pages."""
+    found = ctx.session.client_params
+    name = found.client_info.name if found is not None and found.client_info is not None else ""
+    return name[: registry.LABELS["client"]] if name.isprintable() else ""

@@ -1,0 +1,82 @@
+"""Watching over REST: a long poll, or server-sent events to who accepts them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from accounts import tokens
+from fluxcore.errors import FluxError, Invalid
+from memory.api import parsers
+from memory.api import sharing_shapes as shapes
+from memory.api.errors import as_flux_error
+from memory.api.views import Call, json_answer, principal
+from memory.keyvalue import watching
+
+DEFAULT_WAIT = 25
+STREAM_SECONDS = 600.0  # a stream ends after this and is taken up again with Last-Event-ID
+STREAM = "text/event-stream"
+
+
+class Watch(Call):
+    renderer_classes = (parsers.EventStream,)
+
+    @extend_schema(operation_id="watch", responses=shapes.Watched, parameters=shapes.WATCH_PARAMETERS)
+    def get(self, request: Request) -> HttpResponseBase:
+        """What changed since a position, waiting for it if nothing has. Accept text/event-stream for a stream."""
+        value = parsers.query(request, ("place", "pattern", "since", "wait"))
+        if "place" not in value:
+            raise Invalid("Say what to watch: place=agents/NAME or place=boards/NAME.", field="place")
+        principal(request)
+        what = watching.watch(value["place"], value.get("pattern"))
+        since = value.get("since", request.META.get("HTTP_LAST_EVENT_ID"))
+        # Asked anew each time: what a token holds may change while it waits.
+        who = partial(tokens.authenticate, request.META["HTTP_AUTHORIZATION"].partition(" ")[2].strip(" "))
+        if STREAM in request.META.get("HTTP_ACCEPT", ""):
+            told = watching.Stream(who, what, since, lasts=STREAM_SECONDS)
+            response = StreamingHttpResponse(_Lines(told), content_type=STREAM)
+            response["X-Accel-Buffering"] = "no"
+            return response
+        wait = parsers.whole_number(value["wait"], name="wait") if "wait" in value else DEFAULT_WAIT
+        answer: HttpResponse = json_answer(watching.poll(who, what, since, float(wait)))
+        return answer
+
+
+class _Lines:
+    """A stream's lines. Closed by the server when the caller is gone, it lets its place go at once."""
+
+    def __init__(self, told: watching.Stream) -> None:
+        self._told = told
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for change in self._told:
+                yield _line(change)
+        except Exception as error:
+            yield _end(as_flux_error(error))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        self._told.close()
+
+
+def _line(change: dict[str, Any] | None) -> bytes:
+    if change is None:
+        return b": nothing yet\n\n"
+    data = json.dumps(change, ensure_ascii=False, separators=(",", ":"))
+    return f"id: {change['position']}\nevent: {change['kind']}\ndata: {data}\n\n".encode()
+
+
+def _end(refusal: FluxError) -> bytes:
+    """Why a stream ends, in the one error shape."""
+    return f"event: error\ndata: {json.dumps(refusal.body(), ensure_ascii=False)}\n\n".encode()
+
+
+CALLS = [("watch", Watch.as_view())]

@@ -1,0 +1,77 @@
+"""Handing a text over: it is stored as it stands, in one commit with the wish that a model look at it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts import origins
+from accounts.verbs import Act, Change, verb
+from fluxcore import clock
+from fluxcore.errors import Invalid
+from memory.extraction import chores
+from memory.extraction.models import Extraction
+from memory.grains import store
+from memory.grains.items import checked
+from memory.grains.models import Grain
+
+OFF = "off"  # the mode is caller_extracts: nobody will look at it
+_WAITING = Extraction.State.WAITING
+
+
+@verb("grains.extract", needs="grains.write")
+def extract(act: Act, **given: Any) -> Change:
+    """Remember a text or a turn of a conversation, and have its single statements found. Takes what store takes."""
+    item = checked(given, ceiling=act.principal.ceiling)
+    share = store.ticket(act, 1)
+
+    def change() -> dict[str, Any]:
+        share.take()
+        (answer,) = store.insert(act, [item])
+        return {**answer, "extraction": _wanted(act, answer["grain_id"]) if chores.on() else OFF}
+
+    return change
+
+
+def _wanted(act: Act, grain: str) -> str:
+    """The row that waits for the model. What is asked for again is not done again, unless it was given up."""
+    found = Grain.objects.only("pk", "space_id").get(uuid=grain)
+    now = clock.now()
+    defaults = {
+        "space_id": found.space_id,
+        "ceiling": origins.RANK[act.principal.ceiling],
+        "asked_at": now,
+        "due_at": now,
+    }
+    row, new = Extraction.objects.get_or_create(grain=found, defaults=defaults)
+    if row.state == Extraction.State.GIVEN_UP:
+        _afresh(row)
+    if new or row.state == _WAITING:
+        # Handed over by two, the statements rest on the lower word of both.
+        row.ceiling = max(row.ceiling, origins.RANK[act.principal.ceiling])
+        row.save(update_fields=["ceiling"])
+        chores.ask(found.space_id)
+    return str(row.state)
+
+
+def _afresh(row: Extraction) -> None:
+    row.state, row.tries, row.due_at, row.finished_at = _WAITING, 0, clock.now(), None
+    row.save(update_fields=["state", "tries", "due_at", "finished_at"])
+
+
+@verb("grains.extract_again", needs="jobs.manage")
+def again(act: Act) -> Change:
+    """Put every text of the space that was given up back into the queue."""
+    space = act.principal.space
+    if space is None:
+        raise Invalid("Name a space.", field="space")
+
+    def change() -> dict[str, Any]:
+        rows = list(Extraction.objects.filter(space=space, state=Extraction.State.GIVEN_UP).order_by("id")[:1000])
+        for row in rows:
+            _afresh(row)
+        if rows and chores.on():
+            chores.ask(space)
+        act.record("", texts=len(rows))
+        return {"waiting": len(rows)}
+
+    return change

@@ -1,0 +1,188 @@
+"""The job `grains.extract`: one text of a space is put to the model, and what it found becomes grains.
+
+The text was safe before. What a call costs is counted, and the turn taken, in a commit of its own before the call;
+what came of it is one commit with the job's end. A model that is away, slow or talks nonsense only makes texts wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from django.db.models import Q
+
+from fluxcore import booth, clock, config, jobs, lanes
+from memory.extraction import answer, breaker, budget, chores, derive, prompt, wire
+from memory.extraction.answer import Statement
+from memory.extraction.models import Extraction
+from memory.extraction.wire import BadAnswer, ModelProblem, Stopped
+from memory.grains.items import Item
+from memory.grains.models import Grain
+
+# A model that cannot be reached makes a text wait so long: another one is tried first next time.
+AWAY = timedelta(minutes=1)
+# Answers that cannot be used make it wait longer each time, and in the end for somebody to ask again.
+PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 60, 360, 1440, 1440, 1440))
+# Both of a worker's threads waiting for a model would keep everything else waiting too.
+_one = threading.Semaphore(1)
+_BUSY = timedelta(seconds=1)
+_WAITING, _DONE, _GIVEN_UP = Extraction.State.WAITING, Extraction.State.DONE, Extraction.State.GIVEN_UP
+
+
+@dataclass
+class Taken:
+    """A text in hand, and what its calls may cost: day, most, and what the server said."""
+
+    row: Extraction
+    calls: list[tuple[date, int | None]]
+
+    @property
+    def grain(self) -> Grain:
+        return self.row.grain
+
+    @property
+    def most(self) -> int:
+        return prompt.tokens(self.grain)
+
+
+def extract(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `grains.extract`."""
+    space = run.space
+    if space is None:
+        return None
+    if not chores.on():
+        run.say("The mode is caller_extracts: no model is asked.")
+        return None
+    if not _one.acquire(blocking=False):
+        return lambda: chores.ask(space, due_at=clock.now() + _BUSY)
+    try:
+        taken = booth.write(lambda: _take(space), lane=lanes.of(space))
+        if isinstance(taken, datetime):
+            again = taken
+            return lambda: chores.ask(space, due_at=again)
+        return _put(run, space, taken) if taken is not None else None
+    finally:
+        _one.release()
+
+
+def _take(space: int) -> Taken | datetime | None:
+    """The next text, the model's turn and the money for it; when to come again; None: nothing can be done now."""
+    now = clock.now()
+    while True:
+        row = (
+            Extraction.objects.filter(Q(taken_until=None) | Q(taken_until__lt=now), space=space, state=_WAITING)
+            .filter(due_at__lte=now).select_related("grain__space").order_by("due_at", "id").first()
+        )  # fmt: skip
+        if row is None:
+            return None
+        why = _unfit(row.grain)
+        if not why:
+            break
+        _end(row, _GIVEN_UP, problem=why)
+    later = breaker.turn()
+    if later is not None:
+        return later
+    day = budget.take(space, prompt.tokens(row.grain))
+    if day is None:
+        return None  # the minute asks again once there is money
+    row.taken_until = now + timedelta(seconds=2 * config.current().LLM_TIMEOUT_SECONDS + 60)
+    row.save(update_fields=["taken_until"])
+    return Taken(row, [(day, None)])
+
+
+def _unfit(grain: Grain) -> str:
+    if grain.status in derive.HELD:
+        return f"the text is {grain.status}"
+    return "" if prompt.fits(grain) else "the text is longer than the model reads at once"
+
+
+def _put(run: jobs.Run, space: int, taken: Taken) -> jobs.Apply:
+    """Ask, outside any transaction; what is to be written then."""
+    try:
+        found = _asked(space, taken)
+    except Stopped:
+        return lambda: _let_go(taken, space)
+    except ModelProblem as problem:
+        said = str(problem)
+        run.say(f"{config.current().LLM_MODEL}: {said}.")
+        bad = isinstance(problem, BadAnswer)
+        return lambda: _failed(space, taken, said, bad=bad)
+    ready = derive.prepared(taken.grain, taken.row.ceiling, found)
+    model = config.current().LLM_MODEL
+    return lambda: _keep(run, space, taken, ready, model)
+
+
+def _asked(space: int, taken: Taken) -> list[Statement]:
+    """What the model found. An answer that cannot be used is asked for once more, while the model is well."""
+    try:
+        return _once(taken)
+    except BadAnswer:
+        day = booth.write(lambda: _again(space, taken.most), lane=lanes.of(space))
+        if day is None:
+            raise
+        taken.calls.append((day, None))
+    return _once(taken)
+
+
+def _again(space: int, most: int) -> date | None:
+    """On trial after a failure there is one call to a turn, and no second at once."""
+    return None if breaker.known().failures else budget.take(space, most)
+
+
+def _once(taken: Taken) -> list[Statement]:
+    settings, grain = config.current(), taken.grain
+    said = wire.ask(settings.LLM_BASE_URL, prompt.body(grain), seconds=settings.LLM_TIMEOUT_SECONDS, stop=jobs.closing)
+    taken.calls[-1] = taken.calls[-1][0], said.tokens
+    return answer.read(said.content, source=grain.text, speaker=grain.speaker)
+
+
+def _keep(run: jobs.Run, space: int, taken: Taken, ready: list[tuple[Item, Statement]], model: str) -> None:
+    _settle(space, taken, failed=False)
+    breaker.succeeded()
+    row = _still(taken)
+    if row is not None:
+        why = _unfit(row.grain)
+        count = 0 if why else derive.keep(row.grain, ready, model)
+        _end(row, _GIVEN_UP if why else _DONE, problem=why, found=count)
+        run.say(why or f"{model}: {count} statements.")
+    chores.ask(space)
+
+
+def _failed(space: int, taken: Taken, said: str, *, bad: bool) -> None:
+    _settle(space, taken, failed=True)
+    breaker.failed(said)
+    row = _still(taken)
+    if row is not None:
+        row.tries += bad
+        if row.tries > len(PAUSES):
+            _end(row, _GIVEN_UP, problem=said)
+        else:
+            row.due_at = clock.now() + (PAUSES[row.tries - 1] if bad else AWAY)
+            row.taken_until, row.problem = None, said[:200]
+            row.save(update_fields=["tries", "due_at", "taken_until", "problem"])
+    chores.ask(space)
+
+
+def _let_go(taken: Taken, space: int) -> None:
+    Extraction.objects.filter(pk=taken.row.pk).update(taken_until=None)
+    chores.ask(space)
+
+
+def _settle(space: int, taken: Taken, *, failed: bool) -> None:
+    """Of two calls the first one failed; of the last one we are told."""
+    for place, (day, spent) in enumerate(taken.calls):
+        last = place == len(taken.calls) - 1
+        budget.settle(space, day, taken=taken.most, spent=spent, failed=failed or not last)
+
+
+def _still(taken: Taken) -> Extraction | None:
+    """Whether the text still waits: it may have been purged, or taken by somebody else, since."""
+    found = Extraction.objects.filter(pk=taken.row.pk, state=_WAITING, taken_until=taken.row.taken_until)
+    return found.select_related("grain__space").first()
+
+
+def _end(row: Extraction, state: str, *, problem: str = "", found: int = 0) -> None:
+    row.state, row.problem, row.found = state, problem[:200], found
+    row.taken_until, row.finished_at = None, clock.now()
+    row.save(update_fields=["state", "problem", "found", "taken_until", "finished_at", "tries"])

@@ -1,0 +1,90 @@
+"""Boards that the agents of a space share: the one that is always there, named ones, and ones a start empties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from accounts.principals import Principal
+from accounts.verbs import Act, Change, selector, verb
+from fluxcore import booth, clock, events, lanes
+from fluxcore.errors import Conflict, Invalid, QuotaReached
+from memory.keyvalue import places, quotas
+from memory.keyvalue.given import check_flag
+from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
+
+MAX_BOARDS = 100  # of a space
+_BOARD = Namespace.Kind.BOARD.value
+
+
+def _makes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+    """To make a board takes the capability to write all of it."""
+    return [(places.board(arguments.get("board")).operation(principal, "write"), None)]
+
+
+@verb("boards.make", needs="bb.write", asks=_makes)
+def make(act: Act, *, board: str, ephemeral: bool = False) -> Change:
+    """A new board of the space. One that is there already and of the same kind is fine."""
+    where = places.board(board)
+    check_flag(ephemeral, name="ephemeral")
+    space = act.principal.space
+    if space is None:
+        raise Invalid("Name a space.", field="space")
+    if where.name == places.MAIN and ephemeral:
+        raise Invalid(f"The board {places.MAIN} lasts.", field="ephemeral")
+    ticket = quotas.share(act)
+
+    def change() -> dict[str, Any]:
+        ticket.take()
+        defaults = {"ephemeral": ephemeral, "created_at": clock.now(), "created_by": act.principal.actor}
+        row, made = Namespace.objects.get_or_create(space_id=space, kind=_BOARD, name=where.name, defaults=defaults)
+        if made and Namespace.objects.filter(space=space, kind=_BOARD).count() > MAX_BOARDS:
+            raise QuotaReached(f"A space has at most {MAX_BOARDS} boards.", limit=MAX_BOARDS, what="boards")
+        if row.ephemeral != ephemeral:
+            raise Conflict("That board is there and of the other kind.", board=row.name, ephemeral=row.ephemeral)
+        act.record(str(where), ephemeral=ephemeral, made=made)
+        if made:
+            act.event("board.made", str(where), {"in": str(where), "ephemeral": ephemeral})
+        return {**describe(row), "made": made}
+
+    return change
+
+
+def _looks(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
+    held = principal.capabilities
+    if principal.kind == "agent" and any(text.startswith("bb.read") for text in held.texts):
+        return []
+    return [("bb.read", None)]
+
+
+@selector("boards.list", needs="bb.read", asks=_looks)
+def listed(principal: Principal) -> dict[str, Any]:
+    """The boards on which the caller may read something."""
+    found = Namespace.objects.filter(space=principal.space or 0, kind=_BOARD).order_by("name")
+    rows = [row for row in found if places.reads_something(principal, places.board(row.name))]
+    return {"boards": [describe(row) for row in rows], "count": len(rows)}
+
+
+def describe(row: Namespace) -> dict[str, Any]:
+    return {
+        "board": row.name, "ephemeral": row.ephemeral, "keys": row.keys, "bytes": row.bytes,
+        "created_by": row.created_by, "created_at": clock.rfc3339(row.created_at),
+    }  # fmt: skip
+
+
+def clear_ephemeral() -> int:
+    """A start of the instance empties these boards; versions and fencing tokens go on from where they were."""
+    found = list(Namespace.objects.filter(kind=_BOARD, ephemeral=True))
+    for board in found:
+        booth.write(lambda board=board: _clear(board), lane=lanes.of(board.space_id))  # type: ignore[misc]
+    return len(found)
+
+
+def _clear(board: Namespace) -> None:
+    Revision.objects.filter(item__namespace=board).delete()
+    Item.objects.filter(namespace=board).update(value=None, sha="", size=0, expires=None, displaced=-1)
+    Task.objects.filter(board=board).delete()
+    Lock.objects.filter(board=board).update(holder="", expires=0.0)
+    Namespace.objects.filter(pk=board.pk).update(keys=0, bytes=0)
+    where = f"boards/{board.name}"
+    events.append("board.cleared", space=board.space_id, actor="instance", subject=where, data={"in": where})

@@ -1,0 +1,95 @@
+"""Take a space out: everything as lines, or its graph for another program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from django.core.management.base import CommandParser
+
+from accounts.principals import find_space, shell
+from fluxcore import clock
+from fluxcore.errors import Invalid
+from fluxcore.version import VERSION
+from fluxsite.home import private_file
+from memory.grains.moving import out
+from memory.management.base import FluxCommand
+from memory.transfer import drawing, graph
+from memory.transfer.formats import own
+
+LINES = "lines"
+
+
+class Command(FluxCommand):
+    help = "Export a space: all of its grains and what was learned as JSON lines, or its graph."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", nargs="?", type=Path, help="where to write it; - is standard output")
+        parser.add_argument("--space", default="main", help="which one (default main)")
+        parser.add_argument(
+            "--format", default=LINES, choices=(LINES, *drawing.FORMS),
+            help="lines: everything, for flux_import (default); the others: the graph",
+        )  # fmt: skip
+        parser.add_argument("--around", metavar="ID", help="of the graph, only what surrounds this grain")
+        parser.add_argument("--hops", type=int, default=graph.USUAL_HOPS, help="how far around (default 1, at most 4)")
+
+    def run(self, options: dict[str, Any]) -> None:
+        file = options["file"]
+        if file is None:
+            raise Invalid("Name a file: flux_export FILE, or - for standard output.", field="file")
+        to_screen = str(file) == "-"
+        if not to_screen and not file.absolute().parent.is_dir():
+            raise Invalid(f"There is no folder for {file}.", field="file")
+        if to_screen and self.as_json:
+            raise Invalid("Standard output cannot hold the export and --json.", field="file")
+        who = shell(find_space(options["space"]))
+        if options["format"] == LINES:
+            if options["around"]:
+                raise Invalid("--around is for graphs: --format graphml, json or dot.", field="around")
+            found = self._lines(who, file, options["space"], to_screen)
+        else:
+            found = self._graph(who, file, options, to_screen)
+        out.note(who, grains=found["grains"], links=found["links"], form=options["format"])
+        if not to_screen:
+            says = f"[bold green]Exported[/] {found['grains']} grains and {found['links']} links to {file}"
+            self.answer({**found, "file": str(file), "format": options["format"]}, says=says)
+
+    def _lines(self, who: Any, file: Path, space: str, to_screen: bool) -> dict[str, int]:
+        links = list(out.links(who))
+        total, counted = out.count(who), 0
+        header = {"version": VERSION, "exported_at": clock.rfc3339(clock.now()), "space": space, "grains": total,
+                  "links": len(links)}  # fmt: skip
+        with self._opened(file, to_screen) as target, self.progress("Exporting", total + len(links)) as advance:
+            for line in own.written(header, out.grains(who), links):
+                counted += line.startswith('{"grain"')
+                target.write(line)
+                advance()
+        return {"grains": counted, "links": len(links)}
+
+    def _graph(self, who: Any, file: Path, options: dict[str, Any], to_screen: bool) -> dict[str, int]:
+        found = graph.drawn(who, around=options["around"], hops=options["hops"], limit=None)
+        text = drawing.written(found, options["format"])
+        if to_screen:
+            self.stdout.write(text, ending="")
+        else:
+            private_file(file.absolute(), text)
+        return {"grains": len(found.grains), "links": len(found.links)}
+
+    @contextmanager
+    def _opened(self, file: Path, to_screen: bool) -> Iterator[IO[str]]:
+        """The file appears whole or not at all, and is its owner's alone: it holds everything that is remembered."""
+        if to_screen:
+            yield cast(IO[str], self.stdout._out)
+            return
+        part = file.absolute().with_name(f".{file.name}.part")
+        try:
+            with os.fdopen(
+                os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+            ) as target:
+                yield target
+            part.replace(file.absolute())
+        finally:
+            part.unlink(missing_ok=True)

@@ -1,0 +1,96 @@
+"""A person's import: the file is read and checked at once, laid down in pieces, and taken by a job."""
+
+from __future__ import annotations
+
+import uuid
+from itertools import islice
+from typing import Any
+
+from accounts.principals import Principal
+from accounts.verbs import Act, Change, selector, verb
+from fluxcore import canonical, clock, jobs, rows
+from fluxcore.errors import Invalid
+from memory.grains.moving.into import AT_ONCE
+from memory.transfer.formats.source import Incoming, Source
+from memory.transfer.models import Import, Piece
+from memory.transfer.moving import batches, claimed
+
+KIND = "transfer.import"
+MOST = 200_000  # items of one import in the browser; flux_import at the shell has no bound
+SHOWN = 20  # imports on the page
+_PIECE = ("whole", "place", "links", "items", "report", "taken")
+
+
+@verb("transfer.import", needs="import")
+def begin(act: Act, *, source: Source, provenance: str | None, ceiling: str) -> Change:
+    """Lay a source down in pieces and have the worker take them."""
+    space = act.principal.space
+    if space is None:
+        raise Invalid("Name a space to import into.", field="space")
+    items = list(islice(claimed(source.items(), provenance), MOST + 1))
+    ties = list(islice(source.links(), MOST + 1))
+    if not items:
+        raise Invalid(f"There is nothing to import in {source.name}.", field="file")
+    if len(items) + len(ties) > MOST:
+        raise Invalid(f"That is more than {MOST} items. Use flux_import at the shell.", field="file", limit=MOST)
+    pieces = [(links, some) for links, all_ in ((False, items), (True, ties)) for some in batches(all_)]
+
+    def change() -> dict[str, Any]:
+        identity = uuid.uuid4()
+        row = Import.objects.create(
+            uuid=identity, space_id=space, by=act.principal.name, source=source.name[:200], format=source.format,
+            ceiling=ceiling, total=len(items) + len(ties), asked_at=clock.now(),
+            job=jobs.enqueue(KIND, {"import": str(identity)}, space=space),
+        )  # fmt: skip
+        values: list[tuple[Any, ...]] = [(row.pk, place, links, [_laid(one) for one in some], [], False)
+                  for place, (links, some) in enumerate(pieces)]  # fmt: skip
+        for start in range(0, len(values), AT_ONCE):
+            rows.insert(Piece, _PIECE, values[start : start + AT_ONCE])
+        act.record(str(identity), source=source.name[:200], format=source.format, items=len(items), links=len(ties))
+        act.event("import.asked", str(identity), {"items": len(items), "source": source.name[:200]})
+        return {"id": str(identity), "items": len(items), "links": len(ties)}
+
+    return change
+
+
+def _laid(one: Incoming) -> list[Any]:
+    """As a column of JSON holds it. What no column can hold is refused where it stands, and the rest comes in."""
+    place, problem = one.place.replace("\0", "\ufffd").encode(errors="replace").decode(), one.problem
+    if not _fits([one.key, one.given]):
+        problem = problem or Invalid("It holds a number or a character that cannot be stored.", field="content")
+        return [place, "", {}, [problem.code, problem.message]]
+    return [place, one.key, one.given, [problem.code, problem.message] if problem else None]
+
+
+def _fits(value: Any) -> bool:
+    """Neither database takes NaN or half a character, and PostgreSQL no NUL."""
+    try:
+        text = canonical.dumps(value)
+        text.encode()
+    except (ValueError, RecursionError):
+        return False
+    return "\\u0000" not in text.replace("\\\\", "")
+
+
+@selector("transfer.list", needs="jobs.read")
+def imports(principal: Principal) -> list[Import]:
+    """The newest imports of the space."""
+    return list(Import.objects.filter(space=principal.space).order_by("-id")[:SHOWN])
+
+
+@selector("transfer.show", needs="jobs.read")
+def shown(principal: Principal, wanted: uuid.UUID) -> Import | None:
+    return Import.objects.filter(space=principal.space, uuid=wanted).first()
+
+
+@selector("transfer.report", needs="jobs.read")
+def report(principal: Principal, wanted: uuid.UUID, *, most: int) -> list[dict[str, Any]]:
+    """What was refused, in the order of the file."""
+    found = Piece.objects.filter(whole__space=principal.space, whole__uuid=wanted, taken=True).order_by("place")
+    refused = (
+        {"place": place, "code": code, "message": message}
+        for piece in found.values_list("report", flat=True).iterator()
+        for place, _, status, _, code, message in piece
+        if status == "refused"
+    )
+    return list(islice(refused, most))

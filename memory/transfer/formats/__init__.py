@@ -1,0 +1,52 @@
+"""Memories of other programs as grains: one reader per format, found by looking at the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fluxcore.errors import Invalid
+from memory.transfer.formats import knowledge, notes, own, seed
+from memory.transfer.formats.source import Source
+
+READERS: dict[str, Callable[[Path, int], Source]] = {
+    "flux": own.read,
+    "flux-memory": seed.read,
+    "mcp-memory": knowledge.read,
+    "markdown": notes.read_markdown,
+    "text": notes.read_text,
+}
+CALLED = {
+    "flux": "our own export", "flux-memory": "a flux-memory database", "mcp-memory": "an MCP memory file",
+    "markdown": "Markdown notes", "text": "plain text",
+}  # fmt: skip
+_LOOK = 64 * 1024  # bytes of a file that say what it is
+
+
+def read(path: Path, *, format: str | None = None, chunk: int = notes.CHUNK) -> Source:
+    """What is at that path, as a source of grains."""
+    if not path.exists():
+        raise Invalid(f"There is no {path}.", field="path")
+    if not (path.is_dir() or path.is_file()):
+        raise Invalid(f"{path} is neither a file nor a folder.", field="path")
+    if format is not None and format not in READERS:
+        raise Invalid(f"format must be one of {', '.join(READERS)}.", field="format")
+    try:
+        return READERS[format or kind(path)](path, chunk)
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}.", field="path") from None
+
+
+def kind(path: Path) -> str:
+    """What the file seems to be, by its own first bytes; its name decides between Markdown and plain text only."""
+    if path.is_dir():
+        return "markdown"
+    with path.open("rb") as file:
+        head = file.read(_LOOK)
+    if seed.looks_like(head):
+        return "flux-memory"
+    if own.looks_like(head):
+        return "flux"
+    if knowledge.looks_like(head):
+        return "mcp-memory"
+    return "markdown" if path.suffix.lower() in notes.MARKDOWN else "text"

@@ -1,0 +1,86 @@
+"""The agents page in a real browser, and a program connected from it, on a desk and on a phone"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.test_pages import House, fit
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("agents")]  # one instance serves this file
+
+# A day of three agents, and a model that has been asked.
+_PAST = """
+import math
+from datetime import timedelta
+from accounts import agents, grants, tokens
+from accounts.models import Space, Token
+from accounts.principals import shell
+from fluxcore import booth, clock
+from memory.extraction import breaker, budget
+from memory.extraction.models import Spend
+from memory.health.models import Tally
+from memory.health.sheet import hour_of
+space, now = Space.objects.get(name="main"), clock.now()
+for name, trust, capabilities in (
+    ("research-bot", "trusted", ["grains.read", "grains.write", "grains.feedback", "health.read"]),
+    ("night-reader", "untrusted", ["grains.read"]),
+    ("retired", "sandboxed", []),
+):
+    agents.create_agent(shell(), space="main", name=name, capabilities=capabilities, trust=trust)
+    tokens.mint(shell(), space="main", agent=name)
+agents.switch_agent(shell(), space="main", name="retired", active=False)
+Token.objects.filter(agent__name="research-bot").update(last_used_at=now - timedelta(minutes=4))
+Token.objects.filter(agent__name="night-reader").update(last_used_at=now - timedelta(hours=9))
+hour = hour_of(now.timestamp())
+for who, busy in (("research-bot", 40), ("night-reader", 12)):
+    for back in range(24):
+        wave = max(0, math.sin((back + busy) / 3.5))
+        stores = int(busy * wave) if who == "research-bot" else 0
+        for name, value in (("stores", stores), ("stated", stores // 5), ("answered", int(busy * wave * .7)),
+                            ("judged", int(busy * wave * .5))):
+            if value:
+                Tally.objects.create(space=space, who=f"agent:{who}", hour=hour - back, name=name, value=value)
+booth.write(lambda: breaker.failed("no answer within 30 seconds"))
+Spend.objects.create(space=space, day=now.date(), calls=1730, failed=12, tokens=1_204_377)
+"""
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("agents") / "flux"
+    made = House(folder)
+    file = made.instance.folder / "config.yaml"
+    made.instance.command("flux_stop")
+    made.instance.process.wait(20)
+    file.write_text(re.sub(r"(?m)^OPERATING_MODE:.*$", "OPERATING_MODE: flux_extracts", file.read_text()))
+    made.instance.command("shell", "-v", "0", "-c", _PAST)
+    made.instance.start()
+    made.people = made.instance.state["urls"]["people"]
+    yield made
+    made.instance.kill()
+
+
+def test_who_calls_and_a_program_is_connected(house, browser, complaints):
+    page = house.open(browser)
+    complaints.listen(page)
+    house.enter(page)
+    page.get_by_role("link", name="Agents", exact=True).click()
+    fit(page, "Agents")
+    assert page.locator(".caller").count() == 4
+    assert page.locator("#agent-research-bot .hours rect.stores").count() > 5
+    assert page.locator(".model .mark").inner_text() == "down"
+    page.locator("#agent-research-bot").get_by_role("link", name="Connect a program").click()
+    fit(page, "Connect a program")
+    page.get_by_role("button", name="Mint the token").click()
+    fit(page, "A token for research-bot")
+    token = page.locator("#token").inner_text()
+    assert token.startswith("flux_") and token in page.locator("#claude-code").inner_text()
+    page.get_by_text("Python and shell").click()
+    assert token in page.locator("#shell").inner_text()
+    said = house.instance.call("GET", "/me", headers={"Authorization": f"Bearer {token}"})
+    assert said.json()["agent"] == "research-bot"
+    page.get_by_role("link", name="I have kept it").click()
+    assert token not in page.content()
+    assert complaints == []

@@ -1,0 +1,68 @@
+"""flux_kv and flux_board"""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def kv(run):
+    run("flux_space", "create", "main")
+    run("flux_agent", "create", "helper")
+    return lambda *words: run("flux_kv", *words)
+
+
+def test_the_seeds_own_session(kv):
+    assert kv("write", "helper", "config", '{"theme": "dark"}').text.strip() == "config is at version 1"
+    assert kv("read", "helper", "config").text.strip() == '{"theme": "dark"}'
+    assert kv("write", "helper", "session-token", '"abc123"', "--ttl", "3600", "--json").json()["expires_at"]
+    assert kv("write", "helper", "counter", "1").status == 0
+    assert kv("cas", "helper", "counter", "1", '"new-value"').text.strip() == "counter is at version 2"
+    refused = kv("cas", "helper", "counter", "1", "3", "--json")
+    assert (refused.status, refused.json()["error"]["code"]) == (75, "conflict")
+    assert refused.json()["error"]["details"]["current_value"] == "new-value"
+    assert kv("delete", "helper", "session-token").text.strip() == "Deleted."
+    assert kv("delete", "helper", "session-token").text.strip() == "There was nothing under that key."
+    kv("write", "helper", "cache.a", "1")
+    assert [one["key"] for one in kv("list", "helper", "--pattern", "cache.*", "--json").json()["keys"]] == ["cache.a"]
+    assert "counter" in kv("list", "helper", "--values").text
+    assert kv("read", "helper", "session-token").status == 66
+
+
+def test_the_other_steps(kv):
+    assert kv("incr", "helper", "n", "5", "--json").json()["value"] == 5
+    assert kv("append", "helper", "l", '"x"', "--json").json()["value"] == ["x"]
+    assert kv("patch", "helper", "o", '{"a": 1}', "--json").json()["value"] == {"a": 1}
+    assert kv("touch", "helper", "n", "--ttl", "60", "--json").json()["version"] == 1
+    kv("incr", "helper", "n", "1")
+    assert "written" in kv("history", "helper", "n").text
+    assert kv("history", "helper", "n", "--at", "1").text.strip() == "5"
+    assert kv("restore", "helper", "n", "1", "--json").json()["version"] == 3
+    assert kv("delete", "helper", "n", "--expected-version", "1").status == 75
+
+
+def test_boards_locks_and_queues(run, kv):
+    assert run("flux_board", "cas", "lock", "null", '"me"').text.strip() == "lock is at version 1"
+    assert run("flux_board", "cas", "lock", "null", '"you"').status == 75
+    assert run("flux_board", "cas", "lock", '"me"', "null").text.strip() == "Deleted."
+    assert run("flux_board", "make", "ops", "--ephemeral").text.strip() == "Made the board ops."
+    run("flux_board", "write", "a", "1", "--board", "ops")
+    assert "ephemeral" in run("flux_board", "boards").text
+    token = run("flux_board", "lock", "deploy", "--ttl", "60", "--note", "v7", "--json").json()["token"]
+    assert "v7" in run("flux_board", "locks").text
+    assert run("flux_board", "lock", "deploy").status == 75
+    assert run("flux_board", "renew", "deploy", str(token)).status == 0
+    assert run("flux_board", "unlock", "deploy", str(token)).text.strip() == "Let go."
+    run("flux_board", "lock", "deploy")
+    assert run("flux_board", "break", "deploy").text.strip() == "Taken from its holder."
+    run("flux_board", "add", "work", '{"n": 1}')
+    claimed = run("flux_board", "claim", "work", "--json").json()
+    assert claimed["value"] == {"n": 1}
+    assert run("flux_board", "queues", "--json").json()["queues"][0]["claimed"] == 1
+    assert run("flux_board", "done", "work", claimed["task"], str(claimed["token"])).text.strip() == "Done."
+    assert run("flux_board", "claim", "work").text.strip() == "Nothing waits."
+
+
+def test_what_is_no_json_is_explained(kv):
+    said = kv("write", "helper", "a", "plain words", "--json")
+    assert said.status == 64 and "quotes" in said.json()["error"]["message"]

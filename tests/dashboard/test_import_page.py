@@ -1,0 +1,105 @@
+"""The import page: an owner with a fresh code brings a file in and watches it arrive; others read what was brought."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from accounts import sessions
+from dashboard import moving
+from fluxcore import clock, jobs
+from memory.grains.models import Grain
+from memory.transfer.models import Import
+from tests.dashboard.conftest import post, words
+
+
+def file(name="notes.md", content=b"# Bees\nThey winter on the roof."):
+    return SimpleUploadedFile(name, content)
+
+
+@pytest.fixture
+def owner(space, ada):
+    return ada.sign_in()
+
+
+def test_a_file_is_taken_and_followed(owner):
+    answer = post(owner, "/import", files=[file()], provenance="user_stated", ceiling="user_stated", reason="moving")
+    assert answer.status_code == 302
+    page = owner.get(answer["Location"])
+    assert "Under way" in words(page) and "0 of 1 items looked at" in words(page)
+    assert "moving.js" in words(page)
+    jobs.drain()
+    page = words(owner.get(answer["Location"]))
+    assert "Finished" in page and "100 %" in page and "data-finished" in page
+    assert Grain.objects.get().origin == "user_stated"
+    assert "notes.md" in words(owner.get("/import"))
+
+
+def test_several_notes_are_a_folder(owner):
+    post(owner, "/import", files=[file("a.md", b"See [[b]]."), file("b.md", b"Here."), file("b.md", b"There.")])
+    jobs.drain()
+    one = Import.objects.get()
+    assert (one.stored, one.links, one.format) == (3, 1, "markdown")
+
+
+def test_what_was_refused_stands_on_the_page(owner):
+    lines = [{"flux_export": 1}, {"grain": {"content": "good"}}, {"grain": {"content": "<b>x</b>", "status": "?"}}]
+    content = "".join(json.dumps(one) + "\n" for one in lines).encode()
+    where = post(owner, "/import", files=[file("x.jsonl", content)])["Location"]
+    jobs.drain()
+    page = words(owner.get(where))
+    assert "line 3" in page and "status must be one of" in page
+
+
+@pytest.mark.parametrize("fields, status, says", [
+    ({}, 422, "Choose a file"), ({"files": [file("x.jsonl", b'{"flux_export": 9}')]}, 422, "no export"),
+    ({"files": [file()], "format": "pdf"}, 422, "format must be"),
+    ({"files": [file()], "ceiling": "god"}, 422, "ceiling"),
+    ({"files": [file("x.db", b"SQLite format 3\0" + b"x" * 90)]}, 422, "cannot be read as a database"),
+    ({"files": [file("a.md", b" ")]}, 422, "nothing to import"),
+])  # fmt: skip
+def test_bad_input_is_said_on_the_page(owner, fields, status, says):
+    answer = post(owner, "/import", **fields)
+    assert (answer.status_code, says in words(answer)) == (status, True)
+    assert Import.objects.count() == 0
+
+
+def test_too_large_a_file(owner, monkeypatch):
+    monkeypatch.setattr(moving, "MAX_UPLOAD", 10)
+    answer = post(owner, "/import", files=[file()])
+    assert answer.status_code == 413 and "flux_import" in words(answer)
+
+
+@pytest.mark.parametrize("name", ["../../etc/x.md", ".hidden.md", "a/b\\c.md", "x" * 300 + ".md"])
+def test_a_name_leads_nowhere(owner, name):
+    post(owner, "/import", files=[file(name)], format="markdown")
+    jobs.drain()
+    assert Grain.objects.count() == 1
+
+
+def test_a_code_is_asked_for_before_a_file_is_chosen(owner):
+    session = owner.session
+    session[sessions.FRESH] = clock.rfc3339(clock.now() - timedelta(minutes=6))
+    session.save()
+    answer = owner.get("/import")
+    assert (answer.status_code, answer["Location"]) == (302, "/fresh-code?next=%2Fimport")
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_others_see_the_list_and_no_form(space, person, role):
+    client = person("bo", administrator=False, roles={"home": role}).sign_in()
+    page = words(client.get("/import"))
+    assert "Only an owner" in page and 'type="file"' not in page
+    assert ">Import</a>" not in page
+    answer = post(client, "/import", files=[file()])
+    assert (answer.status_code, Import.objects.count()) == (403, 0)
+
+
+def test_an_import_of_another_space_is_not_there(owner, person, make_token):
+    where = post(owner, "/import", files=[file()])["Location"]
+    make_token(space="other")
+    stranger = person("eve", administrator=False, roles={"other": "owner"}).sign_in()
+    assert stranger.get(where).status_code == 404

@@ -1,0 +1,61 @@
+"""A space in the mode flux_extracts, with a stand-in for its model server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fluxcore import clock, jobs
+from memory.extraction import extract
+from memory.extraction.models import Extraction, Server
+from memory.grains.models import Grain
+from tests.extraction.ollama import Ollama, running
+from tests.grains.conftest import Memory, memory  # noqa: F401
+
+
+class Desk:
+    """One agent hands texts over; the worker works when it is told to."""
+
+    def __init__(self, memory: Memory, model: Ollama) -> None:  # noqa: F811
+        self.memory, self.model = memory, model
+
+    def hand_over(self, content: str, **given: Any) -> dict[str, Any]:
+        return dict(extract.extract(self.memory.principal, content=content, **given))
+
+    def work(self) -> None:
+        """What the worker would do by now."""
+        jobs.drain()
+
+    def later(self) -> None:
+        """Every pause is over, and the minute comes round."""
+        from fluxcore import booth
+        from fluxcore.models import Job
+        from memory.extraction import chores
+
+        past = clock.now() - timedelta(seconds=1)
+        Server.objects.filter(failures__gt=0).update(next_at=past)
+        Extraction.objects.filter(state="waiting").update(due_at=past)
+        Job.objects.filter(state="queued").update(due_at=past)
+        booth.write(chores.ask_for_what_waits)
+        self.work()
+
+    def row(self, grain: str) -> Extraction:
+        return Extraction.objects.get(grain__uuid=grain)
+
+    def derived(self) -> list[Grain]:
+        return list(Grain.objects.filter(writer__startswith="model:").order_by("id"))
+
+
+@pytest.fixture
+def model() -> Iterator[Ollama]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def desk(memory: Memory, model: Ollama, configure: Any) -> Desk:  # noqa: F811
+    configure(OPERATING_MODE="flux_extracts", LLM_BASE_URL=model.url, LLM_TIMEOUT_SECONDS=0.3)
+    return Desk(memory, model)

@@ -1,0 +1,101 @@
+"""What a space may spend on the model in a day: counted before the call, never exceeded, seen by everybody"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from accounts.principals import find_space
+from fluxcore import booth, clock
+from memory.extraction import budget, chores, prompt, state
+from memory.extraction.models import Extraction, Spend
+from memory.grains.models import Grain
+from tests.extraction.ollama import html
+
+
+def texts(desk, count):
+    return [desk.hand_over(f"Parcel {number} arrived. It was opened.")["grain_id"] for number in range(count)]
+
+
+def spend():
+    return Spend.objects.get()
+
+
+def test_calls_and_tokens_are_counted_as_the_server_reports_them(desk):
+    texts(desk, 2)
+    desk.work()
+    assert (spend().calls, spend().failed, spend().tokens) == (2, 0, 2 * 340)
+
+
+def test_what_nobody_reports_is_counted_at_the_most_it_could_be(desk):
+    desk.model.behave(html)
+    (grain,) = texts(desk, 1)
+    desk.work()
+    assert (spend().calls, spend().failed) == (2, 2)
+    assert spend().tokens == 2 * prompt.tokens(Grain.objects.get(uuid=grain))
+
+
+def test_no_call_is_made_beyond_the_calls_of_the_day(desk, configure):
+    configure(LLM_CALLS_PER_DAY=3)
+    texts(desk, 5)
+    desk.work()
+    assert len(desk.model.calls) == spend().calls == 3
+    assert Extraction.objects.filter(state="waiting", tries=0).count() == 2
+    assert state.overview()["spaces_without_budget"] == 1
+
+
+def test_a_retry_is_a_call_like_any_other(desk, configure):
+    configure(LLM_CALLS_PER_DAY=1)
+    desk.model.behave(html)
+    texts(desk, 1)
+    desk.work()
+    assert len(desk.model.calls) == 1
+
+
+def test_no_call_is_made_that_could_cost_more_than_is_left(desk, configure):
+    grain = texts(desk, 3)[0]
+    most = prompt.tokens(Grain.objects.get(uuid=grain))
+    configure(LLM_TOKENS_PER_DAY=most + 340)
+    desk.work()
+    assert len(desk.model.calls) == 2
+    assert spend().tokens == 2 * 340
+
+
+def test_tomorrow_there_is_money_again(desk, configure):
+    configure(LLM_CALLS_PER_DAY=1)
+    texts(desk, 2)
+    desk.work()
+    assert booth.write(chores.ask_for_what_waits) == 0, "nobody is woken for nothing"
+    Spend.objects.update(day=clock.now().date() - timedelta(days=1))
+    desk.later()
+    assert len(desk.model.calls) == 2
+    assert Extraction.objects.filter(state="waiting").count() == 0
+
+
+def test_zero_forbids_every_call(desk, configure):
+    configure(LLM_TOKENS_PER_DAY=0)
+    texts(desk, 1)
+    desk.work()
+    assert desk.model.calls == []
+
+
+def test_each_space_has_a_budget_of_its_own(desk):
+    from tests.grains.conftest import Memory
+
+    other = type(desk)(Memory("elsewhere", "bob"), desk.model)
+    texts(desk, 1)
+    texts(other, 2)
+    desk.work()
+    calls = {one.space.name: one.calls for one in Spend.objects.select_related("space")}
+    assert calls == {"home": 1, "elsewhere": 2}
+    assert state.overview(find_space("elsewhere").pk)["today"]["calls"] == 2
+    assert state.overview()["today"]["calls"] == 3
+
+
+@pytest.mark.parametrize("spent", [None, 0, 10, 5000])
+def test_what_a_call_did_cost_takes_the_place_of_what_it_could(desk, spent):
+    space = find_space("home").pk
+    day = booth.write(lambda: budget.take(space, 100))
+    booth.write(lambda: budget.settle(space, day, taken=100, spent=spent))
+    assert spend().tokens == (100 if spent is None else spent)

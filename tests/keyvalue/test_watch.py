@@ -1,0 +1,146 @@
+"""Watching over REST: nothing missed, nothing shown that may not be."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from accounts import grants, tokens
+from accounts.principals import shell
+from memory.keyvalue import boards, watching
+from tests.log import settled
+from tests.rest.routes import refused
+
+# What is written must be committed to be followed on PostgreSQL.
+pytestmark = pytest.mark.django_db(transaction=True)
+MAIN = "/boards/main/kv"
+
+
+def watched(api, since, **query):
+    settled()
+    answer = api.get("/watch", **{"place": "boards/main", "wait": 0, "since": since, **query})
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def leave(answer):
+    """As the server does when the caller hangs up; the test's own connection stays."""
+    for close in answer._resource_closers:
+        close()
+
+
+@pytest.fixture
+def here(alice):
+    """A position before anything is written."""
+    settled()
+    return alice.get("/watch?place=boards/main&wait=0").json()["position"]
+
+
+def test_changes_come_in_order_and_go_on_from_a_position(alice, bob, here):
+    alice.put(f"{MAIN}/a", {"value": "not told"})
+    bob.delete(f"{MAIN}/a")
+    first = watched(bob, here)
+    assert [(one["kind"], one["key"], one["version"], one["actor"]) for one in first["changes"]] == [
+        ("kv.set", "a", 1, "agent:alice"), ("kv.deleted", "a", 1, "agent:bob"),
+    ]  # fmt: skip
+    assert "not told" not in json.dumps(first)
+    alice.post("/locks", {"lock": "l"})
+    alice.post("/queues", {"queue": "q", "value": 1})
+    assert [one["kind"] for one in watched(bob, first["position"])["changes"]] == ["lock.acquired", "queue.added"]
+    middle = first["changes"][0]["position"]
+    assert [one["kind"] for one in watched(bob, middle)["changes"]] == ["kv.deleted", "lock.acquired", "queue.added"]
+
+
+def test_only_what_matches_and_only_there(alice, here):
+    for path in (f"{MAIN}/status/a", f"{MAIN}/status/a/b", f"{MAIN}/other", "/agents/alice/kv/status/a"):
+        alice.put(path, {"value": 1})
+    assert [one["key"] for one in watched(alice, here, pattern="status/*")["changes"]] == ["status/a"]
+    assert [one["key"] for one in watched(alice, here, place="agents/alice")["changes"]] == ["status/a"]
+    alice.put(f"{MAIN}/caf\u00e9", {"value": 1})
+    assert watched(alice, here, pattern="cafe\u0301")["count"] == 1, "a pattern was read in another form than keys are"
+
+
+def test_rights_are_asked_each_time_and_key_by_key(alice, with_rights, here):
+    carol = with_rights("bb.read:status/*")
+    alice.put(f"{MAIN}/status/a", {"value": 1})
+    alice.put(f"{MAIN}/secret", {"value": 1})
+    assert [one["key"] for one in watched(carol, here)["changes"]] == ["status/a"]
+    given = grants.give(shell(), space="home", agent="carol", capability="bb.read:secret")
+    assert [one["key"] for one in watched(carol, here)["changes"]] == ["status/a", "secret"]
+    grants.revoke(shell(), grant=given["id"])
+    assert [one["key"] for one in watched(carol, here)["changes"]] == ["status/a"]
+    nobody = with_rights("memory.read", name="dave")
+    refused(nobody.get("/watch?place=boards/main&wait=0"), 403, "forbidden")
+    refused(nobody.get("/watch?place=agents/alice&wait=0"), 403, "forbidden")
+
+
+def test_a_stream_says_the_same_and_ends_with_its_right(alice, make_token, here):
+    token = make_token("eve", capabilities=("bb.read",))
+    who = lambda: tokens.authenticate(token)  # noqa: E731
+    alice.put(f"{MAIN}/a", {"value": 1})
+    settled()
+    told = iter(watching.Stream(who, watching.watch("boards/main", None), here, lasts=60))
+    assert next(told)["kind"] == "watch.open"
+    assert next(told)["key"] == "a"
+    tokens.revoke(shell(), prefix=token[:13])
+    alice.put(f"{MAIN}/b", {"value": 1})
+    settled()
+    with pytest.raises(Exception, match="valid token"):
+        while True:
+            assert next(told) is None
+
+
+def test_the_stream_in_its_own_format(alice, here):
+    alice.put(f"{MAIN}/ä", {"value": 1})
+    settled()
+    answer = alice.get(f"/watch?place=boards/main&since={here}", headers={"Accept": "text/event-stream"})
+    assert answer.headers["Content-Type"] == "text/event-stream" and answer.streaming
+    lines = iter(answer.streaming_content)
+    opened, change = next(lines).decode(), next(lines).decode()
+    leave(answer)
+    assert opened.startswith(f"id: {here}\nevent: watch.open\n")
+    position, kind, data, *_ = change.split("\n")
+    assert kind == "event: kv.set" and json.loads(data.removeprefix("data: "))["key"] == "ä"
+    again = alice.get("/watch?place=boards/main&wait=0", headers={"Last-Event-ID": position.removeprefix("id: ")})
+    assert again.json()["changes"] == []
+    assert watching._taken == 0
+
+
+def test_eight_watch_at_once_and_the_ninth_is_told_to_wait(alice, here):
+    def follow():
+        return alice.get(f"/watch?place=boards/main&since={here}", headers={"Accept": "text/event-stream"})
+
+    open_ones = [follow() for _ in range(watching.MAX_WATCHES)]
+    refusal = follow()
+    assert refused(refusal, 503, "busy")["limit"] == 8 and refusal.headers["Retry-After"] == "5"
+    refused(alice.get("/watch?place=boards/main&wait=1"), 503, "busy")
+    leave(open_ones.pop())
+    open_ones.append(follow())
+    assert open_ones[-1].status_code == 200
+    for one in open_ones:
+        leave(one)
+    assert watching._taken == 0
+
+
+def test_a_board_that_was_emptied_is_told(alice):
+    alice.post("/boards", {"board": "scratch", "ephemeral": True})
+    settled()
+    here = alice.get("/watch?place=boards/scratch&wait=0").json()["position"]
+    boards.clear_ephemeral()
+    assert [one["kind"] for one in watched(alice, here, place="boards/scratch")["changes"]] == ["board.cleared"]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("", "place"), ("?place=boards", "place"), ("?place=spaces/main", "place"),
+        ("?place=boards/main&since=x", "since"),
+        ("?place=boards/main&since=9.999999999999", "since"), ("?place=boards/main&wait=61", "wait"),
+        ("?place=boards/main&wait=-1", "wait"), ("?place=boards/main&pattern=***", "pattern"),
+        ("?place=boards/main&what=1", "what"),
+        ("?place=boards/No!", "name"),
+    ],
+)  # fmt: skip
+def test_bad_questions_are_named(alice, query, field):
+    assert refused(alice.get(f"/watch{query}"), 422, "invalid")["field"] == field

@@ -1,0 +1,56 @@
+"""flux_extract: a tool of agents for which people have switched it on, over the verb of POST /extract"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from accounts.toolboxes import offered
+from fluxcore.errors import FluxError, NotFound
+from mcp_bridge import registry
+from memory.extraction.models import Extraction
+from memory.grains.models import Grain
+
+
+@pytest.fixture
+def caller(principal):
+    return replace(principal, tools=("extraction",))
+
+
+def call(principal, **given):
+    tool = registry.find_for(principal, "flux_extract")
+    checked, _ = registry.checked(tool, given)
+    return tool.run(principal, checked)
+
+
+def test_it_is_shown_where_people_switched_it_on(principal, caller):
+    assert "extraction" in offered()
+    assert "flux_extract" not in [tool.name for tool in registry.shown(principal)]
+    assert "flux_extract" in [tool.name for tool in registry.shown(caller)]
+    with pytest.raises(NotFound):
+        call(principal, content="a")
+
+
+def test_it_stores_and_says_what_becomes_of_the_text(caller, configure):
+    answer = call(caller, content="I moved to Lisbon.", speaker="Anna", provenance="user_stated")
+    assert (answer["status"], answer["extraction"]) == ("stored", "off")
+    configure(OPERATING_MODE="flux_extracts")
+    answer = call(caller, content="It rained.")
+    assert set(answer) == set(registry.find("flux_extract").gives["required"])
+    assert answer["extraction"] == "waiting"
+    assert (Grain.objects.count(), Extraction.objects.count()) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"content": ""}, {"content": 7}, {"content": "a", "reason": 7}, {"content": "a", "idempotency_key": 7},
+        {"content": "a", "idempotency_key": "\0"}, {"content": "a", "url": "http://x"}, {"content": "a", "tags": "b"},
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_with_a_code(caller, given):
+    with pytest.raises(FluxError) as refused:
+        call(caller, **given)
+    assert refused.value.status == 422
+    assert Grain.objects.count() == 0
