@@ -26,11 +26,13 @@ os.environ.update({
 os.environ.pop("REDIS_URL", None)
 if os.environ.get("FLUX_TEST_DATABASE") != "postgres":
     os.environ.pop("DATABASE_URL", None)
-elif "FLUX_TESTS_POSTGRES" not in os.environ:
-    # Started once by the process that begins the run; the xdist workers inherit its address.
+elif os.environ.get("FLUX_TESTS_POSTGRES_OF") != _name:
+    # Every worker has a server of its own: the log of one ends before the oldest transaction of its whole server,
+    # so tests of another worker would hold it back. What a worker starts inherits the address.
     from tests.servers import start_postgres
 
     os.environ["FLUX_TESTS_POSTGRES"] = os.environ["DATABASE_URL"] = start_postgres()
+    os.environ["FLUX_TESTS_POSTGRES_OF"] = _name
 
 # An encoder that is there at once and costs nothing; those with weights have tests of their own.
 (Path(_home) / _name).mkdir(exist_ok=True)

@@ -66,6 +66,7 @@ def test_an_event_of_an_older_release_lacks_numbers_and_does_no_harm(ward):
 
 def test_a_stretch_that_was_counted_meanwhile_is_not_counted_again(ward):
     ward.recalls(3)
+    ward.settle()
     run = jobs.Run(0, None, chores.GATHER, None, {}, 1)  # type: ignore[arg-type]
     first, second = gather.gather(run), gather.gather(run)
     booth.write(first)
