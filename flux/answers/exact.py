@@ -76,8 +76,8 @@ class History(TypedDict):
 class Board(TypedDict):
     board: str
     ephemeral: bool
-    keys: int
-    bytes: int
+    keys: int | None  # None for who may read only part of it
+    bytes: int | None
     created_by: str
     created_at: str
 

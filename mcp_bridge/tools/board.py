@@ -12,6 +12,7 @@ from mcp_bridge.tools import keys
 
 _BOARD = {"board": text("Which board. Default main.")}
 _TTL = number("How long it is yours, seconds. Default 30.", low=0)
+_IF_ALL: Schema = {"type": ["integer", "null"]}  # told to who may read all of a board
 _TOKEN = whole("As taking it answered it.", low=1)
 _LOCK = {"board": text(), "lock": text(), "token": whole(), "expires_at": {"type": ["string", "null"]}}
 _TASK: dict[str, Schema] = {
@@ -79,8 +80,8 @@ GROUP = Group(
         Tool("board_make", "Make a board", "A new board; an ephemeral one is emptied when the instance starts.",
              _calls("boards", "make", "ephemeral"), takes={**_BOARD, "ephemeral": yes_or_no(), **keys.OPTIONS},
              required=("board",), needs=("bb.write",), repeats=True,
-             gives=gives(("board", "made"), board=text(), made=yes_or_no(), ephemeral=yes_or_no(), keys=whole(),
-                         bytes=whole(), created_by=text(), created_at=moment())),
+             gives=gives(("board", "made"), board=text(), made=yes_or_no(), ephemeral=yes_or_no(),
+                         keys=_IF_ALL, bytes=_IF_ALL, created_by=text(), created_at=moment())),
         Tool("board_lock", "Take a lock",
              "Hold a lock for a while, alone. Its token grows with each holder: send it as fence with what you write.",
              _calls("locks", "acquire", "lock", "ttl_secs", "note"),

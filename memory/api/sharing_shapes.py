@@ -32,8 +32,8 @@ class MakeBoard(Labelled):
 class Board(serializers.Serializer[None]):
     board = serializers.CharField()
     ephemeral = serializers.BooleanField()
-    keys = serializers.IntegerField()
-    bytes = serializers.IntegerField()
+    keys = serializers.IntegerField(allow_null=True, help_text="null for who may read only part of the board.")
+    bytes = serializers.IntegerField(allow_null=True, help_text="null for who may read only part of the board.")
     created_by = serializers.CharField()
     created_at = serializers.DateTimeField()
 

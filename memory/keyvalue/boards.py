@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from accounts.authorise import may
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, selector, verb
 from fluxcore import booth, clock, events, lanes
@@ -12,6 +13,7 @@ from fluxcore.errors import Conflict, Invalid, QuotaReached
 from memory.keyvalue import places, quotas
 from memory.keyvalue.given import check_flag
 from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
+from memory.keyvalue.places import Place
 
 MAX_BOARDS = 100  # of a space
 _BOARD = Namespace.Kind.BOARD.value
@@ -45,7 +47,7 @@ def make(act: Act, *, board: str, ephemeral: bool = False) -> Change:
         act.record(str(where), ephemeral=ephemeral, made=made)
         if made:
             act.event("board.made", str(where), {"in": str(where), "ephemeral": ephemeral})
-        return {**describe(row), "made": made}
+        return {**_shown(act.principal, where, row), "made": made}
 
     return change
 
@@ -59,15 +61,21 @@ def _looks(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[st
 
 @selector("boards.list", needs="bb.read", asks=_looks)
 def listed(principal: Principal) -> dict[str, Any]:
-    """The boards on which the caller may read something."""
+    """The boards on which the caller may read something; what all of it comes to only for who may read all of it."""
     found = Namespace.objects.filter(space=principal.space or 0, kind=_BOARD).order_by("name")
-    rows = [row for row in found if places.reads_something(principal, places.board(row.name))]
-    return {"boards": [describe(row) for row in rows], "count": len(rows)}
+    shown = []
+    for row in found:
+        where = places.board(row.name)
+        if places.reads_something(principal, where):
+            shown.append(_shown(principal, where, row))
+    return {"boards": shown, "count": len(shown)}
 
 
-def describe(row: Namespace) -> dict[str, Any]:
+def _shown(principal: Principal, where: Place, row: Namespace) -> dict[str, Any]:
+    whole = may(principal, where.operation(principal, "read"))
     return {
-        "board": row.name, "ephemeral": row.ephemeral, "keys": row.keys, "bytes": row.bytes,
+        "board": row.name, "ephemeral": row.ephemeral,
+        "keys": row.keys if whole else None, "bytes": row.bytes if whole else None,
         "created_by": row.created_by, "created_at": clock.rfc3339(row.created_at),
     }  # fmt: skip
 

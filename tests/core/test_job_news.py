@@ -48,9 +48,8 @@ def test_each_failed_try_is_told_and_then_that_it_was_parked(handle):
         raise OSError("the secret text")
 
     handle(fail)
-    enqueue(space=3)
     with time_machine.travel(NOON, tick=False) as moved:
-        moved.shift(timedelta(days=1))
+        enqueue(space=3)
         for _ in range(jobs.MAX_TRIES):
             assert jobs.run_one()
             moved.shift(timedelta(hours=1))

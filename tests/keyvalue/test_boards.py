@@ -61,6 +61,14 @@ def test_a_capability_can_name_its_board(alice, with_rights):
     refused(carol.post("/boards", {"board": "other"}), 403, "forbidden")
 
 
+def test_what_a_board_comes_to_is_told_to_who_may_read_all_of_it(alice, with_rights):
+    alice.put(f"{MAIN}/secret", {"value": "x"})
+    (seen,) = alice.get("/boards").json()["boards"]
+    assert (seen["keys"], seen["bytes"]) == (1, 3)
+    (part,) = with_rights("bb.read:a/*").get("/boards").json()["boards"]
+    assert (part["board"], part["keys"], part["bytes"]) == ("main", None, None)
+
+
 def test_a_start_empties_ephemeral_boards_and_keeps_their_versions(alice):
     alice.post("/boards", {"board": "scratch", "ephemeral": True})
     alice.put("/boards/scratch/kv/a", {"value": 1})

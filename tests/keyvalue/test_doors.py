@@ -17,6 +17,7 @@ from fluxcore.errors import AboveTrust, FluxError, Invalid
 from mcp_bridge import registry
 from memory.keyvalue import keeping
 from tests.conftest import Api
+from tests.keyvalue.playing import GROUPS, every_tool
 from tests.log import settled
 
 # Held, and which of reading and writing `notes/a` and `plans/a` that allows, of one's own and of others.
@@ -149,35 +150,11 @@ def test_tools_of_both_groups_over_every_verb(token):
         jsonschema.validate(json.loads(json.dumps(answer)), tool.output_schema())
         return answer
 
-    for prefix in ("memory", "board"):
-        assert call(f"{prefix}_cas", key="n", value=1, expected_version=0)["version"] == 1
-        assert call(f"{prefix}_change", key="n", op="incr", by=4)["value"] == 5
-        assert call(f"{prefix}_change", key="o", op="patch", patch={"a": 1})["value"] == {"a": 1}
-        assert call(f"{prefix}_batch", operations=[{"op": "delete", "key": "o"}])["count"] == 1
-        assert [one["key"] for one in call(f"{prefix}_list", pattern="n*", values=True)["keys"]] == ["n"]
-        assert call(f"{prefix}_history", key="n")["versions"][0]["version"] == 2
-        assert call(f"{prefix}_history", key="n", version=1)["value"] == 1
-        assert call(f"{prefix}_set", key="null", value=None)["version"] == 1
-        assert call(f"{prefix}_delete", key="n")["deleted"] is True
+    every_tool(call)
+    for prefix in GROUPS:
         with pytest.raises(FluxError, match="Say what you expect"):
             call(f"{prefix}_cas", key="n", value=1)
         with pytest.raises(FluxError, match="Say what you expect"):
             call(f"{prefix}_cas", key="null", value=1, expected_version=None)
-    call("board_make", board="ops", ephemeral=True)
-    assert {one["board"] for one in call("board_boards")["boards"]} == {"main", "ops"}
-    token_ = call("board_lock", lock="l", ttl_secs=60)["token"]
-    assert call("board_locks")["locks"][0]["holder"] == "agent:alice"
-    call("board_set", key="under", value=1, fence={"lock": "l", "token": token_})
-    call("board_renew", lock="l", token=token_)
-    call("board_unlock", lock="l", token=token_)
-    call("board_add_task", queue="q", value={"n": 1})
-    task = call("board_claim_task", queue="q")
-    held = {"queue": "q", "task": task["task"], "token": task["token"]}
-    call("board_renew_task", **held)
-    call("board_release_task", **held)
-    again = call("board_claim_task", queue="q")
-    call("board_finish_task", **{**held, "token": again["token"]})
-    assert call("board_claim_task", queue="q")["task"] is None
-    assert call("board_queues")["queues"] == []
     settled()
     assert call("board_watch", since="0.0")["changes"]
