@@ -1,4 +1,4 @@
-"""Exact memory at the MCP doors: every tool of its groups through the SDK's own client, and the same rights as at REST."""
+"""Exact memory at the MCP doors: every tool of its groups through the SDK's own client, and the rights of REST."""
 
 from __future__ import annotations
 
