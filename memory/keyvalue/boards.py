@@ -93,6 +93,6 @@ def _clear(board: Namespace) -> None:
     Item.objects.filter(namespace=board).update(value=None, sha="", size=0, expires=None, displaced=-1)
     Task.objects.filter(board=board).delete()
     Lock.objects.filter(board=board).update(holder="", expires=0.0)
-    Namespace.objects.filter(pk=board.pk).update(keys=0, bytes=0)
+    Namespace.objects.filter(pk=board.pk).update(keys=0, bytes=0, queued=0, queued_bytes=0)
     where = f"boards/{board.name}"
     events.append("board.cleared", space=board.space_id, actor="instance", subject=where, data={"in": where})

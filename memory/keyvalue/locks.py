@@ -70,6 +70,8 @@ def acquire(
             row = cursor.fetchone()
         if row is None:
             raise held(room, name)
+        if row[0] == 1:
+            quotas.count_locks(room)
         return _told(act, room, "lock.acquired", name, token=row[0], expires=until)
 
     return change

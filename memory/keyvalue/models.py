@@ -29,6 +29,8 @@ class Namespace(models.Model):
     ephemeral = models.BooleanField(default=False)  # a start of the instance empties it
     keys = models.BigIntegerField(default=0)  # what is kept, expired or not
     bytes = models.BigIntegerField(default=0)
+    queued = models.BigIntegerField(default=0)  # tasks of its queues, and their bytes
+    queued_bytes = models.BigIntegerField(default=0)
     floor = models.BigIntegerField(default=0)  # no version up to here is given again to a key nobody remembers
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=160)

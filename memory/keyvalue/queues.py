@@ -16,14 +16,13 @@ from django.db.models import Count, Q
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, selector, verb
 from fluxcore import clock
-from fluxcore.errors import Fenced, Invalid, NotFound, QuotaReached
+from fluxcore.errors import Fenced, Invalid, NotFound
 from memory.keyvalue import moment, places, quotas
 from memory.keyvalue.given import check_key, check_ttl, check_value, check_version, value_of
 from memory.keyvalue.locks import DEFAULT_SECONDS, inside
 from memory.keyvalue.models import Task
 from memory.keyvalue.places import Room
 
-MAX_TASKS = 100_000  # of a board
 _TABLE = Task._meta.db_table
 _OLDEST = (
     f"SELECT id FROM {_TABLE} WHERE board_id = %s AND queue = %s AND expires <= %s "  # noqa: S608
@@ -34,9 +33,9 @@ _CLAIM = (
     "WHERE id = ({oldest}) AND expires <= %s RETURNING uuid, value, token"
 )
 _MINE = "WHERE uuid = %s AND board_id = %s AND token = %s AND holder = %s AND expires > %s"
-_RENEW = f"UPDATE {_TABLE} SET expires = %s {_MINE} RETURNING queue"  # noqa: S608
-_RELEASE = f"UPDATE {_TABLE} SET expires = 0, holder = '' {_MINE} RETURNING queue"  # noqa: S608
-_DONE = f"DELETE FROM {_TABLE} {_MINE} RETURNING queue"  # noqa: S608
+_RENEW = f"UPDATE {_TABLE} SET expires = %s {_MINE} RETURNING queue, size"  # noqa: S608
+_RELEASE = f"UPDATE {_TABLE} SET expires = 0, holder = '' {_MINE} RETURNING queue, size"  # noqa: S608
+_DONE = f"DELETE FROM {_TABLE} {_MINE} RETURNING queue, size"  # noqa: S608
 
 
 def _writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
@@ -61,8 +60,7 @@ def add(act: Act, *, queue: str, value: Any, board: str = places.MAIN) -> Change
     def change() -> dict[str, Any]:
         ticket.take()
         room = inside(act, board)
-        if Task.objects.filter(board=room.id).count() >= MAX_TASKS:
-            raise QuotaReached(f"A board has at most {MAX_TASKS} tasks.", limit=MAX_TASKS, what="tasks")
+        quotas.count_tasks(room, tasks=1, size=checked.size)
         Task.objects.create(
             uuid=identity, board_id=room.id, queue=name, value=checked.text, size=checked.size, added_at=clock.now(),
             added_by=act.principal.actor,
@@ -119,7 +117,7 @@ def _finisher(name: str, statement: str, kind: str, says: str, *, lasts: bool = 
             with connection.cursor() as cursor:
                 cursor.execute(statement, [*until, key, room.id, number, act.principal.actor, room.now])
                 row = cursor.fetchone()
-            if row is None or row[0] != named:
+            if row is None or row[0] != named:  # of another queue: whatever was done is undone with the refusal
                 held = Task.objects.filter(uuid=identity, board=room.id, queue=named).first()
                 if held is None:
                     raise NotFound("There is no such task; somebody may be done with it.", task=str(identity))
@@ -127,6 +125,8 @@ def _finisher(name: str, statement: str, kind: str, says: str, *, lasts: bool = 
                     "You no longer have that task: your claim ran out.", task=str(identity), token=number,
                     current_token=held.token,
                 )  # fmt: skip
+            if statement is _DONE:
+                quotas.count_tasks(room, tasks=-1, size=-row[1])
             _tell(act, room, kind, named, str(identity), token=number)
             expires = {"expires_at": moment.told(until[0])} if lasts else {}
             return {"board": room.where.name, "queue": named, "task": str(identity), "token": number, **expires}

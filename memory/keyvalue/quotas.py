@@ -8,8 +8,10 @@ from accounts.verbs import Act
 from fluxcore import config
 from fluxcore.errors import QuotaReached
 from fluxcore.limits import Ticket
-from memory.keyvalue.models import Item, Namespace
+from memory.keyvalue.models import Item, Lock, Namespace
 from memory.keyvalue.places import Room
+
+MAX_TASKS, MAX_LOCKS = 100_000, 10_000  # of a board
 
 
 def share(act: Act, cost: int = 1) -> Ticket:
@@ -25,6 +27,28 @@ def count(room: Room, *, keys: int, size: int) -> None:
     if (keys > 0 and room.keys > limits.MAX_KV_KEYS) or (size > 0 and room.bytes > limits.MAX_KV_BYTES):
         _refuse_if_full(room, grew_keys=keys > 0, grew_bytes=size > 0)
     Namespace.objects.filter(pk=room.id).update(keys=F("keys") + keys, bytes=F("bytes") + size)
+
+
+def count_tasks(room: Room, *, tasks: int, size: int) -> None:
+    """Add to what waits in the queues of a board, inside the write; past a limit the whole write is refused."""
+    board = Namespace.objects.filter(pk=room.id)
+    board.update(queued=F("queued") + tasks, queued_bytes=F("queued_bytes") + size)
+    if tasks < 0:
+        return
+    queued, held = board.values_list("queued", "queued_bytes").get()
+    if queued > MAX_TASKS:
+        raise QuotaReached(f"A board has at most {MAX_TASKS} tasks.", limit=MAX_TASKS, what="tasks")
+    most = config.current().MAX_KV_BYTES
+    if held > most:
+        raise QuotaReached(
+            f"The tasks of {room.where} hold {most} bytes; that is the most (MAX_KV_BYTES).", limit=most, what="bytes"
+        )
+
+
+def count_locks(room: Room) -> None:
+    """A lock's row stays for its token, so there is an end to their number; looked at when one gets a new name."""
+    if Lock.objects.filter(board=room.id).count() > MAX_LOCKS:
+        raise QuotaReached(f"A board has at most {MAX_LOCKS} locks.", limit=MAX_LOCKS, what="locks")
 
 
 def _refuse_if_full(room: Room, *, grew_keys: bool, grew_bytes: bool) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory.keyvalue import boards
-from memory.keyvalue.models import Item, Lock, Task
+from memory.keyvalue import boards, quotas
+from memory.keyvalue.models import Item, Lock, Namespace, Task
 from tests.rest.routes import refused
 
 MAIN = "/boards/main/kv"
@@ -151,6 +151,25 @@ def test_a_task_is_claimed_once_until_its_claim_runs_out(alice, bob, clocks):
     back = {"queue": "work", "task": other["task"], "token": other["token"]}
     assert bob.post("/queues/release", back).status_code == 200
     assert alice.post("/queues/claim", {"queue": "work"}).json()["value"] == {"n": 2}
+
+
+def test_tasks_and_locks_have_an_end_and_what_is_done_makes_room(alice, monkeypatch, configure):
+    monkeypatch.setattr(quotas, "MAX_TASKS", 2)
+    for number in (1, 2):
+        alice.post("/queues", {"queue": "work", "value": number})
+    assert refused(alice.post("/queues", {"queue": "other", "value": 3}), 413, "quota")["what"] == "tasks"
+    task = alice.post("/queues/claim", {"queue": "work"}).json()
+    refused(alice.post("/queues/done", {"queue": "other", "task": task["task"], "token": 1}), 404, "not_found")
+    assert alice.post("/queues/done", {"queue": "work", "task": task["task"], "token": 1}).status_code == 200
+    configure(MAX_KV_BYTES=8)
+    assert refused(alice.post("/queues", {"queue": "work", "value": "x" * 8}), 413, "quota")["what"] == "bytes"
+    assert alice.post("/queues", {"queue": "work", "value": 3}).status_code == 200
+    assert Namespace.objects.values_list("queued", "queued_bytes").get(kind="board") == (2, 2)
+    monkeypatch.setattr(quotas, "MAX_LOCKS", 1)
+    held = alice.post("/locks", {"lock": "a"}).json()
+    assert refused(alice.post("/locks", {"lock": "b"}), 413, "quota")["what"] == "locks"
+    alice.post("/locks/release", {"lock": "a", "token": held["token"]})
+    assert alice.post("/locks", {"lock": "a"}).json()["token"] == 2
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,8 @@ class Migration(migrations.Migration):
                 ('ephemeral', models.BooleanField(default=False)),
                 ('keys', models.BigIntegerField(default=0)),
                 ('bytes', models.BigIntegerField(default=0)),
+                ('queued', models.BigIntegerField(default=0)),
+                ('queued_bytes', models.BigIntegerField(default=0)),
                 ('floor', models.BigIntegerField(default=0)),
                 ('created_at', models.DateTimeField()),
                 ('created_by', models.CharField(max_length=160)),
