@@ -21,7 +21,7 @@ from fluxcore.models import Event
 _OLDEST_RUNNING = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _FOLLOW = {
     vendor: f"SELECT xid, id, packed, {settled} FROM {Event._meta.db_table} "  # noqa: S608
-    f"WHERE space = %s AND {where} AND packed IS NOT NULL ORDER BY xid, id LIMIT %s"
+    f"WHERE space = %s AND {where} AND packed IS NOT NULL ORDER BY xid, id LIMIT "
     for vendor, settled, where in (
         ("postgresql", f"xid < {_OLDEST_RUNNING}", "(xid, id) > (%s, %s)"),
         # Its planner would use an index for the first column of a pair alone and read the whole log of the space.
@@ -41,10 +41,11 @@ class Told(NamedTuple):
 def follow(space: int, after: Position, limit: int) -> list[Told]:
     """Changes of a space after a position, committed ones above the oldest open transaction included."""
     vendor = rows.vendor()
+    # The limit stands in the text: SQLite plans a statement anew each time one is put in its place.
     place = [after.id] if vendor == "sqlite" else [after.xid, after.id]
     return [
         Told(Position(xid, number), bytes(packed), bool(done))
-        for xid, number, packed, done in rows.read(_FOLLOW[vendor], [space, *place, limit])
+        for xid, number, packed, done in rows.read(f"{_FOLLOW[vendor]}{limit:d}", [space, *place])
     ]
 
 

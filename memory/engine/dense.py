@@ -258,6 +258,7 @@ class Dense:
     def _scan(self, query: Floats, open_rows: NDArray[np.bool_], mask: NDArray[np.bool_] | None, wanted: int) -> Rows:
         distance = hamming([self.bits[:, : len(open_rows)]], self._query_bits(query))
         if mask is not None:
+            distance = distance.astype(np.uint16, copy=False)  # a byte has no room for one that is too far
             distance[~mask] = self.dimension + 1
         return _within(distance, self.dimension, wanted)
 
@@ -270,7 +271,7 @@ class Dense:
         return rows[open_rows[rows]]
 
 
-def _within(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:
+def _within(distance: NDArray[np.unsignedinteger], furthest: int, wanted: int) -> Rows:
     """At least `wanted` of the nearest, lower rows first where many are equally far.
 
     Counting how many lie at each distance finds the cut in one pass; a partition of all rows costs five times more.
@@ -288,7 +289,7 @@ def _within(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:
 _SAMPLED, _STRIDE = 16, 16
 
 
-def _nearest(distance: NDArray[np.uint16], furthest: int, wanted: int) -> Rows:
+def _nearest(distance: NDArray[np.unsignedinteger], furthest: int, wanted: int) -> Rows:
     reached = (np.bincount(distance, minlength=furthest + 2)[: furthest + 1]).cumsum()
     cut = int(reached.searchsorted(wanted))
     if cut > furthest:

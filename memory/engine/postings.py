@@ -16,8 +16,9 @@ Numbers = NDArray[np.int64]
 
 MOST = 255  # a count says "many" from here on
 _COMMON = 32  # a term that more than one row in so many holds is common
-_SEARCHED = 16_384  # rows in which a few are found by searching as fast as through bits
-_MOST_COMMON = 64  # terms that are kept as bits: an eighth of a byte a row and term
+_SEARCHED = 4_096  # rows in which a few are found by searching as fast as through bits
+_MOST_COMMON = 64  # terms that are kept as bits: a quarter of a byte a row and term
+_OFTEN = 3  # what two bits say of this count and every higher one
 _NO_ROWS, _NO_COUNTS = np.empty(0, np.int32), np.empty(0, np.uint8)
 
 
@@ -35,26 +36,19 @@ class Spans(NamedTuple):
 
 
 class Common(NamedTuple):
-    """A term of very many rows: a bit for each row, and the few that hold it more than once."""
+    """A term of very many rows: two bits for each row say how often, and the few with more than those can say."""
 
     bits: NDArray[np.uint8]
     rows: Rows
     counts: Counts
 
-    def holds(self, wanted: NDArray[np.integer]) -> NDArray[np.uint8]:
-        """1 for each row that holds it. Rows beyond the bits may get anything."""
-        shown: NDArray[np.uint8] = self.bits.take(wanted >> 3, mode="clip")
-        shown >>= (wanted & 7).astype(np.uint8)
-        shown &= 1
-        return shown
-
-    def look_up(self, wanted: Rows, into: Counts) -> None:
-        into[:] = self.holds(wanted)
-        if len(self.rows):
-            at = self.rows.searchsorted(wanted)
-            np.minimum(at, len(self.rows) - 1, out=at)
-            often = (self.rows[at] == wanted).nonzero()[0]
-            into[often] = self.counts[at[often]]
+    def holds(self, wanted: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Which rows hold it. Rows beyond the bits may get anything."""
+        shown: NDArray[np.uint8] = self.bits.take(wanted >> 2, mode="clip")
+        shown >>= ((wanted & 3) << 1).astype(np.uint8)
+        shown &= _OFTEN
+        held: NDArray[np.bool_] = shown != 0
+        return held
 
 
 class Postings:
@@ -150,23 +144,30 @@ class Postings:
         """How often each term stands in each of these rows: [len(terms), len(rows)]."""
         found = np.zeros((len(spans.keys), len(rows)), np.uint8)
         wanted = np.asarray(rows, np.int32)
-        late = (wanted >= self.base).nonzero()[0] if self._delta else _NO_ROWS
+        commons: dict[int, Common] = {}
         places = zip(spans.at.tolist(), spans.begin.tolist(), spans.end.tolist(), strict=True)
         for place, (at, begin, end) in enumerate(places):
             if _COMMON * (end - begin) > self.base and end - begin > _SEARCHED:
-                common = self._common(at, begin, end)
-                common.look_up(wanted, found[place])
-                if len(late):
-                    found[place, late] = 0
+                commons[place] = self._common(at, begin, end)
             elif begin < end:
                 _look_up(self.rows[begin:end], self.counts[begin:end], wanted, found[place])
-            if len(late):
-                late_rows, late_counts = self._late(int(spans.keys[place]))
-                if len(late_rows):
-                    into = np.zeros(len(late), np.uint8)
-                    _look_up(late_rows, late_counts, wanted[late], into)
-                    found[place, late] = into
+        if commons:
+            _look_up_common(commons, wanted, found)
+        if self._delta:
+            self._look_up_late(spans, wanted, found)
         return found
+
+    def _look_up_late(self, spans: Spans, wanted: Rows, found: Counts) -> None:
+        late = (wanted >= self.base).nonzero()[0]
+        if not len(late):
+            return
+        found[:, late] = 0
+        for place, key in enumerate(spans.keys.tolist()):
+            late_rows, late_counts = self._late(key)
+            if len(late_rows):
+                into = np.zeros(len(late), np.uint8)
+                _look_up(late_rows, late_counts, wanted[late], into)
+                found[place, late] = into
 
     def counts_in(self, spans: Spans, place: int, rows: NDArray[np.integer]) -> Counts:
         """How often one of the terms stands in each of these rows."""
@@ -179,7 +180,7 @@ class Postings:
         if at < 0:
             held = np.zeros(len(rows), np.bool_)
         else:
-            held = self._common(at, int(spans.begin[place]), int(spans.end[place])).holds(rows).view(np.bool_)
+            held = self._common(at, int(spans.begin[place]), int(spans.end[place])).holds(rows)
         if self._delta:
             held |= rows >= self.base
         return held
@@ -190,10 +191,11 @@ class Postings:
             if len(self._commons) >= _MOST_COMMON:
                 self._commons.clear()
             rows, counts = self.rows[begin:end], self.counts[begin:end]
-            here = np.zeros(self.base, np.bool_)
-            here[rows] = True
-            often = (counts > 1).nonzero()[0]
-            found = self._commons[at] = Common(np.packbits(here, bitorder="little"), rows[often], counts[often])
+            here = np.zeros(-(-self.base // 4) * 4, np.uint8)
+            here[rows] = np.minimum(counts, _OFTEN)
+            often = (counts >= _OFTEN).nonzero()[0]
+            bits = np.bitwise_or.reduce(here.reshape(-1, 4) << np.array([0, 2, 4, 6], np.uint8), axis=1)
+            found = self._commons[at] = Common(bits, rows[often], counts[often])
         return found
 
     def merged(self) -> Postings:
@@ -243,8 +245,26 @@ class Postings:
 
 def _look_up(rows: Rows, counts: Counts, wanted: Rows, into: Counts) -> None:
     at = rows.searchsorted(wanted)
-    np.minimum(at, len(rows) - 1, out=at)
-    np.multiply(counts[at], rows[at] == wanted, out=into)
+    np.multiply(counts.take(at, mode="clip"), rows.take(at, mode="clip") == wanted, out=into)
+
+
+def _look_up_common(commons: Mapping[int, Common], wanted: Rows, into: Counts) -> None:
+    """The same for several terms by their bits: `into` has a row for each place."""
+    byte, shift = (wanted >> 2).astype(np.intp), ((wanted & 3) << 1).astype(np.uint8)
+    places = list(commons)
+    shown = into if len(places) == len(into) else np.empty((len(places), len(wanted)), np.uint8)
+    for row, common in zip(shown, commons.values(), strict=True):
+        common.bits.take(byte, mode="clip", out=row)
+    shown >>= shift
+    shown &= _OFTEN
+    often = shown == _OFTEN
+    if np.logical_or.reduce(often, axis=None):
+        for row, more, common in zip(shown, often, commons.values(), strict=True):
+            if len(common.rows):
+                which = more.nonzero()[0]
+                row[which] = common.counts.take(common.rows.searchsorted(wanted[which]), mode="clip")
+    if shown is not into:
+        into[places] = shown
 
 
 def _numbers(flat: array[int], kind: type[np.generic]) -> NDArray[Any]:
