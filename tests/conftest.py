@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
-from tests.instances import Instance
+from tests.instances import Instance, tables
 from tests.servers import Redis, missing, start_postgres
 
 DATABASE_FIXTURES = {"db", "transactional_db", "space", "agent", "token", "api", "principal", "door"}
@@ -88,6 +89,18 @@ def kept_bytecode() -> None:
     """Where none may stand beside the source, the processes of a run share a folder: compiling is half a start."""
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(Path(os.environ["FLUX_TESTS_HOME"]) / "bytecode")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """A worker's SQLite file is a copy of one that was migrated for all of them, and gone with the folder of the run."""
+    return settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None, django_db_keepdb: bool) -> None:
+    if django_db_keepdb:
+        shutil.copyfile(tables(), settings.DATABASES["default"]["TEST"]["NAME"])
 
 
 @pytest.fixture(scope="session", autouse=True)
