@@ -24,11 +24,11 @@ test: $(VENV)/.dev
 	@$(MAKE) --no-print-directory --jobs=3 lint types layers migrations sqlite postgres
 
 sqlite: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 3 --dist=loadgroup $(PYTEST) | sed -u 's/^/SQLite      /'
+	$(BIN)/python -m pytest -n 4 --dist=loadgroup --no-loadscope-reorder $(PYTEST) | sed -u 's/^/SQLite      /'
 
 postgres: $(VENV)/.dev
-	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 2 --dist=loadgroup -m "storage and not torture" \
-		$(PYTEST) | sed -u 's/^/PostgreSQL  /'
+	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 2 --dist=loadgroup --no-loadscope-reorder \
+		-m "storage and not torture" $(PYTEST) | sed -u 's/^/PostgreSQL  /'
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

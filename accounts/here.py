@@ -30,6 +30,7 @@ class Here:
         sessions.note_seen(str(request.session.session_key))
         self._spaces: dict[int, Space] | None = None
         self._roles: dict[int, str] | None = None
+        self._alone: Principal | None = None
 
     @property
     def roles(self) -> dict[int, str]:
@@ -47,11 +48,13 @@ class Here:
     def principal(self, space: int | None = None) -> Principal:
         """The person acting in a space, or on the instance as a whole."""
         if space is None:
-            return roles.person(self.user, fresh=self.fresh)
+            if self._alone is None:
+                self._alone = roles.person(self.user, fresh=self.fresh)
+            return self._alone
         found = self.spaces.get(space)
         if found is None:
             # Nobody there: no role, no space's chain.
-            return replace(roles.person(self.user, fresh=self.fresh), role="", space=space)
+            return replace(self.principal(), role="", space=space)
         return roles.person(self.user, fresh=self.fresh, space=found, role=self.roles[space])
 
     def spaces_where(self, operation: str) -> list[int]:

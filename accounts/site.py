@@ -51,6 +51,14 @@ class FluxAdminSite(OTPAdminSite):  # type: ignore[misc]
         kept = [found for found in super().get_urls() if getattr(found, "name", None) not in _UNUSED]
         return [path("capabilities/", self.admin_view(preview), name="preview"), *kept]
 
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Asked twice for each page of every list of pages, and looked up once for a request and its user."""
+        known = getattr(request, "_may_enter", None)
+        if known is None or known[0] is not request.user:
+            known = (request.user, bool(super().has_permission(request)))
+            request._may_enter = known  # type: ignore[attr-defined]
+        return bool(known[1])
+
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         found: dict[str, Any] = super().each_context(request)
         found["has_permission"] = self.has_permission(request)

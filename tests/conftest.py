@@ -11,10 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
-from tests.instances import Instance
+from tests.instances import Instance, tables
 from tests.servers import Redis, missing, start_postgres
+
+# What waits longest for instances, browsers and clocks comes first: whatever begins last decides when a run ends, and
+# the thousands of short tests then fill every worker to the end. `--no-loadscope-reorder` keeps this order.
+LONGEST_FIRST = (
+    "docs/test_commands", "commands/test_flux_start.py", "dashboard/test_live_sockets", "browser/",
+    "commands/test_flux_backup_and_reset", "concurrency/", "commands/test_flux_stop", "rest/test_schemathesis",
+    "rest/test_logs", "packaging/test_install", "accounts/test_upgrade", "commands/test_flux_init",
+    "health/test_measure", "mcp/", "site/test_perimeter", "packaging/", "commands/test_flux", "commands/test_options",
+    "admin/", "rest/", "embedding/", "dashboard/", "site/", "sdk/",
+)  # fmt: skip
 
 DATABASE_FIXTURES = {"db", "transactional_db", "space", "agent", "token", "api", "principal", "door"}
 
@@ -33,6 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("either_database")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("either_database")]
+    items.sort(key=_place)
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})  # some are called like a fixture
         fixtures = set(getattr(item, "fixturenames", ())) - set(parameters)
@@ -42,6 +54,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = item.get_closest_marker("xdist_group")
         if group is not None and getattr(config.option, "loadgroup", False):
             _keep_together(item, str(group.args[0]))
+
+
+def _place(item: pytest.Item) -> int:
+    file = item.nodeid.removeprefix("tests/")
+    return next((place for place, start in enumerate(LONGEST_FIRST) if file.startswith(start)), len(LONGEST_FIRST))
 
 
 def _keep_together(item: Any, group: str) -> None:
@@ -88,6 +105,18 @@ def kept_bytecode() -> None:
     """Where none may stand beside the source, the processes of a run share a folder: compiling is half a start."""
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(Path(os.environ["FLUX_TESTS_HOME"]) / "bytecode")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """A worker's SQLite file is a copy of one that was migrated for all, and goes with the folder of the run."""
+    return settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None, django_db_keepdb: bool) -> None:
+    if django_db_keepdb:
+        shutil.copyfile(tables(), settings.DATABASES["default"]["TEST"]["NAME"])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -43,7 +43,7 @@ def one_at_a_time(what: str) -> Iterator[Path]:
         yield home
 
 
-def _tables() -> Path:
+def tables() -> Path:
     """A SQLite file with every table, made once a run."""
     with one_at_a_time("tables") as home:
         made = home / "tables.db"
@@ -110,7 +110,7 @@ class Instance:
         """Lay a database without a row into its folder: migrations are half of a first start."""
         if "DATABASE_URL" not in self.environment and not (self.folder / "flux.db").exists():
             self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-            shutil.copyfile(_tables(), self.folder / "flux.db")
+            shutil.copyfile(tables(), self.folder / "flux.db")
             (self.folder / "flux.db").chmod(0o600)
         return self
 

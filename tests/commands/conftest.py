@@ -42,10 +42,11 @@ def run(db: None) -> Callable[..., Said]:
 def on_each_database(request: pytest.FixtureRequest, instance: Callable[..., Instance]) -> Callable[..., Instance]:
     """Make instances as `instance` does, once on SQLite and once each on a PostgreSQL database of its own."""
 
-    def make(name: str = "test") -> Instance:
+    def make(name: str = "test", *, tables: bool = False) -> Instance:
         if request.param == "sqlite":
-            return instance(name)
-        return instance(name, DATABASE_URL=new_database(request.getfixturevalue("postgres_url")))
+            return instance(name).with_tables() if tables else instance(name)
+        database = database_with_tables if tables else new_database
+        return instance(name, DATABASE_URL=database(request.getfixturevalue("postgres_url")))
 
     return make
 

@@ -26,7 +26,7 @@ def test_a_backup_brings_everything_back(made_on_each_database, tmp_path):
 
 def test_a_backup_moves_an_instance_to_an_empty_database(on_each_database, tmp_path):
     """As after the loss of a machine: a new home, a new database, the same memory and the same tokens."""
-    old, new = on_each_database("old").start(), on_each_database("new")
+    old, new = on_each_database("old", tables=True).start(), on_each_database("new")
     stored = old.call("POST", "/store", {"content": "kept"}).json()
     old.command("flux_backup", "create", str(tmp_path / "saved.zip"))
     old.kill()

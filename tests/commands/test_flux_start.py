@@ -198,7 +198,7 @@ def test_for_scripts_it_prints_one_json_line(made):
 
 def test_an_older_database_is_backed_up_and_upgraded(made_on_each_database):
     one = made_on_each_database()
-    one.command("migrate", "grains", "zero")
+    one.command("migrate", "grains", "0008")
     one.start()
     assert "Upgraded the database" in one.output.read_text()
     assert Path(one.state["backup"]).is_file()

@@ -34,6 +34,7 @@ def test_of_two_at_once_one_counts(ward):
     assert Condition.objects.get().beat == 2
 
 
+@pytest.mark.either_database  # storing, asking, voting and measuring have tests of their own on both
 def test_a_young_space_that_is_used_well_is_healthy_every_day(ward, configure):
     """Fourteen days of stores, questions and votes as agents give them: nothing to warn of, at no hour."""
     configure(EMBEDDING_MODEL_NAME="hashed")
@@ -87,7 +88,13 @@ def as_is(ward, counts):
     )
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+# One of each kind of number is asked of both databases: sums, levels, callers and the replay.
+ON_BOTH = {"retrieval_success_rate", "orphan_rate", "provenance_skew", "learning_gain"}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in ON_BOTH else pytest.param(name, marks=pytest.mark.either_database) for name in BY_NAME]
+)
 def test_each_signal_warns_raises_again_and_clears(ward, name):
     good, bad, _, severity = CASES[name]
     dwell = BY_NAME[name].dwell
