@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,8 @@ from fluxcore.errors import FluxError, NotFound
 from mcp_bridge import registry
 from memory.extraction.models import Extraction
 from memory.grains.models import Grain
+from tests.instances import Instance
+from tests.mcp.driver import Driver, over_http, over_stdio
 
 
 @pytest.fixture
@@ -54,3 +57,24 @@ def test_bad_input_is_refused_with_a_code(caller, given):
         call(caller, **given)
     assert refused.value.status == 422
     assert Grain.objects.count() == 0
+
+
+@pytest.mark.xdist_group("mcp-server")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("door", ["stdio", "http"])
+def test_it_is_called_over_the_wire(home: Instance, server: Instance, door: str, mode: str) -> None:
+    instance = home if door == "stdio" else server
+    instance.commands(f"flux_agent create teller-{mode}", f"flux_agent tools teller-{mode} extraction")
+    driver: Driver
+    if door == "stdio":
+        driver = over_stdio(instance, "--agent", f"teller-{mode}", mode=mode)
+    else:
+        (minted,) = instance.commands(f"flux_token mint teller-{mode} --json")
+        driver = over_http(instance, json.loads(minted)["token"], mode)
+    try:
+        assert "flux_extract" in driver.tools()
+        stored = driver.call("flux_extract", content=f"I moved to Lisbon, says {door} {mode}.", speaker="Anna")
+        assert (stored["status"], stored["extraction"]) == ("stored", "off")
+        assert driver.refused("flux_extract", content="")[0] == "invalid"
+    finally:
+        driver.close()
