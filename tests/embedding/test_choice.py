@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -145,7 +146,19 @@ def test_a_very_long_query_is_not_kept(counting):
     assert encoder.asked == 2
 
 
-def test_after_a_failure_one_attempt_is_made_per_second_and_it_recovers_by_itself(counting, caplog):
+@pytest.fixture
+def rested(monkeypatch):
+    """The breaker's clock stands until somebody lets its pause go by."""
+    moment = [time.monotonic()]
+    monkeypatch.setattr(breaker, "time", SimpleNamespace(monotonic=lambda: moment[0]))
+
+    def go_by() -> None:
+        moment[0] += breaker.PAUSE
+
+    return go_by
+
+
+def test_after_a_failure_one_attempt_is_made_per_second_and_it_recovers_by_itself(counting, caplog, rested):
     chosen, encoder = counting
     encoder.failing = True
     assert [chosen.encode_query(f"q{number}") for number in range(50)] == [None] * 50
@@ -156,7 +169,7 @@ def test_after_a_failure_one_attempt_is_made_per_second_and_it_recovers_by_itsel
     assert caplog.text.count("failed on a text") == 1
     encoder.failing = False
     assert chosen.encode(["still resting"]) is None
-    time.sleep(breaker.PAUSE + 0.05)
+    rested()
     assert chosen.encode_query("q0") is not None
     assert chosen.encode(["a", "b"]).shape == (2, 256)
     assert (chosen.state().says, chosen.state().problem) == ("ready", None)
@@ -196,7 +209,7 @@ def broken_package(tmp_path):
     return weights
 
 
-def test_a_broken_encoder_is_none_with_a_reason_and_not_another_one(tmp_path, models, caplog):
+def test_a_broken_encoder_is_none_with_a_reason_and_not_another_one(tmp_path, models, caplog, rested):
     weights = broken_package(tmp_path)
     chosen = Chosen("wordllama", tmp_path, instead(WORDLLAMA, tmp_path))
     assert [chosen.encoder() for _ in range(20)] == [None] * 20
@@ -212,7 +225,7 @@ def test_a_broken_encoder_is_none_with_a_reason_and_not_another_one(tmp_path, mo
     weights.unlink()
     weights.symlink_to(kinds.package_folder(WORDLLAMA) / "weights" / weights.name)
     assert chosen.encoder() is None, "it rests"
-    time.sleep(breaker.PAUSE + 0.05)
+    rested()
     assert chosen.encoder().name == "wordllama-256"
     assert (chosen.state().says, chosen.state().problem) == ("ready", None)
     assert other_process.state().problem is None

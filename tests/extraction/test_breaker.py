@@ -13,6 +13,8 @@ from memory.extraction.models import Extraction, Server
 from tests.core.threads import together
 from tests.extraction.ollama import fails, html, prose, well
 
+pytestmark = pytest.mark.usefixtures("standing_clock")
+
 
 def turns(times):
     return [booth.write(breaker.turn) is None for _ in range(times)]

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from memory.embedding.breaker import Breaker
+from memory.embedding import breaker
 from memory.extraction import chores, words
 from memory.extraction.models import Server, Spend
 from memory.grains import hints
@@ -26,10 +26,11 @@ def knows(*found):
 
 
 @pytest.fixture
-def asking(desk, configure, monkeypatch):
+def asking(desk, configure, monkeypatch, standing_clock):
     from fluxcore import config
 
-    monkeypatch.setattr(words, "_late", Breaker(longest=60))
+    monkeypatch.setattr(breaker, "PAUSE", 60.0)  # whoever has to rest does so until the test is over
+    monkeypatch.setattr(words, "_late", breaker.Breaker(longest=60))
     configure(LLM_QUERY_WORDS_ENABLED=True, LLM_QUERY_MILLISECONDS=150.0)
     # A busy machine must not decide what these tests say: the time itself is the business of one below.
     monkeypatch.setattr(chores, "question_seconds", lambda: 5.0 if config.current().LLM_QUERY_WORDS_ENABLED else 0.0)
