@@ -5,11 +5,16 @@ from __future__ import annotations
 from django.contrib.staticfiles.views import serve
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from fluxcore.errors import MethodNotAllowed
-from memory.api import clusters, exact, feedback, grains, graph, lifecycle, me, recalls, sharing, views, watch
-from memory.api.errors import answer
+from memory.api import framework
+
+framework.load()
+
+from drf_spectacular.views import SpectacularSwaggerSplitView  # noqa: E402
+
+from fluxcore.errors import MethodNotAllowed  # noqa: E402
+from memory.api import clusters, exact, feedback, grains, graph, lifecycle, me, recalls, sharing, views, watch  # noqa: E402
+from memory.api.errors import answer  # noqa: E402
 
 # Tried in this order: the hottest first.
 CALLS = [

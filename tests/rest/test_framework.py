@@ -1,0 +1,21 @@
+"""The REST door loads nothing of the framework that nobody uses: on SQLite there is no driver of another database."""
+
+from __future__ import annotations
+
+import json
+
+LOADED = """
+import json, sys
+import memory.api.urls
+from rest_framework import compat
+assert compat.postgres_fields is None
+print(json.dumps([name for name in ("psycopg", "requests", "rest_framework") if name in sys.modules]))
+from django.contrib.postgres import fields
+"""
+
+
+def test_the_door_loads_no_driver_of_another_database_and_no_client(instance):
+    one = instance()
+    one.folder.mkdir(parents=True, mode=0o700)
+    said = one.command("shell", "-v", "0", "-c", LOADED).stdout.strip().splitlines()[-1]
+    assert json.loads(said) == ["rest_framework"]  # and whoever wants those fields can have them afterwards
