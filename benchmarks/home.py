@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import tempfile
 
 
 def prepare(*, door: str = "shell", grains_per_minute: int = 1_000_000) -> str:
-    """Set Django up on the home named by the environment; the token of its agent."""
+    """Set Django up on the home named by the environment, or on one that goes with the process; its agent's token."""
+    if "FLUX_HOME" not in os.environ:  # never in somebody's own memory
+        throw_away = tempfile.TemporaryDirectory(prefix="flux-bench-")
+        atexit.register(throw_away.cleanup)
+        os.environ["FLUX_HOME"] = throw_away.name
     os.environ["FLUX_DOOR"] = door
     os.environ["FLUX_LOG_LEVEL"] = "WARNING"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
