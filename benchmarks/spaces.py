@@ -27,7 +27,7 @@ from memory.engine import mentions, words
 from memory.engine.conduits import NEXT, RELATED
 from memory.engine.dense import Dense, quantise
 from memory.engine.graph import Graph
-from memory.engine.index import Index
+from memory.engine.index import SECOND, Index
 from memory.engine.postings import Postings
 
 NEIGHBOURS, LEAST_COSINE = 5, 0.3
@@ -150,7 +150,8 @@ def _records(
         digest = hashlib.sha256(" ".join(item["text"].split()).casefold().encode("utf-8", "replace")).hexdigest()
         yield Record(
             id=at + 1, text=item["text"], digest=digest, session=session, ordinal=places[session] if session else 0,
-            speaker=item["speaker"], said_at=seconds[at], recorded_at=now,
+            speaker=item["speaker"], said_at=None if (said := seconds[at]) is None else said * SECOND,
+            recorded_at=now * SECOND,
             scale=None if scale is None else float(scale[at]), data=None if data is None else data[at].tobytes(),
         )  # fmt: skip
 

@@ -35,7 +35,7 @@ from memory.engine.postings import Postings
 
 log = logging.getLogger(__name__)
 
-FORMAT = 2
+FORMAT = 3
 META = "meta.json"
 # Bytes at both ends of a file that are compared on opening: a disk that lost its last writes shows there.
 _ENDS = 1 << 16

@@ -23,7 +23,7 @@ MUTABLE = ("valid_from", "valid_to", "status", "authority", "decay", "pinned", "
 
 
 class Record(NamedTuple):
-    """The columns of `tables.GRAIN_COLUMNS`, `MEMBER_COLUMNS` and `VECTOR_COLUMNS`; times are seconds since 1970."""
+    """The columns of `tables.GRAIN_COLUMNS`, `MEMBER_COLUMNS` and `VECTOR_COLUMNS`; times: microseconds since 1970."""
 
     id: int
     text: str

@@ -13,7 +13,7 @@ JUDGED, VOTES, ATTUNEMENTS = "grains_judged", "grains_vote", "grains_attunement"
 MEMBERS, SHIFTS = "grains_member", "grains_shift"
 CHUNK = 5_000
 
-# In the order of `rows.Record`. {s[...]}: a time as whole seconds since 1970.
+# In the order of `rows.Record`. Times are microseconds since 1970.
 GRAIN_COLUMNS = (
     "id", "text", "digest", "session", "ordinal", "speaker", "tags", "said_at", "recorded_at", "valid_from", "valid_to",
     "authority", "decay_class", "status", "pinned", "confidence",
@@ -35,14 +35,16 @@ LESSON_COLUMNS = (
 )  # fmt: skip
 
 
-def _seconds(column: str) -> str:
+def _moment(column: str) -> str:
+    """A time as microseconds since 1970."""
     if connection.vendor == "postgresql":
-        return f"floor(extract(epoch FROM {column}))::bigint"
-    return f"unixepoch(substr({column}, 1, 19))"  # cut off, not rounded, as above
+        return f"(extract(epoch FROM {column}) * 1000000)::bigint"
+    # Behind the whole seconds stands a point with six digits, or nothing at all.
+    return f"(unixepoch(substr({column}, 1, 19)) * 1000000 + CAST(substr({column}, 21) AS integer))"
 
 
 def _grains(where: str) -> str:
-    columns = [_seconds(f"g.{name}") if name in _TIMES else f"g.{name}" for name in GRAIN_COLUMNS]
+    columns = [_moment(f"g.{name}") if name in _TIMES else f"g.{name}" for name in GRAIN_COLUMNS]
     columns += [f"m.{name}" for name in MEMBER_COLUMNS] + [f"v.{name}" for name in VECTOR_COLUMNS]
     return (
         f"SELECT {', '.join(columns)} FROM {GRAINS} g "  # noqa: S608

@@ -129,6 +129,8 @@ _SOURCE = tuple(
 )
 
 
+# Terms of a question that are told of each row: a page as a question would make megabytes of reasons.
+MOST_MATCHED = 32
 LEVEL = "level"  # of a contribution: what every candidate has
 # The fitted signals in their order, then what votes gave, what truth takes, and the level.
 _PARTS = (*("correction" if group == "form" else group for group in rank.GROUPS), "learning", "truth", LEVEL)
@@ -157,10 +159,16 @@ def _contributions(weighed: Weighed, shown: Places) -> list[dict[str, float]]:
 
 
 def _matched(index: Index, scene: Scene, places: Places) -> list[list[tuple[int, float]]]:
-    """Per row: which term of the question it holds and what that brought."""
+    """Per row: which term of the question it holds and what that brought; of very many, those that brought most."""
     asked = scene.asked
     parts = bm25.by_term(index, scene.rows[places], scene.counts[:, places], asked.idf, bm25.shape(index))
     stands = asked.places.tolist()
+    if len(stands) > MOST_MATCHED:
+        most = np.sort((-parts).argsort(axis=0, kind="stable")[:MOST_MATCHED], axis=0)
+        return [
+            [(stands[at], part) for at, part in zip(which, row[which].tolist(), strict=True) if part]
+            for which, row in zip(most.T.tolist(), parts.T, strict=True)
+        ]
     return [
         [(place, part) for place, part in zip(stands, row, strict=True) if part] for row in parts.T.tolist()
     ]  # fmt: skip

@@ -15,7 +15,8 @@ usually has its answer, but passes the first only when the questions are nearly 
 
 How a vote counts elsewhere depends on what matching knew without it: what was found first needs no help. So words the
 grain does not hold, and a place far behind, count more; and a grain's record counts a little whatever is asked
-(`_standing`). How the numbers were fitted is told in docs/algorithms.md.
+(`_standing`). Grains nobody judged gain or lose a little by lying where the answers of like questions lie (`lean.py`).
+How the numbers were fitted is told in docs/algorithms.md.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import bm25, words
+from memory.engine import alike, lean
+from memory.engine.dense import Dense
 from memory.engine.index import Index
-from memory.engine.learned import GRID, ONE, Judged, Learned
+from memory.engine.learned import ONE, Judged, Learned
 from memory.engine.question import Query
 
 Rows = NDArray[np.int32]
@@ -73,7 +75,7 @@ class Settings:
     # 1..1,000. Questions from which on a grain counts as useful for anything, which says little of each.
     breadth: int = 8
     # 0..2. Deviations, for each e-fold of the place it once was useful from, that a grain gains whatever is asked.
-    missed: float = 0.14
+    missed: float = 0.1
     # 0..2. Deviations it loses for each e-fold of the questions it was shown for in vain,
     vain: float = 0.49
     # 1..100. beyond this number of them less one,
@@ -85,14 +87,16 @@ class Settings:
     # 0..1 and 0..100. The mean cosine of questions where few are judged, and how many outweigh it.
     common: float = 0.4
     common_weight: int = 8
+    # 0..5. Deviations a grain gains for lying where the answers of like questions lie, and not what was shown in vain,
+    lean: float = 0.35
+    # 0..5. and at most so many, or loses.
+    lean_most: float = 0.25
 
 
 DEFAULT = Settings()
 _FURTHEST = -9.0  # below this share, nothing speaks for a candidate at all
 _MIDDLE = 5.0  # minus the logarithm of a share that is neither likely nor unlikely
 _MOST_LINKED = 256  # grains behind one term that are looked at
-_MOST_TOGETHER = 64  # judged questions that are compared by words
-_EXACT, _RESCORED = 256, 64  # only the nearest few are wanted, so few are scored
 _ROOT = 1 / 3  # without vectors: shared words are fewer than shared meaning
 
 
@@ -107,12 +111,18 @@ class Boost:
     certain: NDArray[np.bool_]  # the same question was asked before
     candidates: Rows  # those that are looked at even if nothing else found them
     learned: Learned | None = None
+    dense: Dense | None = None
+    toward: Floats | None = None  # the way the answers of like questions lie
 
     def gains(self, rows: Rows, scores: Floats, settings: Settings = DEFAULT) -> Floats:
         """What each of these candidates gains or loses, given the scores of all."""
         if self.learned is None:
             return np.zeros(len(rows), np.float32)
-        return self._shared(rows, scores, settings.own) + _standing(self.learned, rows, settings)
+        found = self._shared(rows, scores, settings.own) + _standing(self.learned, rows, settings)
+        if self.toward is not None and self.dense is not None and len(rows):
+            far = np.float32(settings.lean) * lean.along(self.toward, self.dense, rows)
+            found += np.clip(far, -settings.lean_most, settings.lean_most)
+        return found
 
     def _shared(self, rows: Rows, scores: Floats, own: float) -> Floats:
         if not len(self.rows):
@@ -153,23 +163,26 @@ def boost(
     keys = frozenset(query.keys.tolist())
     told = _Told(settings, learned)
     same: set[int] = learned.by_terms.get(keys, set())
-    near = _by_meaning(learned, vector, settings)
-    by_words = [] if near else _by_words(learned, keys)
+    near = alike.by_meaning(learned, vector, settings.nearest, settings.common, settings.common_weight)
+    by_words = [] if near else alike.by_words(learned, keys)
     questions = [(key, learned.questions[key]) for key in sorted(same | near.keys() | set(by_words))]
-    weights = _weights(index, keys.union(*(judged.terms for _, judged in questions)))
-    alike = {key: _shared(weights, keys, judged.terms) for key, judged in questions}
+    toward = lean.direction(((judged, near.get(key, 0.0)) for key, judged in questions), index, allowed)
+    weights = alike.weights(index, keys.union(*(judged.terms for _, judged in questions)))
+    in_words = {key: alike.shared(weights, keys, judged.terms) for key, judged in questions}
     if not near:
-        best = sorted(alike, key=lambda key: (-alike[key], key))[: settings.nearest]
-        near = {key: alike[key] ** _ROOT for key in best}
-    about = _about(query)
+        best = sorted(in_words, key=lambda key: (-in_words[key], key))[: settings.nearest]
+        near = {key: in_words[key] ** _ROOT for key in best}
+    about = alike.about(query)
     heard = [(key, judged) for key, judged in questions if key in same or key in near]
-    lacking = _Lacking(index, query, weights, [judged for _, judged in heard])
+    lacking = alike.Lacking(index, query, weights, heard)
     for key, judged in heard:
         # Two questions of one form are alike in everything but what they are about.
         shared = len(about & judged.terms) / len(about) if about else 1.0
-        told.question(key, judged, near.get(key, 1.0) * shared, alike[key], key in same, lacking)
+        told.question(key, judged, near.get(key, 1.0) * shared, in_words[key], key in same, lacking)
     _linked(learned, keys, about, weights, told, settings)
-    return told.boost(index, allowed)
+    found = told.boost(index, allowed)
+    found.dense, found.toward = index.dense, toward
+    return found
 
 
 def _standing(learned: Learned, rows: Rows, settings: Settings) -> Floats:
@@ -187,81 +200,6 @@ def _standing(learned: Learned, rows: Rows, settings: Settings) -> Floats:
             vain = math.log((1 + useless[row]) / settings.vain_free)
             found[at] -= settings.vain * min(max(vain, 0.0), settings.vain_most)
     return found
-
-
-def _about(query: Query) -> set[int]:
-    """The terms that name something: capitalised ones and numbers."""
-    # "Will" may be capitalised and no term all the same.
-    return {words.key(term) for term in query.terms if term in query.capitals or any(map(str.isdigit, term))}
-
-
-def _weights(index: Index, terms: frozenset[int]) -> dict[int, float]:
-    """How much terms say. Speakers' names say nothing here: nearly every question holds one."""
-    keys = np.fromiter(terms, np.uint64, len(terms))
-    # A word no grain holds tells two questions apart like the rarest one.
-    rarest = float(np.log1p((index.size + 0.5) / 0.5))
-    found = {key: weight or rarest for key, weight in zip(terms, bm25.idf(index, keys).tolist(), strict=True)}
-    for names in index.speakers.values():
-        for name in names:
-            if name in found:
-                found[name] = 0.0
-    return found
-
-
-def _shared(weights: dict[int, float], one: frozenset[int], other: frozenset[int]) -> float:
-    """Weight of the terms both have ÷ weight of those either has."""
-    joint = sum(weights[term] for term in one | other)
-    return sum(weights[term] for term in one & other) / joint if joint > 0 else 0.0
-
-
-def _by_meaning(learned: Learned, vector: Floats | None, settings: Settings) -> dict[int, float]:
-    """The judged questions nearest in meaning, and how alike each is: 0 no more than any two, 1 the same."""
-    if vector is None or learned.vectors is None or not learned.encoded:
-        return {}
-    if learned.vectors.dimension != len(vector):
-        return {}
-    length = float(np.linalg.norm(vector))
-    if not np.isfinite(length) or length == 0:
-        return {}
-    slots, cosines = learned.vectors.search(vector, k=settings.nearest, exact=_EXACT, rescored=_RESCORED)
-    summed = float(learned.total @ vector.astype(np.float64)) / (GRID * length)
-    count = learned.encoded + settings.common_weight
-    common = min((summed + settings.common_weight * settings.common) / count, 0.95)
-    alike = (cosines.astype(np.float64) - common) / (1 - common)
-    return {learned.slots[slot]: float(z) for slot, z in zip(slots.tolist(), alike, strict=True)}
-
-
-def _by_words(learned: Learned, keys: frozenset[int]) -> list[int]:
-    """Judged questions that share a word, through the words fewest of them hold."""
-    found: dict[int, None] = {}
-    together = sorted(
-        (some for term in keys if (some := learned.by_term.get(term))), key=lambda some: (len(some), some)
-    )
-    for some in together:
-        if len(some) <= _MOST_TOGETHER and len(found) < _MOST_TOGETHER:
-            found |= dict.fromkeys(some)
-    return list(found)
-
-
-class _Lacking:
-    """Words that two questions share and a useful grain does not hold: matching its text could not know of them."""
-
-    def __init__(self, index: Index, query: Query, weights: dict[int, float], questions: list[Judged]) -> None:
-        rows = {row for judged in questions for row, credit in judged.credits.items() if 0 <= row < index.size}
-        self.rows = {row: at for at, row in enumerate(sorted(rows))}
-        keys = np.unique(query.keys)
-        found = index.postings.counts_of(index.postings.spans(keys), np.array(sorted(rows), np.int64))
-        self.absent = found == 0  # [terms, rows]
-        self.keys = keys.tolist()
-        self.weights = np.array([weights[key] for key in self.keys])
-        self.whole = float(self.weights.sum())
-
-    def share(self, judged: Judged, row: int) -> float:
-        """Of the question's weight."""
-        if self.whole <= 0 or row not in self.rows:
-            return 0.0
-        both = np.array([key in judged.terms for key in self.keys])
-        return float(self.weights[both & self.absent[:, self.rows[row]]].sum()) / self.whole
 
 
 def _linked(
@@ -302,23 +240,23 @@ class _Told:
         self.reasons: dict[int, tuple[str, int, float]] = {}
 
     def question(
-        self, key: int, judged: Judged, alike: float, words: float, same: bool, lacking: _Lacking
+        self, key: int, judged: Judged, near: float, words: float, same: bool, lacking: alike.Lacking
     ) -> None:  # fmt: skip
         s = self.settings
-        share = s.alike + s.slope * alike + s.steep * max(alike - s.near, 0.0) + s.words * words
-        lost = max((alike - s.loss_near) / (1 - s.loss_near), 0.0) ** 2
+        share = s.alike + s.slope * near + s.steep * max(near - s.near, 0.0) + s.words * words
+        lost = max((near - s.loss_near) / (1 - s.loss_near), 0.0) ** 2
         if same:  # grammar may differ: "before" and "now" leave the same terms, and the vector tells them apart
-            share, lost = s.same - s.grammar * (1 - alike), max(alike, 0.0)
+            share, lost = s.same - s.grammar * (1 - near), max(near, 0.0)
         for row, credit in judged.credits.items():
             part = credit / ONE
             if part > 0:
                 more = 0.0
                 if not same:
-                    more = s.place * math.log(judged.places[row]) + s.lacking * lacking.share(judged, row)
-                self._give(row, min(share + more, s.same) + math.log(part), ("question", key, alike), same)
+                    more = s.place * math.log(judged.places[row]) + s.lacking * lacking.share(key, row)
+                self._give(row, min(share + more, s.same) + math.log(part), ("question", key, near), same)
             elif lost > 0:
                 self.loss[row] = max(self.loss.get(row, 0.0), -part * lost * s.loss)
-                self.reasons.setdefault(row, ("question", key, alike))
+                self.reasons.setdefault(row, ("question", key, near))
 
     def link(self, row: int, cover: float) -> None:
         s = self.settings

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memory.engine import bm25, race, words
 from memory.engine.graph import NOWHERE
-from memory.engine.index import NO_ROW, Index
+from memory.engine.index import NO_ROW, SECOND, Index
 from memory.engine.marks import PREFERENCE, STANDING
 from memory.engine.question import Query
 
@@ -241,7 +241,7 @@ def said_then(
     """Rows said in the time a question names: of many those nearest in meaning, without vectors the newest."""
     said = index.column("said")
     for begin, end, _ in sorted(spans, key=lambda span: span[1] - span[0]):  # the most exact one
-        rows = ((said >= begin) & (said < end)).nonzero()[0]
+        rows = ((said >= begin * SECOND) & (said < end * SECOND)).nonzero()[0]
         if allowed is not None:
             rows = rows[allowed[rows]]
         rows = rows[-_MOST_DATED:]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Words: TypeAlias = NDArray[np.uint64]
 
-_IN_CACHE = 32_768  # columns at a time, so that what is in between stays near the core
+_IN_CACHE = 32_768  # columns at a time, about, so that what is in between stays near the core
 _FIT = 3  # words whose counts add up to no more than a byte holds (192), which adds fastest
 _BYTE = 4  # words whose counts a byte holds but for the very last: 256
 
@@ -21,7 +21,7 @@ def hamming(parts: Sequence[Words], query: Words) -> NDArray[np.unsignedinteger]
     Up to 256 bits are counted in bytes. A column that differs in each of the first 192 has one less there.
     """
     total = np.empty(sum(part.shape[1] for part in parts), np.uint8 if len(query) <= _BYTE else np.uint16)
-    room = min(_IN_CACHE, len(total))
+    room = -(-len(total) // max(round(len(total) / _IN_CACHE), 1))  # in equal parts: a small rest costs as much as one
     differ, count, add_up = np.empty(room, np.uint64), np.empty((2, room), np.uint8), _add_up
     if len(query) > _BYTE:
         add_up = _add_up_wide
@@ -58,7 +58,7 @@ def _add_up(words: Words, query: Words, differ: Words, count: NDArray[np.uint8],
     part = count[0]
     for place in range(1, len(query)):
         np.bitwise_count(np.bitwise_xor(words[place], query[place], out=differ), out=part)
-        if place == _FIT:
+        if place == _FIT and np.maximum.reduce(into) == 64 * _FIT:  # to look is cheaper than to cut off
             np.minimum(into, 64 * _FIT - 1, out=into)
         np.add(into, part, out=into)
 

@@ -20,8 +20,9 @@ from memory.engine.postings import Postings
 FOREVER = np.iinfo(np.int64).max
 EVER = np.iinfo(np.int64).min
 NO_ROW = -1
+SECOND = 1_000_000  # in the unit of the columns
 
-# Times are whole seconds since 1970. Texts appear as 64-bit keys (`words.key`); 0 means there is none.
+# Times are microseconds since 1970: as exact as the database. Texts appear as 64-bit keys (`words.key`); 0: none.
 COLUMNS: dict[str, type[np.generic]] = {
     "id": np.int64,  # the grain's own number: what SQL knows it by
     "digest": np.uint64,  # equal texts are folded by it

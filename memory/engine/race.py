@@ -29,8 +29,12 @@ LAST_READ = 300_000
 # So many of the best are exactly those that scoring every row would find, even when more are asked for: reading on
 # until that holds for hundreds of them would cost many times more, and nobody looks at the last of those.
 SURE = 50
+# Terms of a question that race; of more, the rarest. A whole page as a question must not take a minute.
+MOST_TERMS = 256
 # So few rows are scored one by one rather than found.
 FEW_ROWS = 2_048
+# Postings whose reading costs about as much as looking up one unread term for the bound.
+_WORTH = 64
 # Rows of the rarest terms among which a bound is looked for, and how many of them are scored in full for it.
 _LEADERS, _SCORED = 2_048, 96
 
@@ -44,8 +48,8 @@ def search(
     Few postings are simply added up. Of many, those of the rarest terms are, until what the unread ones could
     still bring is less than what the last of the sure ones has; then the rows that are still in the race are
     scored in full. So a row after those may be missing that holds common terms only. It reads at most
-    LAST_READ postings: if that is not enough, `caps` is told, and of a list longer than that the newest
-    rows are read.
+    LAST_READ postings of MOST_TERMS terms: if that is not enough, `caps` is told, and of a list longer than that
+    the newest rows are read.
     """
     known = asked.spans.frequency.nonzero()[0]
     if not len(known) or k < 1:
@@ -56,7 +60,9 @@ def search(
         return _first(rows, bm25.scores(index, asked, rows), k)
     if index.size <= FIRST_READ and int(asked.spans.frequency.sum()) <= 2 * FIRST_READ:
         return _first(*_added(index, asked, known, allowed, k), k)
-    return _first(*_race(index, asked, known, allowed, k, min(sure, k), caps), k)
+    if len(known) > MOST_TERMS:
+        _tell(caps, "terms")
+    return _first(*_race(index, asked, known[:MOST_TERMS], allowed, k, min(sure, k), caps), k)
 
 
 def _first(rows: Rows, found: Scores, k: int) -> tuple[Rows, Scores]:
@@ -146,17 +152,19 @@ def _race(
     unread *= 1 + 1e-6  # what rounding could take away
     race = _Race(index, spans, weights, unread, allowed)
     reach = spans.frequency.cumsum().tolist()
-    read = race.read(sum(end <= FIRST_READ for end in reach) or 1)
+    read, looked = race.read(sum(end <= FIRST_READ for end in reach) or 1), 0
     while race.place < len(weights):
         frequency = int(spans.frequency[race.place])
         if read + frequency > LAST_READ:
-            _tell(caps)
+            _tell(caps, "postings")
             break
-        if race.kth(sure) >= unread[race.place]:
-            break
+        if read - looked >= _WORTH * (len(weights) - race.place):
+            if race.kth(sure) >= unread[race.place]:
+                break
+            looked = read
         read += race.read()
     if reach[0] > LAST_READ:
-        _tell(caps)
+        _tell(caps, "postings")
     return race.finish(k)
 
 
@@ -285,6 +293,6 @@ def _usual(index: Index) -> Scores:
     return held[1]
 
 
-def _tell(caps: list[str] | None) -> None:
-    if caps is not None and "postings" not in caps:
-        caps.append("postings")
+def _tell(caps: list[str] | None, what: str) -> None:
+    if caps is not None and what not in caps:
+        caps.append(what)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memory.engine import words
 from memory.engine.candidates import REACH, Floats, Places, Scene, neighbours
-from memory.engine.index import Index
+from memory.engine.index import SECOND, Index
 from memory.engine.question import Query
 from memory.engine.shape import Known
 
@@ -84,11 +84,12 @@ def view(
         by_named = among(said_by, named) if len(named) else nothing
         role_of = roles(said_by) if space.roles else nothing
     words_share, meaning_share = scene.words_share(), scene.meaning_share()
-    weight = balance if scene.seen else 1.0
+    # What has no vector, be it not yet, is judged by its words alone: it must not lose for what nobody has looked at.
+    weight = np.where(scene.has, np.float32(balance), np.float32(1))
     date_of = dated(index, query, scene)
     base = Base(
-        words=np.float32(weight) * words_share,
-        meaning=np.float32(1 - weight) * meaning_share,
+        words=weight * words_share,
+        meaning=(1 - weight) * meaning_share,
         speaker=np.float32(speaker if len(named) == 1 else 0) * by_named,
         role=np.float32(role) * role_of,
         date=np.float32(date) * date_of,
@@ -130,7 +131,8 @@ def dated(index: Index, query: Query, scene: Scene) -> Floats:
         if span is not None:
             begin, end, weight = span
             said = index.columns["said"][scene.rows]
-            np.maximum(found, np.where((said >= begin) & (said < end), np.float32(weight), 0), out=found)
+            then = (said >= begin * SECOND) & (said < end * SECOND)
+            np.maximum(found, np.where(then, np.float32(weight), 0), out=found)
             node = index.graph.entry_node(words.keys([f"date:{mention.feature}"]))
             rows = index.graph.target[index.graph.out(node, 64).position]
             np.maximum(found, np.where(np.isin(scene.rows, rows), np.float32(weight), 0), out=found)

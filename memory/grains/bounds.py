@@ -10,39 +10,44 @@ from numpy.typing import NDArray
 
 from accounts import origins
 from memory.engine import words
-from memory.engine.index import EVER, FOREVER, STATUSES, Index
+from memory.engine.index import EVER, FOREVER, SECOND, STATUSES, Index
 from memory.grains.ask import Ask
 
 # What answers when nobody names a status: what is alive first; what has faded only where that leaves room.
 TIERS = (("active",), ("dormant", "archived"))
 
-_EPOCH, _SECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(seconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Mask = NDArray[np.bool_]
 
 
 def seconds(moment: datetime) -> int:
-    """Whole seconds since 1970, cut off downwards as the arrays have them; a float is not exact enough for 9999.
+    """Whole seconds since 1970, cut off downwards."""
+    return exactly(moment) // SECOND
+
+
+def exactly(moment: datetime) -> int:
+    """Microseconds since 1970, as the arrays have them; a float is not exact enough for 9999.
 
     SQLite hands times out without an offset where raw statements read them: all of ours are UTC.
     """
-    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _SECOND
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta.resolution
 
 
-def allowed(index: Index, ask: Ask, statuses: tuple[str, ...], now: int) -> Mask:
-    """True for each row the question may see. Not to be written into: others may have the same."""
+def allowed(index: Index, ask: Ask, statuses: tuple[str, ...], moment: datetime) -> Mask:
+    """True for each row the question may see at this moment. Not to be written into: others may have the same."""
     if ask.as_of is None:
-        mask = _valid_now(index, statuses, now)
+        mask = _valid_now(index, statuses, exactly(moment))
         if not (ask.since or ask.until or ask.origin_floor or ask.sessions or ask.tags):
             return mask
         mask = mask.copy()
     else:
         mask = _of(index, statuses)
-        _valid(index, mask, seconds(ask.as_of), then=True)
+        _valid(index, mask, exactly(ask.as_of), then=True)
     if ask.since is not None:
-        mask &= index.column("said") >= seconds(ask.since)
+        mask &= index.column("said") >= exactly(ask.since)
     if ask.until is not None:
-        mask &= index.column("said") < seconds(ask.until)
+        mask &= index.column("said") < exactly(ask.until)
     if ask.origin_floor is not None:
         mask &= index.column("authority") <= origins.RANK[ask.origin_floor]
     if ask.sessions:
@@ -83,8 +88,9 @@ class _Now(NamedTuple):
 
 
 def _valid_now(index: Index, statuses: tuple[str, ...], now: int) -> Mask:
-    held: dict[tuple[str, ...], _Now] = vars(index).setdefault("_valid_now", {})
-    found = held.get(statuses)
+    held: dict[frozenset[str], _Now] = vars(index).setdefault("_valid_now", {})
+    asked = frozenset(statuses)  # in whichever order somebody names them: each mask is as long as the space
+    found = held.get(asked)
     if found is None or found.version != index.version or not found.since <= now < found.until:
         mask, since, until = _of(index, statuses), EVER, FOREVER
         for moments in (index.column("valid_from"), index.column("valid_to")):
@@ -94,7 +100,7 @@ def _valid_now(index: Index, statuses: tuple[str, ...], now: int) -> Mask:
         if (since, until) != (EVER, FOREVER):
             _valid(index, mask, now, then=False)
         mask.setflags(write=False)
-        found = held[statuses] = _Now(index.version, since, until, mask)
+        found = held[asked] = _Now(index.version, since, until, mask)
     return found.mask
 
 
@@ -103,6 +109,8 @@ def _valid(index: Index, mask: Mask, moment: int, *, then: bool) -> None:
     begins, ends = index.column("valid_from"), index.column("valid_to")
     mask &= ends > moment
     if then:
-        # Of an earlier moment only what had been said by then can have been valid, where nobody gave a beginning.
-        begins = np.where(begins == EVER, index.column("said"), begins)
+        # Of an earlier moment only what had been said by then can have been valid, where nobody gave a beginning;
+        # but what had ended when it was said had begun before.
+        said = index.column("said")
+        begins = np.where((begins == EVER) & (ends > said), said, begins)
     mask &= begins <= moment

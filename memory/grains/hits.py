@@ -72,16 +72,16 @@ class Found:
         return [(number, cluster) for number, cluster in offered if number in there and number not in said]
 
     def without(self, over: Collection[int]) -> Found:
-        """The same without grains that the index should not have shown any more."""
+        """The same without grains that the index should not have shown any more; another that says so stands in."""
         if not over:
             return self
         left = [(one, cluster) for one, cluster in zip(self.expansion, self.lateral, strict=True) if one not in over]
         return replace(
             self,
             hits=tuple(
-                hit._replace(folded=tuple(one for one in hit.folded if one not in over))
+                hit._replace(id=same[0], folded=tuple(same[1:]))
                 for hit in self.hits
-                if hit.id not in over
+                if (same := [one for one in (hit.id, *hit.folded) if one not in over])
             ),
             expansion=tuple(one for one, _ in left),
             lateral=tuple(cluster for _, cluster in left),

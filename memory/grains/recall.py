@@ -67,12 +67,11 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     with _place():
         asked = question.read(said, bounds.seconds(moment))
         found = search(principal.space, ask, asked, moment)
-    grains = hydrate.grains(
-        principal.space, found.numbers, ask.statuses or _LIVING_OR_FADED, clusters=any(found.lateral)
-    )
-    # Closed a moment ago, or while the index was behind: what is over is over here too.
+    numbers = found.numbers
+    grains = hydrate.grains(principal.space, numbers, ask.statuses or _LIVING_OR_FADED, clusters=any(found.lateral))
+    # Taken away or closed a moment ago, or while the index was behind: what is over is over here too.
     when = ask.as_of or moment
-    found = found.without([number for number, grain in grains.items() if grain.over(when)])
+    found = found.without({one for one in numbers if one not in grains or grains[one].over(when)})
     kept = [hit for hit in found.hits if hit.id in grains and round(hit.score, 4) >= ask.min_score]
     receipt = Receipt(
         uuid.uuid4(), principal.space, principal.actor, principal.label, moment, ask.query, found.rung,
@@ -113,7 +112,7 @@ def on(
         ranking = engine.recall(index, asked, vector, allowed=mask, k=most, now=now, settings=settings)
         return hits.found(index, asked, ranking, rung), index.column("digest")[ranking.rows]
 
-    mask = bounds.allowed(index, ask, first, now)
+    mask = bounds.allowed(index, ask, first, moment)
     found, said = more, _ = ranked(mask, ask.k)
     for _ in range(AGAIN):
         if len(found.hits) >= ask.k or sum(len(hit.folded) for hit in more.hits) < CROWD:
@@ -125,7 +124,7 @@ def on(
         crowded = len(found.hits) >= ask.k
         if crowded and found.confidence >= SURE:
             break
-        mask = bounds.unsaid(index, bounds.allowed(index, ask, tier, now), said)
+        mask = bounds.unsaid(index, bounds.allowed(index, ask, tier, moment), said)
         if not mask.any():
             continue
         room = max(1, ask.k // LAST_PLACES) if crowded else ask.k - len(found.hits)
@@ -160,7 +159,7 @@ def _answer(
 def _grain(hit: Hit, grains: dict[int, Particulars]) -> dict[str, Any]:
     """A result; where several grains say the same, the highest authority among them and how many wrote it."""
     own = grains[hit.id]
-    same = [own, *(grains[number] for number in hit.folded if number in grains)] if hit.folded else [own]
+    same = [own, *(grains[number] for number in hit.folded[: hits.MOST_FOLDED] if number in grains)]
     best = min(same, key=lambda one: one.authority)
     return {
         **own.shape(),

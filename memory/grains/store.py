@@ -29,6 +29,7 @@ _COLUMNS = (
 )  # fmt: skip
 _TABLE = Grain._meta.db_table
 _ACTIVE = Grain.Status.ACTIVE.value
+_Known = dict[tuple[str, str, str], tuple[int, uuid.UUID]]  # number and id of grains, by the key of their items
 _LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.PENDING_DELETION.value)
 
 
@@ -120,23 +121,32 @@ def insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
     if back:
         steps = [Step(then.same or 0, known[item.key][1], then.status, _ACTIVE, SAID_AGAIN) for item, then in back]
         moves.note(space, steps, actor=act.principal.actor)
-    again = {
-        then.same: item
+    over = {
+        known[item.key][0]
         for item, then in zip(unique, before, strict=True)
-        if then.same and then.over and validity.holds(item, moment)
+        if (then.over if then.same else not validity.holds(item, moment))
     }
+    again = _true_again(given, known, over, moment) if over else {}
     for number, item in again.items():
         validity.reopen(number, item, moment)
     came = {then.same for then in before if then.same and then.status in _LEAVING} | again.keys()
-    told |= {number: Changes((number,)).pack() for number in came}
+    told = {number: Changes((number,)).pack() for number in came} | told
     repeated = Counter(known[item.key][0] for item in given)
     _corroborate({number: times - 1 for number, times in repeated.items() if times > 1})
     return [_answer(act, item, *known[item.key], told, again) for item in given]
 
 
-def _upsert(
-    act: Act, unique: list[Item], ordinals: list[int], moment: datetime
-) -> dict[tuple[str, str, str], tuple[int, uuid.UUID]]:
+def _true_again(given: list[Item], known: _Known, over: Container[int], moment: datetime) -> dict[int, Item]:
+    """Of grains whose time is over or has not come, the first item that says they are true now."""
+    again: dict[int, Item] = {}
+    for item in given:
+        number = known[item.key][0]
+        if number in over and number not in again and validity.holds(item, moment):
+            again[number] = item
+    return again
+
+
+def _upsert(act: Act, unique: list[Item], ordinals: list[int], moment: datetime) -> _Known:
     """One statement; number and id of each grain, new or known, by its item's key."""
     space, who, label = act.principal.space, act.principal.actor, act.principal.label
     values = [
@@ -153,11 +163,11 @@ def _upsert(
 
 
 def _answer(
-    act: Act, item: Item, number: int, found: uuid.UUID, told: dict[int, bytes], again: Container[int]
+    act: Act, item: Item, number: int, found: uuid.UUID, told: dict[int, bytes], again: dict[int, Item]
 ) -> dict[str, Any]:
     """Leave the audit entry and the event of one item; what its caller is told."""
     grain, status = str(found), "stored" if found == item.grain else "corroborated"
-    more: dict[str, Any] = {"reopened": True} if number in again else {}
+    more: dict[str, Any] = {"reopened": True} if again.get(number) is item else {}
     act.record(grain, digest=item.digest, origin=item.origin, status=status, **more)
     # What the arenas are told goes with the grain's first event: a second one in the same batch changes nothing.
     act.event(f"grain.{status}", grain, {"origin": item.origin, **more}, told.pop(number, None))

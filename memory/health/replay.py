@@ -165,14 +165,14 @@ class _Stage:
 
     def _ask(self, row: Judged, right: set[int], without: frozenset[str] = frozenset()) -> tuple[float, float]:
         # Read as of when it was asked, answered from everything that is known now: the ways differ in votes alone.
-        index, now = self.arena.index, bounds.seconds(clock.now())
+        index, now = self.arena.index, clock.now()
         read = question.read(row.query, bounds.seconds(row.asked_at))
         allowed = bounds.allowed(index, Ask(row.query, DEPTH), bounds.TIERS[0], now)
         vector = choice.encode_query(row.query)
         if vector is not None and (index.dense is None or len(vector) != index.dense.dimension):
             vector = None
         ranking = engine.recall(
-            index, read, vector, allowed=allowed, k=DEPTH, now=now,
+            index, read, vector, allowed=allowed, k=DEPTH, now=bounds.seconds(now),
             settings=replace(tuning.current(), without=without),
         )  # fmt: skip
         ids = index.column("id")[ranking.rows].tolist()

@@ -16,7 +16,7 @@ from fluxcore import events
 from memory.arena import tables
 from memory.arena.build import build
 from memory.engine import words
-from memory.engine.index import EVER, FOREVER, NO_ROW
+from memory.engine.index import EVER, FOREVER, NO_ROW, SECOND
 from memory.grains.models import Conduit, Entry, Grain, Member, Shift, Vector
 from tests.arena.scribe import DIMENSION, ENCODER, MOMENT, Scribe, direction
 
@@ -61,8 +61,9 @@ def test_a_grain_is_a_row_of_numbers(scribe):
     assert values["digest"] == int(grain.digest[:16], 16)
     assert values["session"] == words.key("session:s1") and values["ordinal"] == 4
     assert values["speaker"] == words.key("@mel brown")
-    assert values["said"] == int(said.timestamp()) and values["recorded"] == int(MOMENT.timestamp())
-    assert (values["valid_from"], values["valid_to"]) == (MOMENT.timestamp(), MOMENT.timestamp() + 86_400)
+    assert values["said"] == int(said.timestamp()) * SECOND + 999_999
+    assert values["recorded"] == int(MOMENT.timestamp()) * SECOND
+    assert (values["valid_from"], values["valid_to"]) == (values["recorded"], values["recorded"] + 86_400 * SECOND)
     assert (values["authority"], values["decay"], values["status"], values["pinned"]) == (1, 2, 1, 1)
     assert values["confidence"] == np.float32(0.25)
     assert values["chars"] == len(grain.text)
@@ -75,7 +76,7 @@ def test_a_grain_without_times_is_valid_for_ever_and_was_said_when_it_was_record
     arena = build(scribe.space, ENCODER)
     columns, at = arena.index.columns, row(arena, grain)
     assert (columns["valid_from"][at], columns["valid_to"][at]) == (EVER, FOREVER)
-    assert columns["said"][at] == int(MOMENT.timestamp())
+    assert columns["said"][at] == int(MOMENT.timestamp()) * SECOND
     assert (columns["session"][at], columns["speaker"][at]) == (0, 0)
 
 

@@ -21,6 +21,7 @@ from memory.arena import shelf as module
 from memory.arena.build import assemble, build
 from memory.arena.changes import CONDUIT
 from memory.arena.rows import Record
+from memory.engine.index import SECOND
 from tests.arena.canon import canon
 from tests.arena.scribe import ENCODER, Scribe
 from tests.concurrency.load import together
@@ -237,7 +238,8 @@ def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
     records = [
         Record(
             number + 1, " ".join(vocabulary[at] for at in picks[number]), f"{number:064x}", f"s{number // 20}",
-            number, ("Ann", "Bob")[number % 2], [], None, 1_700_000_000, scale=0.01, data=vectors[number].tobytes(),
+            number, ("Ann", "Bob")[number % 2], [], None, 1_700_000_000 * SECOND, scale=0.01,
+            data=vectors[number].tobytes(),
         )
         for number in range(count)
     ]  # fmt: skip

@@ -194,6 +194,24 @@ def test_work_is_bounded_and_says_so(large, monkeypatch):
     )
 
 
+def test_a_page_as_a_question_is_a_search_like_any_other(monkeypatch):
+    """Thousands of terms, each in half of all rows: what the bound costs must not grow with their square."""
+    chance = np.random.default_rng(3)
+    rows = [Counter((chance.choice(4_000, 2_000, replace=False) + 1).tolist()) for _ in range(60)]
+    pages, caps, looked_up = collection(rows), list[str](), []
+    counts_of = pages.postings.counts_of
+
+    def counted(spans, rows):
+        looked_up.append(len(spans.keys))
+        return counts_of(spans, rows)
+
+    monkeypatch.setattr(pages.postings, "counts_of", counted)
+    monkeypatch.setattr(race, "FIRST_READ", 100)  # so that it looks at the bound on the way
+    found, _ = race.search(pages, bm25.terms(pages, np.arange(1, 4_001, dtype=np.uint64)), k=20, caps=caps)
+    assert (len(found), caps) == (20, ["terms"])
+    assert 0 < sum(looked_up) <= 8 * race.MOST_TERMS
+
+
 def test_a_rare_word_spares_the_search_the_common_ones(large, monkeypatch):
     """Reading stops as soon as the unread terms cannot change which rows are the best."""
     monkeypatch.setattr(race, "FIRST_READ", 100)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from fluxcore import clock
 from fluxcore.errors import Invalid
-from memory.grains import store
+from memory.arena.shelf import shelf
+from memory.grains import hydrate, recall, store
+from memory.grains.hits import Hit
 from memory.grains.models import Grain
 from tests.grains.conftest import Memory
 
@@ -28,6 +32,17 @@ def test_the_next_recall_sees_what_was_just_stored(memory: Memory) -> None:
     for number in range(5):
         memory.store(f"The code of door {number} is {number * 1111}")
         assert f"door {number} is" in memory.texts(f"code of door {number}")[0]
+
+
+def test_what_is_not_encoded_yet_stands_behind_no_other_for_that(memory: Memory) -> None:
+    """The worker makes a vector a moment after the store; until then the words alone tell how well it fits."""
+    for place in ("back door", "cellar", "garden gate", "attic", "boat house"):
+        memory.store(f"The code of the {place} is {len(place)}111")
+    memory.drain()
+    memory.store("The code of the garden shed is 7777")
+    answer = memory.ask("What is the code of the garden shed?")
+    assert answer["rung"] == "warm"
+    assert answer["grains"][0]["content"].startswith("The code of the garden shed")
 
 
 def test_an_answer_holds_at_most_k_and_nothing_below_min_score(memory: Memory) -> None:
@@ -88,6 +103,14 @@ def test_as_of_answers_from_what_was_valid_then(memory: Memory) -> None:
     assert memory.texts("what is the rent", as_of="2020-01-01T00:00:00Z") == []
 
 
+def test_what_had_ended_before_it_was_said_answers_as_of_an_earlier_moment(memory: Memory) -> None:
+    """It had a beginning that nobody told; said only afterwards, it would otherwise never be found again."""
+    memory.store("Bo lived in Oslo", time="2026-03-02T09:00:00Z", valid_to="2020-01-01T00:00:00Z")
+    assert memory.texts("Where did Bo live?", as_of="2019-06-01T00:00:00Z") == ["Bo lived in Oslo"]
+    for at in ("2020-01-01T00:00:00Z", "2026-03-02T09:00:00Z"):
+        assert memory.texts("Where did Bo live?", as_of=at) == []
+
+
 def test_what_has_faded_answers_last_and_what_is_locked_away_only_on_request(memory: Memory) -> None:
     for text, status in (("alive", "active"), ("asleep", "dormant"), ("put away", "archived"), ("bad", "quarantined")):
         grain = memory.store(f"The lighthouse keeper is {text}")
@@ -97,6 +120,15 @@ def test_what_has_faded_answers_last_and_what_is_locked_away_only_on_request(mem
     assert {grain["status"] for grain in answer[1:]} == {"dormant", "archived"}
     assert max(grain["score"] for grain in answer[1:]) <= answer[0]["score"] / 2
     assert memory.texts("lighthouse keeper", statuses=["quarantined"]) == ["The lighthouse keeper is bad"]
+
+
+def test_statuses_in_any_order_are_looked_up_once(memory: Memory) -> None:
+    """What is worked out for them is as long as the space and is kept: hundreds of orders would fill the memory."""
+    memory.store("The lighthouse keeper is alive")
+    for statuses in permutations(["active", "dormant", "archived"]):
+        assert len(memory.texts("lighthouse keeper", statuses=list(statuses))) == 1
+    with shelf().arena(memory.principal.space or 0) as (arena, _):
+        assert arena is not None and len(vars(arena.index)["_valid_now"]) == 1
 
 
 def test_what_has_faded_does_not_say_again_what_the_living_say(memory: Memory) -> None:
@@ -121,6 +153,16 @@ def test_a_crowd_that_says_the_same_keeps_nobody_else_out(memory: Memory) -> Non
     assert scores == sorted(scores, reverse=True)
 
 
+def test_of_a_crowd_seventeen_are_counted_whatever_else_the_answer_reads_of_them(memory: Memory) -> None:
+    """A way through links may pass another that says the same."""
+    said = [{"content": "Good morning to you", "session": f"day {day}"} for day in range(20)]
+    store.store_batch(memory.principal, items=said)
+    first, *others = Grain.objects.order_by("pk").values_list("pk", flat=True)
+    read = hydrate.grains(memory.principal.space or 0, [first, *others], ("active",))
+    shown = recall._grain(Hit(first, 1.0, "words", {}, (), (), tuple(others)), read)
+    assert (shown["said"], len(shown["same"])) == (17, 16)
+
+
 def test_what_has_just_ended_is_left_out_by_an_index_that_has_not_heard_of_it(memory: Memory) -> None:
     ended = memory.store("The kettle whistles when the water boils", session="monday")
     memory.store("The kettle is made of steel")
@@ -130,11 +172,35 @@ def test_what_has_just_ended_is_left_out_by_an_index_that_has_not_heard_of_it(me
     assert len(memory.texts("When does the kettle whistle?", as_of=clock.rfc3339(clock.now()))) == 1
 
 
+@pytest.mark.parametrize("change", [{"status": "quarantined"}, {"valid_to": "2026-01-01T00:00:00Z"}])
+def test_another_that_says_the_same_takes_the_place_of_one_that_was_just_taken_away(
+    memory: Memory, change: dict[str, str]
+) -> None:
+    same = [memory.store("The kettle whistles when the water boils", session=day) for day in ("monday", "tuesday")]
+    (shown,) = memory.ask("When does the kettle whistle?")["grains"]
+    (other,) = set(same) - {shown["id"]}
+    Grain.objects.filter(uuid=shown["id"]).update(**change)  # and no event tells
+    (left,) = memory.ask("When does the kettle whistle?")["grains"]
+    assert (left["id"], left["same"], left["said"]) == (other, [], 1)
+
+
 @pytest.mark.parametrize("at", ["1969-12-31T23:59:59.5Z", "1900-01-01T00:00:00.25Z", "9999-12-31T23:59:59.999999Z"])
 def test_a_bound_holds_what_was_said_at_that_very_moment(memory: Memory, at: str) -> None:
     memory.store("The kettle whistles when the water boils", time=at)
     assert memory.texts("kettle", since=at) == memory.texts("kettle", as_of=at) != []
     assert memory.texts("kettle", until=at) == []
+
+
+def test_times_are_compared_to_the_microsecond(memory: Memory) -> None:
+    """An agent stores several times a second, and the list of grains has always been as exact."""
+    memory.store("The kettle whistles", time="2026-03-02T09:00:00.5Z")
+    memory.store("The kettle sings", valid_from="2026-03-03T09:00:00.5Z", valid_to="2026-03-03T09:00:00.9Z")
+    assert memory.texts("kettle whistles", since="2026-03-02T09:00:00.500001Z", until="2026-03-04T00:00:00Z") == []
+    assert memory.texts("kettle whistles", until="2026-03-02T09:00:00.500001Z") == ["The kettle whistles"]
+    assert memory.texts("kettle whistles", as_of="2026-03-02T09:00:00.499999Z") == []
+    for tenth, sings in (("4", False), ("5", True), ("8", True), ("9", False)):
+        found = memory.texts("kettle sings", as_of=f"2026-03-03T09:00:00.{tenth}Z")
+        assert ("The kettle sings" in found) == sings
 
 
 def test_a_crowd_that_hardly_fits_does_not_hide_what_has_faded_and_fits(memory: Memory) -> None:

@@ -18,6 +18,7 @@ from accounts.principals import shell
 from fluxcore import booth, clock, config
 from fluxcore.errors import NotFound
 from fluxcore.models import Event
+from memory.engine.answer import MOST_MATCHED
 from memory.grains import explain, retention, traces
 from memory.grains.models import Grain, Relation, Trace
 from tests.concurrency.conftest import close_connection_after_commit
@@ -82,6 +83,17 @@ def test_a_typical_receipt_has_two_kilobytes_at_most(memory: Memory) -> None:
     memory.drain()
     memory.ask("What was decided about the harbour plan with Maria Lopez?")
     assert len(Trace.objects.get().body) <= 2_048
+
+
+def test_a_page_as_a_question_has_a_receipt_of_its_strongest_words(memory: Memory) -> None:
+    """Every word of it with every grain would be megabytes, kept for each recall."""
+    page = " ".join(f"harbour{number}" for number in range(300))
+    memory.store(page)
+    memory.store("harbour7 is closed")
+    grains: Any = why(memory, memory.ask(page))["grains"]
+    assert [len(grain["words"]) for grain in grains] == [MOST_MATCHED, 2]
+    parts = [word["part"] for word in grains[0]["words"]]
+    assert parts == sorted(parts, reverse=True)
 
 
 _ASK = """

@@ -14,7 +14,7 @@ from fluxcore.models import Event
 from memory.arena.changes import unpack
 from memory.grains.models import Grain
 from memory.grains.pin import pin
-from memory.grains.store import store
+from memory.grains.store import store, store_batch
 from memory.grains.validity import close
 from tests.admin.conftest import details, entries
 
@@ -131,6 +131,21 @@ def test_what_was_to_begin_later_and_is_said_without_a_beginning_is_true_now(kee
     store(keeper, content="The bridge is open", valid_to="2998-01-01T00:00:00Z")
     found = Grain.objects.get()
     assert (found.valid_from, found.valid_to) == (None, datetime(2998, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_in_a_batch_too_what_is_said_to_be_true_now_is_true(keeper, known):
+    """As if its items had come one by one: an earlier one of another time does not speak for those after it."""
+    if known:
+        store(keeper, content="Bo lives in Oslo", valid_to=MARCH)
+    items = [{"content": "Bo lives in Oslo", "valid_to": MARCH}, {"content": "Bo lives in Oslo"}]
+    said = store_batch(keeper, items=items)["results"]
+    assert [one["status"] for one in said] == ["corroborated" if known else "stored", "corroborated"]
+    found = Grain.objects.get()
+    assert (found.valid_to, found.corroborations) == (None, 1 + known)
+    first, second = Event.objects.order_by("-id")[:2][::-1]
+    assert ("reopened" in first.data, second.data.get("reopened")) == (False, True)
+    assert unpack(bytes(first.packed)).grains == (found.pk,), "the arenas hear of it"
 
 
 @pytest.mark.parametrize("given", [{"valid_to": MARCH}, {"valid_from": "2999-01-01T00:00:00Z"}])

@@ -1,0 +1,122 @@
+"""Which way the answers of like questions lie: what nobody judged gains or loses a little by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.spaces import Space
+from memory.embedding.hashed import Hashed
+from memory.engine import boost, lean, question
+from memory.engine.dense import Dense
+from memory.engine.learn import Lessons, Vote, learn
+from memory.engine.learned import Learned
+from tests.engine.memories import remembered
+
+GARDEN = (
+    "Tomatoes were planted in the raised bed in April.",  # useful
+    "The gardening shop closes at six on Sundays.",  # shown in vain
+    "Beans were planted in the raised bed in May.",  # nobody judged these two
+    "The gardening shop opens at nine on Mondays.",
+    "Otis the beagle hates thunder.",
+)
+JUDGED, NOW = "When did we plant the tomatoes?", "When did we plant the beans?"
+EVERY = np.arange(len(GARDEN), dtype=np.int32)
+
+
+def vote(row: int, strength: float, *, text: str = JUDGED, caller: int = 1) -> Vote:
+    return Vote(question.read(text).keys, Hashed().encode([text])[0], caller, row, strength)
+
+
+def told(held: Space, learned: Learned, settings: boost.Settings = boost.DEFAULT, **given: object) -> boost.Boost:
+    return boost.boost(learned, question.read(NOW), Hashed().encode([NOW])[0], held.index, settings, **given)
+
+
+def leant(held: Space, learned: Learned, settings: boost.Settings = boost.DEFAULT) -> list[float]:
+    """What each grain gains by where it lies, apart from everything else that votes say."""
+    scores = np.zeros(len(GARDEN), np.float32)
+    with_it, without = (
+        told(held, learned).gains(EVERY, scores, one) for one in (settings, replace(settings, lean=0.0))
+    )  # fmt: skip
+    found: list[float] = (with_it - without).tolist()
+    return found
+
+
+def test_what_lies_like_the_answer_gains_and_what_lies_like_what_was_shown_in_vain_loses() -> None:
+    gains = leant(remembered(*GARDEN), learn([vote(0, 1.0), vote(1, -1.0)]))
+    assert gains[2] > 0.02 > -0.02 > gains[3]
+    assert gains[2] > gains[4] > gains[3]
+
+
+@pytest.mark.parametrize("votes", [[vote(0, 1.0)], [vote(1, -1.0)]])
+def test_without_a_contrast_nothing_leans(votes: list[Vote]) -> None:
+    assert told(remembered(*GARDEN), learn(votes)).toward is None
+
+
+def test_a_question_that_is_not_alike_says_nothing_of_it() -> None:
+    other = "Which dog fears storms?"
+    held = remembered(*GARDEN)
+    both = learn([vote(0, 1.0), vote(1, -1.0), vote(4, 1.0, text=other), vote(3, -1.0, text=other)])
+    alone = learn([vote(0, 1.0), vote(1, -1.0)])
+    assert np.argmax(leant(held, both)) == np.argmax(leant(held, alone))
+    assert told(held, learn([vote(4, 1.0, text=other), vote(3, -1.0, text=other)])).toward is None
+
+
+def test_however_much_was_judged_it_stays_within_a_bound() -> None:
+    votes = [
+        vote(row, strength, text=f"{JUDGED[:-1]} {number}?", caller=number)
+        for number in range(40)
+        for row, strength in ((0, 1.0), (1, -1.0))
+    ]
+    most = 0.1
+    gains = leant(remembered(*GARDEN), learn(votes), replace(boost.DEFAULT, lean_most=most))
+    assert max(map(abs, gains)) == pytest.approx(most, abs=1e-6)
+
+
+def test_a_weak_word_counts_less_and_what_was_in_vain_counts_as_much_as_what_was_useful() -> None:
+    held = remembered(*GARDEN)
+    weak, whole = (leant(held, learn([vote(0, strength), vote(1, -1.0)])) for strength in (0.5, 1.0))
+    assert 0 < weak[2] < whole[2]
+    weights = lean._contrast(np.array([1.0, 1.0, -1.0, -0.5]), np.zeros(4, np.int64), 1)
+    assert weights.sum() == pytest.approx(0)
+    assert weights[:2].tolist() == [1.0, 1.0]
+
+
+def test_it_follows_from_the_votes_that_stand() -> None:
+    held = remembered(*GARDEN)
+    lessons = Lessons([vote(0, 1.0), vote(1, -1.0)])
+    before = told(held, lessons.learned).toward
+    wrong = vote(3, 1.0, caller=2)
+    lessons.add(wrong)
+    assert not np.array_equal(told(held, lessons.learned).toward, before)
+    lessons.remove(wrong)
+    assert np.array_equal(told(held, lessons.learned).toward, before)
+
+
+def test_grains_that_may_not_be_seen_or_are_gone_have_no_part_in_it() -> None:
+    held = remembered(*GARDEN)
+    learned = learn([vote(0, 1.0), vote(1, -1.0), vote(999, 1.0)])
+    assert told(held, learned).toward is not None
+    hidden = np.ones(held.index.size, np.bool_)
+    hidden[0] = False
+    assert told(held, learned, allowed=hidden).toward is None
+
+
+def test_without_vectors_nothing_leans() -> None:
+    learned = learn([vote(0, 1.0), vote(1, -1.0)])
+    assert told(remembered(*GARDEN, vectors=False), learned).toward is None
+
+
+def test_what_has_no_vector_yet_neither_gains_nor_loses() -> None:
+    held = remembered(*GARDEN)
+    whole, dense = held.index, held.index.dense
+    assert dense is not None
+    learned = learn([vote(0, 1.0), vote(1, -1.0)])
+    dense.drop(2)
+    assert leant(held, learned)[2] == 0
+    # Stored since the vectors were made: they do not even reach as far.
+    whole.dense = Dense.build(dense.data[:3], dense.scale[:3], np.array([True, True, False]))
+    gains = leant(held, learned)
+    assert gains[2:] == [0, 0, 0] and gains[0] > 0 > gains[1]
