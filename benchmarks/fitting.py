@@ -84,10 +84,11 @@ def fit(lessons: Sequence[Lesson], recipe: Recipe = Recipe(), version: str = "fi
     found = minimum(loss, np.zeros(len(pull))).reshape(1 + len(kinds), width).astype(np.float32)
     careful = [features.NAMES.index(name) for name in NEVER_AGAINST]
     found[:, careful] = np.maximum(found[:, careful], 0)
+    believed = {expert.name: rank.HALF_OF_KIND.get(expert.name, rank.HALF) for expert in experts if expert.trust < 1}
     return replace(
         blank, shared=found[0], trust=rank.HALF,
         experts=tuple(
-            replace(expert, weights=found[at], trust=rank.HALF_OF_KIND if expert.trust < 1 else 1.0)
+            replace(expert, weights=found[at], trust=believed.get(expert.name, 1.0))
             for at, expert in enumerate(experts, start=1)
         ),
     )  # fmt: skip

@@ -20,9 +20,10 @@ from memory.engine.index import Own
 from memory.engine.shape import Shape, near
 
 BOUND = 8.0
-# 0..1. How far what generated and one-sided collections taught is believed: of what all share, and of what spaces of
-# their own kind do. Long chats that were left out of a fit lost by .5.
-HALF, HALF_OF_KIND = 0.3, 0.4
+# 0..1. How far what generated and one-sided collections taught all spaces is believed,
+HALF = 0.15
+# 0..1. and what they taught spaces of their own kind: a real chat with an assistant that taught nothing lost by .4.
+HALF_OF_KIND = {"assistant": 0.1, "notes": 0.4}
 LEAST_DEVIATION = 0.02  # of S: candidates that are all alike are not pulled apart
 GROUPS = tuple(dict.fromkeys(features.FEATURES.values()))
 _GROUP = np.array([GROUPS.index(group) for group in features.FEATURES.values()])
