@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from memory.engine import bm25, words
 from memory.engine.index import Index
-from memory.engine.learned import GRID, Judged, Learned
+from memory.engine.learned import GRID, Learned
 from memory.engine.question import Query
 
 Floats = NDArray[np.float32]
@@ -72,28 +72,3 @@ def by_words(learned: Learned, keys: frozenset[int]) -> list[int]:
         if len(some) <= _MOST_TOGETHER and len(found) < _MOST_TOGETHER:
             found |= dict.fromkeys(some)
     return list(found)
-
-
-class Lacking:
-    """Words that two questions share and a useful grain does not hold: matching its text could not know of them."""
-
-    def __init__(
-        self, index: Index, query: Query, weights: dict[int, float], questions: list[tuple[int, Judged]]
-    ) -> None:
-        useful = {row for _, judged in questions for row, credit in judged.credits.items() if credit > 0}
-        rows = sorted(row for row in useful if 0 <= row < index.size)
-        keys = np.unique(query.keys)
-        counts = index.postings.counts_of(index.postings.spans(keys), np.array(rows, np.int64))
-        terms = keys.tolist()
-        weight = [weights[term] for term in terms]
-        held = np.array(
-            [[part if term in judged.terms else 0.0 for term, part in zip(terms, weight, strict=True)]
-             for _, judged in questions]
-        ).reshape(len(questions), len(terms))  # fmt: skip
-        self._rows = {row: at for at, row in enumerate(rows)}
-        self._questions = {key: at for at, (key, _) in enumerate(questions)}
-        self._share = (held @ (counts == 0) / max(sum(weight), 1e-9)).tolist()  # by question and row
-
-    def share(self, key: int, row: int) -> float:
-        """Of the question's weight."""
-        return float(self._share[self._questions[key]][self._rows[row]]) if row in self._rows else 0.0

@@ -5,8 +5,9 @@ this space have in common anyway (its names, its way of asking):
 
     z = n (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few,
                                     n = share of the question's names and numbers that the judged one holds too
-    log share = -7.4 + 1.15 z + 5.5 max(z - .6, 0) + 2.35 shared idf / joint idf
+    log share = -7.55 + 1.15 z + 5.5 max(z - .6, 0) + 2.35 shared idf / joint idf
                 + 1.5 (share of the question's idf that the judged one holds and the grain does not)
+                + 2 (share that the grain holds and the judged one does not)
                 + .39 ln(place the grain had in the judged answer);   same terms: 4 - 6 (1 - z)
 
 A share is one of the answer's probability. Scores order candidates like logarithms of probability, so a useful
@@ -14,9 +15,9 @@ grain's share is added there (`Boost.gains`), not to its score: one that ranks l
 usually has its answer, but passes the first only when the questions are nearly the same.
 
 How a vote counts elsewhere depends on what matching knew without it: what was found first needs no help. So words the
-grain does not hold, and a place far behind, count more; and a grain's record counts a little whatever is asked
-(`_standing`). Grains nobody judged gain or lose a little by lying where the answers of like questions lie (`lean.py`).
-How the numbers were fitted is told in docs/algorithms.md.
+grain does not hold, and a place far behind, count more; so do words the grain holds beyond the judged question; and a
+grain's record counts a little whatever is asked (`_standing`). Grains nobody judged gain or lose a little by lying
+where the answers of like questions lie (`lean.py`). How the numbers were fitted is told in docs/algorithms.md.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import alike, lean
+from memory.engine import alike, lean, wording
 from memory.engine.dense import Dense
 from memory.engine.index import Index
 from memory.engine.learned import ONE, Judged, Learned
@@ -44,7 +45,7 @@ class Settings:
     # 1..64. Judged questions nearest in meaning, and as many nearest in words, that have a say.
     nearest: int = 8
     # -12..0. Logarithm of the share a useful grain gets from a question no more alike than any.
-    alike: float = -7.4
+    alike: float = -7.55
     # 0..20. What it gains from there to the same question.
     slope: float = 1.15
     # 0..40. What it gains on top, above `near`.
@@ -55,6 +56,8 @@ class Settings:
     words: float = 2.35
     # 0..10. What it is worth when all words of the question stand in the judged one and none in the grain.
     lacking: float = 1.5
+    # 0..10. What it is worth when all words of the question stand in the grain and none in the judged one.
+    beyond: float = 2.0
     # 0..10. Logarithm of the share when the same question is asked again.
     same: float = 4.0
     # 0..20. What of that is lost when only the terms are the same, and the vectors as unlike as any.
@@ -77,11 +80,13 @@ class Settings:
     # 0..2. Deviations, for each e-fold of the place it once was useful from, that a grain gains whatever is asked.
     missed: float = 0.1
     # 0..2. Deviations it loses for each e-fold of the questions it was shown for in vain,
-    vain: float = 0.49
+    vain: float = 0.55
     # 1..100. beyond this number of them less one,
     vain_free: float = 2.0
-    # 0..5. up to so many e-folds.
+    # 0..5. up to so many e-folds,
     vain_most: float = 1.5
+    # 0..1. less this part of it where the grain holds all words of the question.
+    vain_words: float = 1.0
     # 0..2. Logarithm of the share, for each e-fold of the place the grain had for the judged question.
     place: float = 0.39
     # 0..1 and 0..100. The mean cosine of questions where few are judged, and how many outweigh it.
@@ -113,12 +118,13 @@ class Boost:
     learned: Learned | None = None
     dense: Dense | None = None
     toward: Floats | None = None  # the way the answers of like questions lie
+    worded: wording.Wording | None = None
 
     def gains(self, rows: Rows, scores: Floats, settings: Settings = DEFAULT) -> Floats:
         """What each of these candidates gains or loses, given the scores of all."""
         if self.learned is None:
             return np.zeros(len(rows), np.float32)
-        found = self._shared(rows, scores, settings.own) + _standing(self.learned, rows, settings)
+        found = self._shared(rows, scores, settings.own) + _standing(self.learned, self.worded, rows, settings)
         if self.toward is not None and self.dense is not None and len(rows):
             far = np.float32(settings.lean) * lean.along(self.toward, self.dense, rows)
             found += np.clip(far, -settings.lean_most, settings.lean_most)
@@ -174,31 +180,38 @@ def boost(
         near = {key: in_words[key] ** _ROOT for key in best}
     about = alike.about(query)
     heard = [(key, judged) for key, judged in questions if key in same or key in near]
-    lacking = alike.Lacking(index, query, weights, heard)
+    worded = wording.Wording(index, query, weights)
+    apart = wording.Apart(worded, heard, index.size)
     for key, judged in heard:
         # Two questions of one form are alike in everything but what they are about.
         shared = len(about & judged.terms) / len(about) if about else 1.0
-        told.question(key, judged, near.get(key, 1.0) * shared, in_words[key], key in same, lacking)
+        told.question(key, judged, near.get(key, 1.0) * shared, in_words[key], key in same, apart)
     _linked(learned, keys, about, weights, told, settings)
     found = told.boost(index, allowed)
-    found.dense, found.toward = index.dense, toward
+    found.dense, found.toward, found.worded = index.dense, toward, worded
     return found
 
 
-def _standing(learned: Learned, rows: Rows, settings: Settings) -> Floats:
+def _standing(learned: Learned, worded: wording.Wording | None, rows: Rows, settings: Settings) -> Floats:
     """What votes say of grains whatever is asked: little, and it is bounded.
 
     One that was useful and stood far behind is worth more than it looks. One that was shown again and again in vain
-    is worth less: it is like every question, and answers none.
+    is worth less: it is like every question, and answers none. Unless it holds what is asked for now: then it is not
+    here for being like everything.
     """
     found = np.zeros(len(rows), np.float32)
     behind, useless = learned.behind, learned.useless
+    in_vain: list[int] = []
     for at, row in enumerate(rows.tolist()):
         if row in behind:
             found[at] = settings.missed * math.log(max(behind[row]))
         if row in useless:
-            vain = math.log((1 + useless[row]) / settings.vain_free)
-            found[at] -= settings.vain * min(max(vain, 0.0), settings.vain_most)
+            in_vain.append(at)
+    if in_vain:
+        shown = np.array([useless[row] for row in rows[in_vain].tolist()], np.float32)
+        vain = np.clip(np.log((1 + shown) / np.float32(settings.vain_free)), 0, settings.vain_most)
+        cover = worded.cover(rows[in_vain]) if worded is not None else 0.0
+        found[in_vain] -= settings.vain * vain * (1 - settings.vain_words * cover)
     return found
 
 
@@ -240,7 +253,7 @@ class _Told:
         self.reasons: dict[int, tuple[str, int, float]] = {}
 
     def question(
-        self, key: int, judged: Judged, near: float, words: float, same: bool, lacking: alike.Lacking
+        self, key: int, judged: Judged, near: float, words: float, same: bool, apart: wording.Apart
     ) -> None:  # fmt: skip
         s = self.settings
         share = s.alike + s.slope * near + s.steep * max(near - s.near, 0.0) + s.words * words
@@ -252,7 +265,8 @@ class _Told:
             if part > 0:
                 more = 0.0
                 if not same:
-                    more = s.place * math.log(judged.places[row]) + s.lacking * lacking.share(key, row)
+                    lacking, beyond = apart.shares(key, row)
+                    more = s.place * math.log(judged.places[row]) + s.lacking * lacking + s.beyond * beyond
                 self._give(row, min(share + more, s.same) + math.log(part), ("question", key, near), same)
             elif lost > 0:
                 self.loss[row] = max(self.loss.get(row, 0.0), -part * lost * s.loss)

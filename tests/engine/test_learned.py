@@ -222,7 +222,7 @@ def test_nothing_learned_says_nothing() -> None:
 
 
 def standing(learned: Learned, row: int, settings: boost.Settings = boost.DEFAULT) -> float:
-    return float(boost._standing(learned, np.array([row], np.int32), settings)[0])
+    return float(boost._standing(learned, None, np.array([row], np.int32), settings)[0])
 
 
 def test_what_was_useful_from_far_behind_is_worth_more_whatever_is_asked() -> None:
@@ -243,6 +243,18 @@ def test_what_is_shown_in_vain_again_and_again_is_worth_less_within_a_bound() ->
     assert once == 0
     assert 0 > often > more
     assert always == pytest.approx(-boost.DEFAULT.vain * boost.DEFAULT.vain_most)
+
+
+def test_what_holds_the_words_of_a_question_is_not_here_in_vain() -> None:
+    held = remembered(*HOUSE)
+    shown = learn(Vote(question.read(f"question {number}").keys, None, 1, 2, -1.0) for number in range(9))
+
+    def loses(asked: str) -> float:
+        told = boost.boost(shown, question.read(asked), None, held.index)
+        return -float(boost._standing(shown, told.worded, np.array([2], np.int32), boost.DEFAULT)[0])
+
+    assert loses("Where is the garage?") > loses("The name of the plumber?") > 0
+    assert loses("A plumber from Ghent?") == 0
 
 
 def test_the_furthest_place_of_a_grain_follows_from_the_votes_that_stand() -> None:
@@ -267,3 +279,15 @@ def test_shared_words_count_more_where_the_grain_does_not_hold_them() -> None:
     ]  # fmt: skip
     holds, lacks = (float(one.share[0]) for one in told)
     assert lacks > holds
+
+
+def test_words_that_the_grain_holds_and_the_judged_question_does_not_speak_for_it() -> None:
+    held = remembered(*HOUSE)
+    judged = learn([vote("Who repaired the heating?", 2)])
+    settings = replace(boost.DEFAULT, link=-12.0, words=0.0)
+    vector = Hashed().encode([HEATING])[0]
+    more, other = (
+        float(boost.boost(judged, question.read(asked), vector, held.index, settings).share[0])
+        for asked in ("Who is the plumber from Ghent?", "Who is the gardener from Bruges?")
+    )
+    assert more > other + 1
