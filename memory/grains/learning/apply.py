@@ -24,7 +24,8 @@ from memory.grains.clusters import shift, touch
 from memory.grains.learning import attune, credit, pairs, weights
 from memory.grains.learning.credit import Step
 from memory.grains.learning.weights import Uses
-from memory.grains.lifecycle import revive
+from memory.grains.lifecycle import asking, revive
+from memory.grains.lifecycle.rules import QUARANTINED
 from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, Judged, Relation, Trace, Vote
 
 PAGE = 200  # votes of one commit
@@ -149,6 +150,9 @@ def _apply(
     if len(current) == PAGE or len(votes) < len(seen):
         chores.ask_for_learning(space)
     attune.ask(space, at_once=any(vote.undone for vote in votes))
+    put_away = Grain.objects.filter(id__in={vote.grain for vote in votes if vote.undone}, status=QUARANTINED)
+    if put_away.exists():
+        asking.age(space)  # by these votes, perhaps
 
 
 def take_back(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]], list[int]]:

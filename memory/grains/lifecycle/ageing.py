@@ -16,7 +16,7 @@ from memory.grains import fading
 from memory.grains.clusters.spread import spreads
 from memory.grains.lifecycle import asking, moves, rules
 from memory.grains.lifecycle.moves import WORKER, Step
-from memory.grains.lifecycle.rules import ACTIVE, DAY, DORMANT, QUARANTINED, Known
+from memory.grains.lifecycle.rules import ACTIVE, BY_HAND, DAY, DORMANT, QUARANTINED, Known
 from memory.grains.lifecycle.unused import unused_days
 from memory.grains.models import Conduit, Grain, Transition, Vote
 
@@ -33,6 +33,7 @@ class Row:
     pinned: bool
     authority: int
     recorded_at: datetime
+    writer: str
 
 
 def age(run: jobs.Run) -> jobs.Apply | None:
@@ -54,7 +55,7 @@ def age(run: jobs.Run) -> jobs.Apply | None:
 
 def _page(space: int, after: int) -> list[Row]:
     found = Grain.objects.filter(space=space, id__gt=after, status__in=(ACTIVE, DORMANT, QUARANTINED)).order_by("id")
-    names = ("id", "uuid", "status", "decay_class", "pinned", "authority", "recorded_at")
+    names = ("id", "uuid", "status", "decay_class", "pinned", "authority", "recorded_at", "writer")
     return [Row(*row) for row in found.values_list(*names)[:PAGE]]
 
 
@@ -68,14 +69,14 @@ def verdicts(space: int, found: list[Row]) -> list[Step]:
     faint = [row.id for row in found if row.status == ACTIVE and unused[row.id] >= limit]
     strongest = _strongest(space, faint, int(now.timestamp()))
     status_of, class_of = (moves.last(space, numbers, of_class=flag) for flag in (False, True))
-    judged, spread = _judged(space, numbers), spreads(space, numbers)
+    judged, spread = _judged(space, found, status_of), spreads(space, numbers)
     steps = []
     for row in found:
         votes = judged[row.id]
         known = Known(
             row.status, row.decay_class, row.pinned, row.authority, strongest.get(row.id, 1.0), unused[row.id],
             _days(status_of.get(row.id), row.status, now),
-            _by_rule(class_of.get(row.id), _CLASSES[row.decay_class]),
+            *_by_whom(class_of.get(row.id), _CLASSES[row.decay_class]),
             votes.judged, votes.useful, votes.corrections, spread.get(row.id, 0),
             (now - votes.last_useful).total_seconds() / DAY if votes.last_useful else None,
         )  # fmt: skip
@@ -131,26 +132,54 @@ class Judgement:
     corrections: int = 0
     last_useful: datetime | None = None
 
+    def __add__(self, other: Judgement) -> Judgement:
+        last = max((one for one in (self.last_useful, other.last_useful) if one), default=None)
+        return Judgement(
+            self.judged + other.judged, self.useful + other.useful, self.corrections + other.corrections, last
+        )
 
-def _judged(space: int, grains: list[int]) -> dict[int, Judgement]:
-    """What was said of each grain. Who asks the same again and again is heard once."""
+    def bounded(self) -> Judgement:
+        """The same in fewer words, if there are too many for one caller."""
+        here = config.current()
+        judged = min(self.judged, rules.at_most(here.QUARANTINE_MIN_RETRIEVALS))
+        useful = round(self.useful * judged / self.judged) if self.judged else 0
+        corrections = min(self.corrections, rules.at_most(here.QUARANTINE_CORRECTION_COUNT))
+        return Judgement(judged, useful, corrections, self.last_useful)
+
+
+def _judged(space: int, grains: list[Row], status_of: dict[int, Transition]) -> dict[int, Judgement]:
+    """What was said of each grain. Who asks the same again and again is heard once.
+
+    Whoever stored a grain may put it away alone, and so may a person. Another agent counts for half of what that
+    takes: one alone must not hide what others rely on. What was said before somebody brought the grain back by hand
+    is settled.
+    """
     last: dict[tuple[int, str, str], tuple[bool, bool, bool, datetime]] = {}
     rows: Any = (
-        Vote.objects.filter(space=space, grain__in=grains, undone_at=None)
+        Vote.objects.filter(space=space, grain__in=[row.id for row in grains], undone_at=None)
         .order_by("id")
         .values_list("grain_id", "judged__actor", "judged__query", "useful", "implied", "corrected", "at")
     )
     for grain, actor, query, useful, implied, corrected, at in rows:
         last[grain, actor, query] = (useful, implied, corrected, at)
-    found: dict[int, Judgement] = defaultdict(Judgement)
-    for (grain, _, _), (useful, implied, corrected, at) in last.items():
-        one = found[grain]
+    writers = {row.id: row.writer for row in grains}
+    settled = {grain: step.at for grain, step in status_of.items() if step.why == BY_HAND and step.after == ACTIVE}
+    by_caller: dict[int, dict[str, Judgement]] = defaultdict(lambda: defaultdict(Judgement))
+    for (grain, actor, _), (useful, implied, corrected, at) in last.items():
+        one = by_caller[grain][actor]
+        if useful and (one.last_useful is None or at > one.last_useful):
+            one.last_useful = at
+        if grain in settled and at <= settled[grain]:
+            continue
         one.corrections += corrected
         if not implied:  # what nobody said is too weak to count as a judgement
             one.judged += 1
             one.useful += useful
-        if useful and (one.last_useful is None or at > one.last_useful):
-            one.last_useful = at
+    found: dict[int, Judgement] = defaultdict(Judgement)
+    for grain, callers in by_caller.items():
+        for actor, said in callers.items():
+            alone = actor == writers[grain] or not actor.startswith("agent:")
+            found[grain] += said if alone else said.bounded()
     return found
 
 
@@ -161,5 +190,8 @@ def _days(last: Transition | None, status: str, now: datetime) -> float | None:
     return (now - last.at).total_seconds() / DAY
 
 
-def _by_rule(last: Transition | None, decay_class: str) -> bool:
-    return last is not None and last.after == decay_class and last.actor == WORKER
+def _by_whom(last: Transition | None, decay_class: str) -> tuple[bool, bool]:
+    """Whether a rule gave it its class, and whether somebody did."""
+    if last is None or last.after != decay_class:
+        return False, False
+    return last.actor == WORKER, last.actor != WORKER

@@ -1,7 +1,9 @@
 """When a grain changes by itself. Pure: numbers in, a verdict with the numbers that made it out.
 
     quarantined   QUARANTINE_CORRECTION_COUNT corrections, or less than QUARANTINE_USEFULNESS_THRESHOLD of
-                  QUARANTINE_MIN_RETRIEVALS judged recalls were useful
+                  QUARANTINE_MIN_RETRIEVALS judged recalls were useful, in the judgement of more than one agent, of a
+                  person, or of whoever stored it
+    active        quarantined by rule, and what spoke for that was taken back
     dormant       no link of WEIGHT_FLOOR or more leads to it, and no recall returned it for DORMANCY_UNUSED_DAYS
     archived      dormant for DORMANCY_LIMIT_DAYS, or quarantined by rule for QUARANTINE_PERIOD_DAYS
     core          useful through PROMOTION_THRESHOLD clusters
@@ -32,8 +34,9 @@ ACTIVE, DORMANT, ARCHIVED, QUARANTINED, PENDING = (
 WORKING, CORE, EPHEMERAL = (one.name.lower() for one in DecayClass)
 CLASSES = {WORKING: DecayClass.WORKING.value, CORE: DecayClass.CORE.value, EPHEMERAL: DecayClass.EPHEMERAL.value}
 # Why something changed, in one word or two.
-FADED, LONG_DORMANT, CORRECTED, USELESS, WAITED, WIDE, NARROW = (
-    "faded", "long dormant", "corrected", "not useful", "quarantine over", "widely useful", "no longer so"
+FADED, LONG_DORMANT, CORRECTED, USELESS, ACQUITTED, WAITED, WIDE, NARROW = (
+    "faded", "long dormant", "corrected", "not useful", "votes taken back", "quarantine over", "widely useful",
+    "no longer so",
 )  # fmt: skip
 BY_HAND, USEFUL, SAID_AGAIN = "by hand", "was useful", "said again"
 
@@ -54,7 +57,8 @@ class Known:
     unused_days: float  # since a recall returned it, or it was stored, said or brought back
     status_days: float | None = None  # since a rule gave it its status; None: it was a person, or an agent
     class_by_rule: bool = False
-    judged: int = 0  # questions it was judged for, each asker's once
+    class_by_hand: bool = False
+    judged: int = 0  # questions it was judged for, each asker's once, one asker's within a bound
     useful: int = 0  # of these
     corrections: int = 0
     spread: int = 0  # clusters it is useful through
@@ -76,11 +80,18 @@ def status(known: Known) -> Verdict | None:
     if known.status == DORMANT and _over(known.status_days, here.DORMANCY_LIMIT_DAYS):
         numbers = {"days": _round(known.status_days), "limit": here.DORMANCY_LIMIT_DAYS}
         return Verdict(ARCHIVED, LONG_DORMANT, numbers)
+    if known.status == QUARANTINED and known.status_days is not None and _quarantine(known) is None:
+        return Verdict(ACTIVE, ACQUITTED, {"judged": known.judged, "useful": known.useful})
     if known.status == QUARANTINED and _over(known.status_days, here.QUARANTINE_PERIOD_DAYS):
         # Out of sight for ever would be as good as lost: from here on it is found last, and use brings it back.
         numbers = {"days": _round(known.status_days), "limit": here.QUARANTINE_PERIOD_DAYS}
         return Verdict(ARCHIVED, WAITED, numbers)
     return None
+
+
+def at_most(limit: int) -> int:
+    """Of what it takes to put a grain away, what one agent counts for that did not store it: half."""
+    return (limit + 1) // 2
 
 
 def _quarantine(known: Known) -> Verdict | None:
@@ -126,6 +137,8 @@ def decay_class(known: Known) -> Verdict | None:
         return None
     numbers: dict[str, Any] = {"clusters": known.spread, "limit": here.PROMOTION_THRESHOLD}
     if known.decay_class != DecayClass.CORE:
+        if known.class_by_hand:
+            return None
         return Verdict(CORE, WIDE, numbers) if known.spread >= here.PROMOTION_THRESHOLD else None
     if not known.class_by_rule:
         return None

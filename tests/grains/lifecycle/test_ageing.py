@@ -198,6 +198,74 @@ def test_ten_useless_answers_quarantine_and_one_caller_who_repeats_himself_does_
     assert (life.status(one), life.status(other)) == ("active", "quarantined")
 
 
+def test_one_agent_alone_does_not_put_away_what_another_stored(life):
+    """However many questions it asks: hostile votes must not hide what others rely on."""
+    useless, corrected = life.memory.store(PLAIN, **AI), life.memory.store("a gate that creaks", **AI)
+    for number in range(40):
+        _judge(life, useless, False, query=f"question {number}", actor="agent:mallory")
+        _judge(life, corrected, False, query=f"question {number}", actor="agent:mallory", corrected=True)
+    life.rounds("age")
+    assert (life.status(useless), life.status(corrected)) == ("active", "active")
+    for number in range(5):
+        _judge(life, useless, False, query=f"question {number}", actor="agent:bob")
+    _judge(life, corrected, False, actor="agent:bob", corrected=True)
+    life.rounds("age")
+    assert (life.status(useless), life.status(corrected)) == ("quarantined", "quarantined")
+
+
+def test_a_person_may_put_away_alone_what_an_agent_stored(life):
+    grain = life.memory.store(PLAIN, **AI)
+    for number in range(10):
+        _judge(life, grain, False, query=f"question {number}", actor="user:ada")
+    life.rounds("age")
+    assert life.status(grain) == "quarantined"
+
+
+def test_votes_taken_back_bring_a_grain_out_of_quarantine(life):
+    from accounts.principals import shell
+    from memory.grains.learning import ledger
+
+    grain = life.memory.store(PLAIN, **AI)
+    for number in range(10):
+        _judge(life, grain, False, query=f"question {number}")
+    life.rounds("age")
+    assert life.status(grain) == "quarantined"
+    ledger.undo(shell(), caller="agent:alice")
+    life.memory.drain()
+    assert life.status(grain) == "active", "without waiting for the next round"
+    assert Transition.objects.order_by("id").last().why == "votes taken back"
+
+
+def test_what_was_said_before_somebody_released_a_grain_is_settled(life):
+    grain = life.memory.store(PLAIN, **AI)
+    for number in range(10):
+        _judge(life, grain, False, query=f"question {number}")
+    life.rounds("age")
+    verbs.release(life.keeper, grain=grain)
+    life.pass_days(1)
+    life.rounds("age")
+    assert life.status(grain) == "active"
+    for number in range(10):
+        _judge(life, grain, False, query=f"another {number}")
+    life.rounds("age")
+    assert life.status(grain) == "quarantined", "what was said since counts"
+
+
+def test_what_somebody_made_a_working_grain_no_rule_makes_core_again(life):
+    from fluxcore import clock
+
+    grain = life.memory.store(PLAIN, **AI)
+    for number in range(3):
+        cluster = Cluster.objects.create(
+            space=life.space, layer=1, name=str(number), made_at=clock.now(), changed_at=clock.now()
+        )
+        Touch.objects.create(space=life.space, grain_id=life.number(grain), cluster=cluster, weight=1.0, at=clock.now())
+    life.rounds("age")
+    verbs.demote(life.keeper, grain=grain)
+    life.rounds("age")
+    assert Grain.objects.get().decay_class == 0
+
+
 def test_widely_useful_grains_become_core_and_lose_it_again(life):
     grain = life.memory.store(PLAIN, **AI)
     from fluxcore import clock

@@ -62,9 +62,17 @@ def test_what_a_person_pinned_or_confirmed_is_never_quarantined(kept):
 
 
 def test_quarantine_by_rule_ends_where_use_can_bring_it_back():
-    held = replace(FRESH, status="quarantined")
+    held = replace(FRESH, status="quarantined", corrections=3)
     assert after(replace(held, status_days=29.0)) is None
     assert after(replace(held, status_days=30.0)) == "archived"
+
+
+def test_quarantine_by_rule_ends_when_what_spoke_for_it_is_taken_back():
+    held = replace(FRESH, status="quarantined", judged=10, status_days=1.0)
+    assert after(held) is None
+    found = rules.status(replace(held, judged=9))
+    assert (found.after, found.why) == ("active", "votes taken back")
+    assert after(replace(held, judged=0, status_days=None)) is None, "somebody did that, and a rule does not undo it"
 
 
 def kind(known: Known) -> str | None:
@@ -75,6 +83,7 @@ def kind(known: Known) -> str | None:
 def test_useful_through_three_clusters_is_core_and_through_fewer_again_working():
     assert kind(replace(FRESH, spread=2)) is None
     assert kind(replace(FRESH, spread=3)) == "core"
+    assert kind(replace(FRESH, spread=3, class_by_hand=True)) is None, "somebody made it a working one"
     core = replace(FRESH, decay_class=1, class_by_rule=True, useful_days=1.0)
     assert kind(replace(core, spread=3)) is None
     assert kind(replace(core, spread=2)) is None, "no flicker at the edge"
