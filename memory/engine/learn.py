@@ -26,7 +26,7 @@ class Vote:
     vector: NDArray[np.float32] | None
     caller: int
     row: int
-    strength: float  # -1 not useful at all, 1 useful: scaled already by what the grain's word is worth
+    strength: float  # -1 not useful at all, 1 useful
     place: int = 1  # where in the answer it stood; MISSED if it was not there and the caller named it
 
 

@@ -133,7 +133,7 @@ def _apply(
     brought = weights.bring(change, born, uses)
     touch.follow(space, [vote.id for vote in votes])
     shift.look(space)
-    made = pairs.recount(space, {vote.judged for vote in votes}, [vote.id for vote in votes])
+    made = pairs.recount(space, {vote.judged for vote in votes}, [vote.id for vote in votes], change)
     with connection.cursor() as cursor:
         cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])
     _keep_vectors(vectors)
@@ -163,7 +163,7 @@ def take_back(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]
     _write_effects(space, before, {vote: {} for vote in votes})
     brought = weights.bring(change, (), uses)
     judged = set(Vote.objects.filter(space=space, id__in=votes).values_list("judged_id", flat=True))
-    made = pairs.recount(space, judged, votes) if votes else pairs.Made()
+    made = pairs.recount(space, judged, votes, change) if votes else pairs.Made()
     return [*brought.changed, *made.made], [*brought.gone, *made.cut]
 
 

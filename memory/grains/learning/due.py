@@ -29,7 +29,7 @@ _FORGIVE = f"UPDATE {_TABLE} SET rated = %s WHERE NOT rated AND at < %s"  # noqa
 @selector("grains.pending_feedback", needs="grains.feedback")
 def pending(principal: Principal) -> dict[str, Any]:
     """One's own answers of the last day that wait for a word, newest first."""
-    found = _rows(_LIST, principal, LISTED) if principal.space is not None else []
+    found = _rows(_LIST, principal, LISTED + 1) if principal.space is not None else []
     return {
         "pending": [
             {
@@ -38,9 +38,9 @@ def pending(principal: Principal) -> dict[str, Any]:
                 "asked_at": clock.rfc3339(at),
                 "grain_ids": [grain["id"] for grain in receipt.unpacked(body)["grains"]],
             }
-            for outside, query, at, body in found
+            for outside, query, at, body in found[:LISTED]
         ],
-        "more": len(found) == LISTED,
+        "more": len(found) > LISTED,
     }
 
 

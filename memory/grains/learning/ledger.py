@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, selector, verb
@@ -14,7 +14,7 @@ from memory.engine.weights import WEIGHTS
 from memory.grains import chores
 from memory.grains.learning import credit
 from memory.grains.learning.ballots import identifier
-from memory.grains.models import Attunement, Effect, Vote
+from memory.grains.models import Attunement, Conduit, Effect, Pair, Vote
 
 MOST = 500
 UNDONE_AT_ONCE = 5_000
@@ -50,9 +50,18 @@ def weights(principal: Principal) -> list[dict[str, Any]]:
     ]
 
 
+@selector("grains.shortcuts", needs="grains.manage")
+def shortcuts(principal: Principal, *, limit: int = 50) -> list[dict[str, Any]]:
+    """Grains that were useful together often enough to be joined, newest first."""
+    found = Pair.objects.filter(conduit__isnull=False)
+    if principal.space is not None:
+        found = found.filter(space=principal.space)
+    return _shortcuts(found.order_by("-id")[:limit])
+
+
 @selector("grains.explain_vote", needs="grains.manage")
 def explain(principal: Principal, *, trace: str, grain: str) -> dict[str, Any]:
-    """What one vote did to each link, as it is now."""
+    """What one vote did to each link, as it is now, and which shortcuts it counts for."""
     row = (
         _bounded(principal, standing=False, trace=trace, grain=grain).select_related("judged", "grain", "space").first()
     )
@@ -73,7 +82,36 @@ def explain(principal: Principal, *, trace: str, grain: str) -> dict[str, Any]:
             }
             for one in effects.order_by("conduit_id")
         ],
+        "shortcuts": _shortcuts(_counted_for(row).order_by("-id")),
     }
+
+
+def _counted_for(vote: Vote) -> QuerySet[Pair]:
+    """The shortcuts between this vote's grain and what else was useful for its question."""
+    if not vote.useful or vote.undone_at is not None:
+        return Pair.objects.none()
+    beside = Vote.objects.filter(judged=vote.judged_id, useful=True, undone_at=None).exclude(pk=vote.pk)
+    others = list(beside.values_list("grain_id", flat=True))
+    return Pair.objects.filter(space=vote.space_id, conduit__isnull=False).filter(
+        Q(one=vote.grain_id, other__in=others) | Q(other=vote.grain_id, one__in=others)
+    )
+
+
+def _shortcuts(pairs: QuerySet[Pair]) -> list[dict[str, Any]]:
+    found = list(pairs.select_related("space", "one", "other"))
+    weight = dict(Conduit.objects.filter(id__in=[one.conduit for one in found]).values_list("id", "weight"))
+    return [
+        {
+            "conduit": one.conduit,
+            "space": one.space.name,
+            "grain_ids": [str(one.one.uuid), str(one.other.uuid)],
+            "contents": [one.one.text, one.other.text],
+            "together": one.count,
+            "weight": round(weight[one.conduit], 4),
+        }
+        for one in found
+        if one.conduit in weight  # clean-up may have cut it
+    ]
 
 
 @verb("grains.unlearn", needs="grains.manage")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from django.db import connection
+from django.db.models import Exists, OuterRef
 
 from fluxcore import clock, config, rows
 from memory.grains.models import Conduit, Pair, Relation, Vote
@@ -19,6 +20,7 @@ _OR_COUNT = (
     "ON CONFLICT (space_id, one_id, other_id) "
     f"DO UPDATE SET count = {_TABLE}.count + excluded.count RETURNING one_id, other_id, count, conduit"
 )
+_HAS_ONE = Exists(Conduit.objects.filter(id=OuterRef("conduit")))
 _MOST_TOGETHER = 12  # useful grains of one question that are paired
 
 
@@ -30,11 +32,15 @@ class Made:
     cut: list[int] = field(default_factory=list)
 
 
-def recount(space: int, judged: Iterable[int], votes: Sequence[int]) -> Made:
-    """Count the pairs of these questions as if the given votes had just come, or gone."""
+def recount(space: int, judged: Iterable[int], votes: Sequence[int], moved: Iterable[int] = ()) -> Made:
+    """Count the pairs of these questions as if the given votes had just come, or gone; `moved` are the conduits they
+    led over.
+    """
     change = _change(space, judged, set(votes))
-    found = Made()
+    found = Made(cut=_abandoned(space, moved))
     if not change:
+        if found.cut:
+            _cut(space, found.cut)
         return found
     settings = config.current()
     values = [(space, one, other, count) for (one, other), count in sorted(change.items())]
@@ -44,14 +50,9 @@ def recount(space: int, judged: Iterable[int], votes: Sequence[int]) -> Made:
             wanted.append((one, other))
         elif conduit is not None and count < settings.SHORTCUT_THRESHOLD:
             found.cut.append(conduit)
-    Pair.objects.filter(space=space, count__lte=0).delete()
-    if found.cut:
-        # One that votes have led over since stays: it has earned its place.
-        found.cut = list(
-            Conduit.objects.filter(id__in=found.cut, gain=0, loss=0).values_list("id", flat=True)
-        )  # fmt: skip
-        Pair.objects.filter(space=space, conduit__in=found.cut).update(conduit=None)
-        Conduit.objects.filter(id__in=found.cut).delete()
+    # One that votes have led over since stays: it has earned its place, until they are taken back too.
+    found.cut = list(Conduit.objects.filter(id__in=found.cut, gain=0, loss=0).values_list("id", flat=True))
+    _cut(space, found.cut)
     for pair in wanted:
         if _room(space, pair):
             (made,) = connect(
@@ -63,6 +64,25 @@ def recount(space: int, judged: Iterable[int], votes: Sequence[int]) -> Made:
                 found.made.append(made)
                 Pair.objects.filter(space=space, one=pair[0], other=pair[1]).update(conduit=made[0])
     return found
+
+
+def _abandoned(space: int, moved: Iterable[int]) -> list[int]:
+    """Shortcuts among these conduits that nothing speaks for any more: neither their pairs nor a vote."""
+    least = config.current().SHORTCUT_THRESHOLD
+    idle = Conduit.objects.filter(id__in=list(moved), from_entry=None, gain=0, loss=0)
+    return [
+        number
+        for number, one, other in idle.values_list("id", "from_grain_id", "to_grain_id")
+        if Pair.objects.filter(space=space, one=one, other=other, conduit=number, count__lt=least).exists()
+    ]
+
+
+def _cut(space: int, conduits: Sequence[int]) -> None:
+    """Without these shortcuts; and without pairs that are none and have none."""
+    if conduits:
+        Pair.objects.filter(space=space, conduit__in=conduits).update(conduit=None)
+        Conduit.objects.filter(id__in=conduits).delete()
+    Pair.objects.filter(space=space, count__lte=0).exclude(_HAS_ONE).delete()
 
 
 def _change(space: int, judged: Iterable[int], votes: set[int]) -> dict[tuple[int, int], int]:

@@ -7,7 +7,7 @@ nobody votes on what the answer did not hold, except to say that it was missing.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -81,7 +81,7 @@ def feedback(act: Act, **given: Any) -> Change:
 
     def change() -> dict[str, Any]:
         ticket.take()
-        scale = scales(_named([said]))
+        scale = scales(_named([said]), {ballot.trace})
         _refuse_what_is_gone(said, scale)
         return _record(act, [said], scale)[0]
 
@@ -113,7 +113,7 @@ def feedback_batch(act: Act, *, items: object) -> Change:
 
     def change() -> dict[str, Any]:
         ticket.take()
-        scale = scales(_named([one for _, one in said]))
+        scale = scales(_named([one for _, one in said]), {one.receipt.id for _, one in said})
         there: list[tuple[int, Said]] = []
         for index, one in said:
             try:
@@ -275,8 +275,12 @@ def _stored(identity: uuid.UUID) -> Any:
     return Trace._meta.get_field("uuid").get_db_prep_value(identity, connection)
 
 
-def scales(grains: set[int]) -> dict[int, float]:
-    """By grain: how fast paths learn from it, by its origin and by how useful it was of late."""
+def scales(grains: set[int], besides: Collection[uuid.UUID] = ()) -> dict[int, float]:
+    """By grain: how fast paths learn from it, by its origin and by how useful it was of late.
+
+    What was said of the answers voted on now does not count: who changes their mind and changes it back has said the
+    same as who never did.
+    """
     if not grains:
         return {}
     numbers = sorted(grains)
@@ -286,9 +290,10 @@ def scales(grains: set[int]) -> dict[int, float]:
         cursor.execute(
             f"SELECT g.id, g.authority, COUNT(v.id), COALESCE(SUM(CASE WHEN v.useful THEN 1 ELSE 0 END), 0) "  # noqa: S608
             f"FROM {Grain._meta.db_table} g LEFT JOIN {_TABLE} v ON v.space_id = g.space_id AND v.grain_id = g.id "
-            "AND v.at >= %s AND v.undone_at IS NULL AND NOT v.implied "
+            f"AND v.at >= %s AND v.undone_at IS NULL AND NOT v.implied AND v.judged_id NOT IN "
+            f"(SELECT id FROM {Judged._meta.db_table} WHERE uuid IN ({', '.join(['%s'] * len(besides)) or 'NULL'})) "
             f"WHERE g.id IN ({marks}) GROUP BY g.id, g.authority",
-            [rows.adapt_moment(since), *numbers],
+            [rows.adapt_moment(since), *map(_stored, besides), *numbers],
         )
         found = cursor.fetchall()
     return {

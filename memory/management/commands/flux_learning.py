@@ -38,9 +38,9 @@ class Command(FluxCommand):
         from memory.grains.learning import ledger
 
         found = ledger.votes(operator, limit=options["limit"], **bounds)
-        own = ledger.weights(operator)
+        own, joined = ledger.weights(operator), ledger.shortcuts(operator, limit=options["limit"])
         if self.as_json:
-            self.answer({**found, "weights": own})
+            self.answer({**found, "weights": own, "shortcuts": joined})
             return
         self.table(
             ("when", "caller", "said", "question", "grain", "trace"),
@@ -61,6 +61,8 @@ class Command(FluxCommand):
             self.console.print("There are more: --limit, or bounds like --since.")
         if found["votes"]:
             self.console.print("[dim]Whole ids: --json[/]")
+        if joined:
+            self._shortcuts(joined)
         if own:
             self.table(
                 ("space", "own weights from", "nDCG of questions left out", "furthest steps"),
@@ -93,6 +95,15 @@ class Command(FluxCommand):
             ],
             empty="It moved no link: the question itself is remembered with what was useful for it.",
         )  # fmt: skip
+        if found["shortcuts"]:
+            self._shortcuts(found["shortcuts"])
+
+    def _shortcuts(self, found: list[dict[str, Any]]) -> None:
+        self.table(
+            ("joined by a shortcut", "and", "useful together", "weight"),
+            [(*map(_short, one["contents"]), f"{one['together']} times", one["weight"]) for one in found],
+            empty="",
+        )
 
     def _undo(self, operator: Any, bounds: dict[str, Any], options: dict[str, Any]) -> None:
         from memory.grains.learning import ledger

@@ -13,6 +13,7 @@ from django.db import connection, transaction
 
 from accounts.principals import shell
 from fluxcore import booth, jobs, lanes
+from memory.arena.shelf import shelf
 from memory.engine import words
 from memory.grains.learning import apply, credit, ledger, votes
 from memory.grains.models import Conduit, Effect, Entry, Pair, Vote
@@ -129,7 +130,7 @@ def test_taken_back_everything_is_as_it_was(talk):
 def test_neither_order_nor_repetition_changes_the_result(talk, monkeypatch):
     monkeypatch.setattr(apply, "PAGE", 3)
     # How much a vote counts is fixed when it comes, by those before it: one for all here, so that sums compare.
-    monkeypatch.setattr(votes, "scales", lambda grains: dict.fromkeys(grains, 1.0))
+    monkeypatch.setattr(votes, "scales", lambda grains, besides=(): dict.fromkeys(grains, 1.0))
     asked = [led_there(talk, f"Which ferry to Porto do we book, {n}?") for n in range(4)]
     said = [(answer["trace_id"], grain["id"], (n + m) % 3 > 0) for n, (answer, _) in enumerate(asked)
             for m, grain in enumerate(answer["grains"])]  # fmt: skip
@@ -167,6 +168,80 @@ def test_grains_that_are_useful_together_become_neighbours(talk):
     votes.withdraw(talk.principal, trace=answer["trace_id"], grain=one)
     talk.drain()
     assert not shortcut.exists()
+
+
+@pytest.fixture
+def joined(talk):
+    """Two grains that three answers have made neighbours: their ids, those answers, and the shortcut."""
+    one, other = talk.store("Kim keeps bees"), talk.store("The honey is sold in Delft")
+    talk.drain()
+    shortcut = Conduit.objects.filter(from_grain__uuid__in=[one, other], to_grain__uuid__in=[one, other], relation=0)
+    shortcut.delete()
+    for space in shelf().spaces():
+        shelf().drop(space)
+    asked = [talk.ask(f"zzz qqq {turn}")["trace_id"] for turn in range(3)]
+    for trace in asked:
+        talk.vote(trace, missed=[one, other])
+    talk.drain()
+    assert shortcut.exists()
+    return asked, shortcut
+
+
+def test_a_shortcut_is_listed_and_each_vote_that_made_it_names_it(talk, joined):
+    asked, shortcut = joined
+    (listed,) = ledger.shortcuts(shell())
+    assert (listed["conduit"], listed["together"]) == (shortcut.get().pk, 3)
+    assert set(listed["contents"]) == {"Kim keeps bees", "The honey is sold in Delft"}
+    for grain in listed["grain_ids"]:
+        assert ledger.explain(shell(), trace=asked[0], grain=grain)["shortcuts"] == [listed]
+    ledger.undo(shell(), trace=asked[0])
+    talk.drain()
+    assert ledger.shortcuts(shell()) == []
+
+
+@pytest.mark.parametrize("page", [1, 3, 200])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_shortcut_that_votes_led_over_goes_with_the_last_of_them(talk, joined, monkeypatch, page, at_once):
+    asked, shortcut = joined
+    answer = talk.ask("Does Kim keep bees?", explain=True)
+    number = shortcut.get().pk
+    over = [why["grain_id"] for why in answer["explanation"]["grains"]
+            if number in [step["conduit"] for step in why["path"]]]  # fmt: skip
+    talk.vote(answer["trace_id"], over[0], useful=True)
+    talk.drain()
+    assert shortcut.get().gain > 0
+    monkeypatch.setattr(apply, "PAGE", page)
+    for bound in [{"caller": "agent:alice"}] if at_once else [{"trace": one} for one in (*asked, answer["trace_id"])]:
+        ledger.undo(shell(), **bound)
+        while Vote.objects.filter(applied=False).exists():
+            jobs.drain()
+    assert not shortcut.exists() and not Pair.objects.exists() and not Effect.objects.exists()
+
+
+def test_a_grain_with_all_the_links_it_may_have_gets_no_shortcut(talk, configure):
+    one, other, third = (talk.store(text) for text in ("Kim keeps bees", "Honey is sold in Delft", "Wax is here"))
+    talk.drain()
+    Conduit.objects.filter(from_grain__isnull=False).delete()
+    configure(MAX_EDGES_PER_GRAIN=1)
+    for turn in range(3):
+        answer = talk.ask(f"zzz qqq {turn}")
+        talk.vote(answer["trace_id"], missed=[one, other, third])
+        talk.drain()
+    assert Conduit.objects.filter(from_grain__isnull=False).count() == 1
+    assert Pair.objects.filter(count=3).count() == 3
+
+
+def test_who_changes_their_mind_and_back_has_said_the_same(talk):
+    answer, why = led_there(talk)
+    for useful in (True, False, True, False, True):
+        talk.vote(answer["trace_id"], why["grain_id"], useful=useful)
+    talk.drain()
+    often = graph()
+    votes.withdraw(talk.principal, trace=answer["trace_id"], grain=why["grain_id"])
+    talk.drain()
+    talk.vote(answer["trace_id"], why["grain_id"], useful=True)
+    talk.drain()
+    assert [row[5] for row in graph()] == [row[5] for row in often]
 
 
 def test_when_every_vote_changed_meanwhile_the_next_run_sees_to_them(talk):
