@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from functools import reduce
 from statistics import fmean
 
 import pytest
 import time_machine
 
+from accounts import agents, tokens
 from accounts.principals import shell
 from benchmarks import lessons, service, spaces, variants
 from benchmarks.made.__main__ import sets
 from benchmarks.pupils import Service
+from fluxcore import booth, jobs
 from memory.arena.shelf import shelf
 from memory.grains.learning import ledger
-from memory.grains.models import Vote
+from memory.grains.lifecycle import asking
+from memory.grains.models import Grain, Vote
 
 pytestmark = [pytest.mark.torture, pytest.mark.storage]
 # Of different people: a question about one Emre has another answer for his namesake, and is no stranger to it.
@@ -73,3 +77,32 @@ def test_one_caller_lowers_unrelated_answers_by_a_point_at_most_and_one_undo_res
     assert sums[0] == sums[2] != sums[1]
     assert [memory.ask(text) for _, text, _ in split.groups] == first
     assert after >= before - 1.0
+
+
+def test_what_one_agent_votes_against_stays_when_the_worker_looks_at_it(transactional_db, capsys, standing):
+    """The votes of an agent on what a person stored, and then the rules that put grains away."""
+    (made,) = [one for one in sets(small=False) if one["name"] == "made-chats"]
+    collection = made["collections"][0]
+    asked = lessons.asked_of(spaces.space("chats", collection, spaces.Vectors(None, None)))
+    memory = Service(service.stored("chats", 0, collection))
+    space = memory.stored.person.space
+    agents.apply_agent(shell(), space="chats-0", name="mallory", capabilities=["grains.read", "grains.feedback"])
+    minted = tokens.mint(shell(), space="chats-0", agent="mallory")
+    mallory = Service(replace(memory.stored, person=tokens.authenticate(str(minted["token"]))))
+    votes, turn = 0, 0
+    while votes < lessons.HOSTILE_VOTES:
+        turn += 1
+        votes += sum(mallory.judge(f"{one.text} {turn}", [], one.evidence, caller=666) for one in asked)
+    mallory.settle()
+    _age(space)
+    count = Vote.objects.filter(space=space, undone_at=None, useful=False).count()
+    away = Grain.objects.filter(space=space, status="quarantined").count()
+    with capsys.disabled():
+        print(f"\n{count} votes of one agent against {len(asked)} answers: {away} grains quarantined")
+    assert count >= lessons.HOSTILE_VOTES
+    assert away == 0
+
+
+def _age(space: int) -> None:
+    booth.write(lambda: asking.age(space))
+    jobs.drain()

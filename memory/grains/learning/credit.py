@@ -5,7 +5,7 @@ A useful vote takes a step towards 1, a harmful one keeps a share. Both are prod
     gain += -ln(1 - rate · credit)              rate  = LEARNING_RATE, for a word that failed INITIAL_ENTRY_WEIGHT
     loss += -ln(1 - (1 - keeps) · credit)       keeps = DECAY_FACTOR
     weight = (1 - (1 - base) · e^-gain) · e^-loss, at most WEIGHT_CEILING
-    affinity = e^(1.86 gain - 1.37 loss), between .1 and 2, of a conduit from an entry
+    affinity = base e^(1.86 gain - 1.37 loss), between .1 and 2, of a conduit from an entry
 
 One full useful vote is exactly w + rate (1 - w), one full harmful one exactly w · keeps. Sums are kept in units of
 2^-32, because whole numbers have no order to depend on.
@@ -54,8 +54,11 @@ def weight(base: float, gain: int, loss: int, ceiling: float) -> float:
     return min((1 - (1 - base) * math.exp(-gain / UNIT)) * math.exp(-loss / UNIT), max(ceiling, base))
 
 
-def affinity(gain: int, loss: int) -> float:
-    power = (_FITS * gain - _UNFIT * loss) / UNIT
+def affinity(gain: int, loss: int, base: float = 1.0) -> float:
+    """Exactly the base where nothing was learned."""
+    if not gain and not loss:
+        return base
+    power = (_FITS * gain - _UNFIT * loss) / UNIT + math.log(max(base, LEAST_AFFINITY))
     return math.exp(min(max(power, math.log(LEAST_AFFINITY)), math.log(MOST_AFFINITY)))
 
 

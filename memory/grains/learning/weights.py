@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -17,12 +17,13 @@ from memory.grains.models import Conduit, Effect, Entry, Vote
 
 _CONDUITS = Conduit._meta.db_table
 _CHANGED = (
-    f"UPDATE {_CONDUITS} SET weight = %s, affinity = %s, used_at = %s, use_count = %s, base = %s, gain = %s, "  # noqa: S608
-    "loss = %s WHERE id = %s"
+    f"UPDATE {_CONDUITS} SET weight = %s, affinity = %s, used_at = %s, use_count = %s, base = %s, "  # noqa: S608
+    "base_affinity = %s, base_used_at = %s, base_uses = %s, gain = %s, loss = %s WHERE id = %s"
 )
 _HELD = (
     "SELECT c.id, c.from_entry_id, e.kind, e.feature, c.from_grain_id, c.to_grain_id, c.relation, c.weight, "  # noqa: S608
-    f"c.decay_class, c.made_at, c.used_at, c.use_count, c.base, c.gain, c.loss FROM {_CONDUITS} c "
+    "c.affinity, c.decay_class, c.made_at, c.used_at, c.use_count, c.base, c.base_affinity, c.base_used_at, "
+    f"c.base_uses, c.gain, c.loss FROM {_CONDUITS} c "
     f"LEFT JOIN {Entry._meta.db_table} e ON e.id = c.from_entry_id WHERE c.id IN ({{marks}}) ORDER BY c.id"
 )
 _USED = (
@@ -62,27 +63,27 @@ def bring(change: Mapping[int, Step], born: Iterable[int], uses: Uses) -> Brough
     ceiling = config.current().WEIGHT_CEILING
     counted = _counted(sorted(uses.again & set(touched)))
     values: list[tuple[Any, ...]] = []
-    for number, entry, key, start, to, relation, before, decay_class, made, used, count, base, gain, loss in _held(
-        touched
-    ):
-        step = change.get(number, Step())
-        gain, loss = gain + step.gain, loss + step.loss
-        base = before if base is None else base
-        if not gain and not loss and base == 0:
+    for held in _held(touched):
+        number, step = held.id, change.get(held.id, Step())
+        gain, loss, base = held.gain + step.gain, held.loss + step.loss, held.before_votes()
+        if not gain and not loss and base.weight == 0:
             found.gone.append(number)  # it existed for the votes that were taken back
             continue
         if number in uses.again:
             count, used = counted.get(number, (0, 0))
+            count, used = count + base.uses, max(used, base.used_at)
         else:
             more, last = uses.new.get(number, (0, 0))
-            count, used = count + more, max(used, last)
-        at = max(made, used)
-        weight = credit.weight(base, gain, loss, ceiling)
-        affinity = credit.affinity(gain, loss) if entry else 1.0
-        found.moved.note(before, weight, by_loss=step.loss > 0)
-        values.append((weight, affinity, at, count, base if gain or loss else None, gain, loss, number))
+            count, used = held.use_count + more, max(held.used_at, last)
+        at = max(held.made_at, used)
+        weight = credit.weight(base.weight, gain, loss, ceiling)
+        affinity = credit.affinity(gain, loss, base.affinity) if held.entry else 1.0
+        found.moved.note(held.weight, weight, by_loss=step.loss > 0)
+        kept = (base.weight, base.affinity, base.used_at, base.uses) if gain or loss else (None,) * 4
+        values.append((weight, affinity, at, count, *kept, gain, loss, number))
         found.changed.append(
-            (number, entry or 0, key, start or 0, to, weight, affinity, made, at, relation, decay_class)
+            (number, held.entry or 0, held.key, held.from_grain or 0, held.to_grain, weight, affinity, held.made_at,
+             at, held.relation, held.decay_class)
         )  # fmt: skip
     with connection.cursor() as cursor:
         cursor.executemany(_CHANGED, values)
@@ -91,13 +92,50 @@ def bring(change: Mapping[int, Step], born: Iterable[int], uses: Uses) -> Brough
     return found
 
 
-def _held(touched: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-    """Conduits as they are, with the key of the entry they begin at."""
+class _Base(NamedTuple):
+    """A conduit as it was before any vote."""
+
+    weight: float
+    affinity: float
+    used_at: int
+    uses: int
+
+
+class _Held(NamedTuple):
+    """A conduit as it is, with the key of the entry it begins at."""
+
+    id: int
+    entry: int | None
+    key: int
+    from_grain: int | None
+    to_grain: int
+    relation: int
+    weight: float
+    affinity: float
+    decay_class: int
+    made_at: int
+    used_at: int
+    use_count: int
+    base: float | None
+    base_affinity: float | None
+    base_used_at: int | None
+    base_uses: int | None
+    gain: int
+    loss: int
+
+    def before_votes(self) -> _Base:
+        if self.base is None:
+            return _Base(self.weight, self.affinity, self.used_at, self.use_count)
+        # Where the first vote came before these three were kept, nothing was.
+        return _Base(self.base, self.base_affinity or 1.0, self.base_used_at or 0, self.base_uses or 0)
+
+
+def _held(touched: Sequence[int]) -> Iterator[_Held]:
     with connection.cursor() as cursor:
         cursor.execute(_HELD.format(marks=_marks(touched)), list(touched))
         rows = cursor.fetchall()
     for number, entry, kind, feature, *rest in rows:
-        yield number, entry, words.key(f"{kind}:{feature}") if entry else 0, *rest
+        yield _Held(number, entry, words.key(f"{kind}:{feature}") if entry else 0, *rest)
 
 
 def _counted(conduits: Sequence[int]) -> dict[int, tuple[int, int]]:

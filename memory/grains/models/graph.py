@@ -130,6 +130,10 @@ class Conduit(models.Model):
     # What votes made of it. Whole numbers add up in any order and are taken back to the last digit; the weight
     # follows from these three (`learning/credit.py`). Without a vote there is no base: it is the weight itself.
     base = models.FloatField(null=True)
+    # What else votes move, as it was before the first of them: an import may have brought some of it.
+    base_affinity = models.FloatField(null=True)
+    base_used_at = models.BigIntegerField(null=True)
+    base_uses = models.PositiveIntegerField(null=True)
     gain = models.BigIntegerField(default=0, db_default=0)
     loss = models.BigIntegerField(default=0, db_default=0)
 

@@ -127,6 +127,24 @@ def test_taken_back_everything_is_as_it_was(talk):
     assert not Effect.objects.exists() and not Pair.objects.exists()
 
 
+def test_what_a_link_brought_with_it_comes_back_with_the_last_vote(talk):
+    """An import may have brought how often a link was used, when last, and how well its word fits."""
+    answer, why = led_there(talk)
+    steps = [step["conduit"] for step in why["path"]]
+    for link in Conduit.objects.filter(id__in=steps):
+        link.made_at, link.used_at, link.use_count = link.made_at - 9_000, link.used_at - 500, 5
+        link.affinity = 1.3 if link.from_entry_id else 1.0
+        link.save()
+    before = graph()
+    for useful in (True, False):
+        talk.vote(answer["trace_id"], why["grain_id"], useful=useful)
+        talk.drain()
+        assert graph() != before
+    votes.withdraw(talk.principal, trace=answer["trace_id"], grain=why["grain_id"])
+    talk.drain()
+    assert graph() == before
+
+
 def test_neither_order_nor_repetition_changes_the_result(talk, monkeypatch):
     monkeypatch.setattr(apply, "PAGE", 3)
     # How much a vote counts is fixed when it comes, by those before it: one for all here, so that sums compare.
