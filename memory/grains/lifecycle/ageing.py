@@ -16,7 +16,7 @@ from memory.grains import fading
 from memory.grains.clusters.spread import spreads
 from memory.grains.lifecycle import asking, moves, rules
 from memory.grains.lifecycle.moves import WORKER, Step
-from memory.grains.lifecycle.rules import ACTIVE, BY_HAND, DAY, DORMANT, QUARANTINED, Known
+from memory.grains.lifecycle.rules import ACTIVE, DAY, DORMANT, QUARANTINED, Known
 from memory.grains.lifecycle.unused import unused_days
 from memory.grains.models import Conduit, Grain, Transition, Vote
 
@@ -69,7 +69,7 @@ def verdicts(space: int, found: list[Row]) -> list[Step]:
     faint = [row.id for row in found if row.status == ACTIVE and unused[row.id] >= limit]
     strongest = _strongest(space, faint, int(now.timestamp()))
     status_of, class_of = (moves.last(space, numbers, of_class=flag) for flag in (False, True))
-    judged, spread = _judged(space, found, status_of), spreads(space, numbers)
+    judged, spread = _judged(space, found), spreads(space, numbers)
     steps = []
     for row in found:
         votes = judged[row.id]
@@ -147,7 +147,7 @@ class Judgement:
         return Judgement(judged, useful, corrections, self.last_useful)
 
 
-def _judged(space: int, grains: list[Row], status_of: dict[int, Transition]) -> dict[int, Judgement]:
+def _judged(space: int, grains: list[Row]) -> dict[int, Judgement]:
     """What was said of each grain. Who asks the same again and again is heard once.
 
     Whoever stored a grain may put it away alone, and so may a person. Another agent counts for half of what that
@@ -163,7 +163,7 @@ def _judged(space: int, grains: list[Row], status_of: dict[int, Transition]) -> 
     for grain, actor, query, useful, implied, corrected, at in rows:
         last[grain, actor, query] = (useful, implied, corrected, at)
     writers = {row.id: row.writer for row in grains}
-    settled = {grain: step.at for grain, step in status_of.items() if step.why == BY_HAND and step.after == ACTIVE}
+    settled = moves.brought_back(space, [row.id for row in grains])
     by_caller: dict[int, dict[str, Judgement]] = defaultdict(lambda: defaultdict(Judgement))
     for (grain, actor, _), (useful, implied, corrected, at) in last.items():
         one = by_caller[grain][actor]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Max
 
 from fluxcore import clock, events, lived, rows
 from memory.arena.changes import Changes, conduits
 from memory.engine import words
-from memory.grains.lifecycle.rules import ACTIVE, CLASSES, CORE
+from memory.grains.lifecycle.rules import ACTIVE, BY_HAND, CLASSES, CORE
 from memory.grains.models import Conduit, Grain, Transition
 
 WORKER = "worker"  # who acts where a rule does
@@ -114,3 +116,9 @@ def last(space: int, grains: Sequence[int], *, of_class: bool) -> dict[int, Tran
         if (row.after in CLASSES) == of_class:
             found[row.grain_id] = row
     return found
+
+
+def brought_back(space: int, grains: Sequence[int]) -> dict[int, datetime]:
+    """By grain, when somebody last made it active by hand."""
+    found = Transition.objects.filter(space=space, grain__in=grains, after=ACTIVE, why=BY_HAND)
+    return dict(found.order_by().values_list("grain_id").annotate(Max("at")))

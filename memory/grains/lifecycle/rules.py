@@ -3,7 +3,7 @@
     quarantined   QUARANTINE_CORRECTION_COUNT corrections, or less than QUARANTINE_USEFULNESS_THRESHOLD of
                   QUARANTINE_MIN_RETRIEVALS judged recalls were useful, in the judgement of more than one agent, of a
                   person, or of whoever stored it
-    active        quarantined by rule, and what spoke for that was taken back
+    active        quarantined by rule, and what spoke for that no longer does: votes were taken back
     dormant       no link of WEIGHT_FLOOR or more leads to it, and no recall returned it for DORMANCY_UNUSED_DAYS
     archived      dormant for DORMANCY_LIMIT_DAYS, or quarantined by rule for QUARANTINE_PERIOD_DAYS
     core          useful through PROMOTION_THRESHOLD clusters
@@ -35,7 +35,7 @@ WORKING, CORE, EPHEMERAL = (one.name.lower() for one in DecayClass)
 CLASSES = {WORKING: DecayClass.WORKING.value, CORE: DecayClass.CORE.value, EPHEMERAL: DecayClass.EPHEMERAL.value}
 # Why something changed, in one word or two.
 FADED, LONG_DORMANT, CORRECTED, USELESS, ACQUITTED, WAITED, WIDE, NARROW = (
-    "faded", "long dormant", "corrected", "not useful", "votes taken back", "quarantine over", "widely useful",
+    "faded", "long dormant", "corrected", "not useful", "no reason left", "quarantine over", "widely useful",
     "no longer so",
 )  # fmt: skip
 BY_HAND, USEFUL, SAID_AGAIN = "by hand", "was useful", "said again"

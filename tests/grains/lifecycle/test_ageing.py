@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fluxcore import booth
 from fluxcore.models import Event, Job
-from memory.grains.lifecycle import ageing, unused, verbs
+from memory.grains.lifecycle import ageing, revive, unused, verbs
 from memory.grains.lifecycle.rules import ACTIVE
 from memory.grains.models import (
     Bookmark,
@@ -233,7 +234,7 @@ def test_votes_taken_back_bring_a_grain_out_of_quarantine(life):
     ledger.undo(shell(), caller="agent:alice")
     life.memory.drain()
     assert life.status(grain) == "active", "without waiting for the next round"
-    assert Transition.objects.order_by("id").last().why == "votes taken back"
+    assert Transition.objects.order_by("id").last().why == "no reason left"
 
 
 def test_what_was_said_before_somebody_released_a_grain_is_settled(life):
@@ -245,6 +246,10 @@ def test_what_was_said_before_somebody_released_a_grain_is_settled(life):
     life.pass_days(1)
     life.rounds("age")
     assert life.status(grain) == "active"
+    Grain.objects.update(status="dormant")
+    booth.write(lambda: revive.by_use(life.space.pk, [life.number(grain)]))
+    life.rounds("age")
+    assert life.status(grain) == "active", "whatever became of it since"
     for number in range(10):
         _judge(life, grain, False, query=f"another {number}")
     life.rounds("age")
@@ -303,7 +308,6 @@ def test_what_changed_while_the_worker_was_thinking_is_left_alone(life):
     found = ageing._page(life.space.pk, 0)
     steps = ageing.verdicts(life.space.pk, found)
     assert [step.after for step in steps] == ["dormant"]
-    from fluxcore import booth
     from memory.grains.lifecycle import moves
 
     assert booth.write(lambda: len(moves.take(life.space.pk, steps, actor="worker"))) == 1

@@ -71,7 +71,7 @@ def test_quarantine_by_rule_ends_when_what_spoke_for_it_is_taken_back():
     held = replace(FRESH, status="quarantined", judged=10, status_days=1.0)
     assert after(held) is None
     found = rules.status(replace(held, judged=9))
-    assert (found.after, found.why) == ("active", "votes taken back")
+    assert (found.after, found.why) == ("active", "no reason left")
     assert after(replace(held, judged=0, status_days=None)) is None, "somebody did that, and a rule does not undo it"
 
 
