@@ -256,7 +256,8 @@ def test_what_was_said_before_somebody_released_a_grain_is_settled(life):
     assert life.status(grain) == "quarantined", "what was said since counts"
 
 
-def test_what_somebody_made_a_working_grain_no_rule_makes_core_again(life):
+def _widely_useful(life):
+    """A grain that is useful through three clusters."""
     from fluxcore import clock
 
     grain = life.memory.store(PLAIN, **AI)
@@ -265,21 +266,20 @@ def test_what_somebody_made_a_working_grain_no_rule_makes_core_again(life):
             space=life.space, layer=1, name=str(number), made_at=clock.now(), changed_at=clock.now()
         )
         Touch.objects.create(space=life.space, grain_id=life.number(grain), cluster=cluster, weight=1.0, at=clock.now())
+    return grain
+
+
+def test_what_somebody_made_a_working_grain_no_rule_makes_core_again(life):
+    grain = _widely_useful(life)
     life.rounds("age")
+    assert Grain.objects.get().decay_class == 1
     verbs.demote(life.keeper, grain=grain)
     life.rounds("age")
     assert Grain.objects.get().decay_class == 0
 
 
 def test_widely_useful_grains_become_core_and_lose_it_again(life):
-    grain = life.memory.store(PLAIN, **AI)
-    from fluxcore import clock
-
-    for number in range(3):
-        cluster = Cluster.objects.create(
-            space=life.space, layer=1, name=str(number), made_at=clock.now(), changed_at=clock.now()
-        )
-        Touch.objects.create(space=life.space, grain_id=life.number(grain), cluster=cluster, weight=1.0, at=clock.now())
+    _widely_useful(life)
     life.rounds("age")
     assert Grain.objects.get().decay_class == 1
     Touch.objects.filter(cluster__name__in=["0", "1"]).update(weight=0.2)
