@@ -49,8 +49,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 async def _lifespan(receive: Any, send: Any) -> None:
     while True:
         message = await receive()
-        if message["type"] == "lifespan.shutdown":
-            await http.close()
+        await (http.open_() if message["type"] == "lifespan.startup" else http.close())
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return

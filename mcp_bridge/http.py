@@ -19,7 +19,17 @@ from django.conf import settings
 from accounts import refusals, tokens
 from accounts.principals import Principal
 from fluxcore import metrics
-from fluxcore.errors import BadRequest, FluxError, Forbidden, MethodNotAllowed, TooLarge, Unauthenticated
+from fluxcore.errors import (
+    BadRequest,
+    FluxError,
+    Forbidden,
+    Invalid,
+    MethodNotAllowed,
+    NotReady,
+    OutcomeUnknown,
+    TooLarge,
+    Unauthenticated,
+)
 from mcp_bridge import protected, refusing
 from mcp_bridge.aside import aside
 from mcp_bridge.hosts import HEADERS
@@ -29,13 +39,18 @@ log = logging.getLogger(__name__)
 Scope = dict[str, Any]
 AT_ONCE = 16  # calls that wait for the database at once; the booths bound what runs
 PRINCIPAL = "flux.principal"
+_STOPPING = "The server is stopping. Nothing was done; try again in a moment."
+_CUT_OFF = (
+    "The server stopped before it could answer, so the call may or may not have been carried out. "
+    "Repeat it with the same idempotency key to be sure."
+)
 _UNAUTHORISED, _REFUSED = -32001, -32003  # of JSON-RPC's range for servers
 
 _aside = aside(ThreadPoolExecutor(AT_ONCE, "mcp"))
 
 
 class _Line:
-    """What listens behind the door: made by the first message, since loading the SDK costs a second."""
+    """The SDK's session manager, loaded once: with the process, so that the first message waits for nothing."""
 
     def __init__(self) -> None:
         self.manager: Any = None
@@ -71,7 +86,11 @@ class _Line:
 def _made() -> Any:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from mcp_bridge import server
+    from mcp_bridge import registry, server
+    from memory.grains import recall, store  # noqa: F401  loading them is the point, as REST has loaded its views
+
+    for name in (registry.USUAL, *registry.SWITCHED):
+        registry.group(name)
 
     def who(ctx: server.Context) -> Principal:
         found: Principal = ctx.request.scope[PRINCIPAL]  # type: ignore[union-attr]  # every message came over HTTP
@@ -86,6 +105,13 @@ def _made() -> Any:
 _line: _Line | None = None
 
 
+async def open_() -> None:
+    """With the process, before it listens: the first call is answered as quickly as any."""
+    global _line
+    _line = _Line()
+    await _line.open()
+
+
 async def close() -> None:
     """With the process."""
     if _line is not None:
@@ -95,16 +121,17 @@ async def close() -> None:
 async def serve(scope: Scope, receive: Any, send: Any) -> None:
     """One message: who sends it, whether they may, and the answer."""
     global _line
-    started, status = time.perf_counter(), 500
+    started, status, answering = time.perf_counter(), 500, False
 
     async def watched(message: dict[str, Any]) -> None:
-        nonlocal status
+        nonlocal status, answering
         if message["type"] == "http.response.start":
-            status = message["status"]
+            status, answering = message["status"], True
             message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
         await send(message)
 
     number: Any = None
+    begun = False
     try:
         if scope["method"] != "POST":
             raise MethodNotAllowed("Send messages with POST: this server keeps no streams and no sessions.")
@@ -117,9 +144,15 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
         if _line is None:
             _line = _Line()
         manager = await _line.open()
+        begun = True
         await manager.handle_request({**scope, PRINCIPAL: principal}, _again(body, receive), watched)
+    except asyncio.CancelledError:
+        if answering:
+            raise
+        # The process ends. A thread that has begun the call may still finish it.
+        await _refuse(scope, watched, OutcomeUnknown(_CUT_OFF) if begun else NotReady(_STOPPING, retry_after=5), number)
     except Exception as error:
-        if status != 500:
+        if answering:
             raise  # it had begun to answer: the connection is broken off
         await _refuse(scope, watched, refusing.as_flux_error(error), number)
     finally:
@@ -147,8 +180,14 @@ def _demand(principal: Principal, message: dict[str, Any]) -> None:
     params = message.get("params")
     name = params.get("name") if isinstance(params, dict) else None
     tool = next((tool for tool in registry.switched_on(principal) if tool.name == name), None)
-    if tool is not None:
-        registry.demand(principal, tool)
+    if tool is None or registry.allowed(principal, tool):
+        return
+    given = params.get("arguments") if isinstance(params, dict) else None
+    try:
+        arguments, _ = registry.checked(tool, given if isinstance(given, dict) else None)
+    except Invalid:
+        return  # the tool's own answer says what is wrong
+    registry.demand(principal, tool, arguments)
 
 
 async def _read(receive: Any) -> bytes:

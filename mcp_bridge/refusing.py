@@ -39,7 +39,7 @@ def told(refusal: FluxError) -> str:
     """`code: message next step`, and the details on a line of their own."""
     parts = [f"{refusal.code}: {refusal.message}"]
     if refusal.retry_after is not None:
-        parts.append(f"Wait {max(1, math.ceil(refusal.retry_after))} s.")
+        parts.append(f"Wait {wait(refusal)} s.")
     if refusal.code in NEXT:
         parts.append(NEXT[refusal.code])
     details = f"\n{orjson.dumps(refusal.details, default=str).decode()}" if refusal.details else ""
@@ -47,4 +47,11 @@ def told(refusal: FluxError) -> str:
 
 
 def meta(refusal: FluxError) -> dict[str, Any]:
-    return {ERROR: orjson.loads(orjson.dumps(refusal.body(), default=str))}
+    """For programs: the refusal as REST's body has it, and how many seconds to wait where waiting helps."""
+    body = orjson.loads(orjson.dumps(refusal.body(), default=str))
+    return {ERROR: body, **({"retry_after": wait(refusal)} if refusal.retry_after is not None else {})}
+
+
+def wait(refusal: FluxError) -> int:
+    """Whole seconds, as REST's Retry-After has them."""
+    return max(1, math.ceil(refusal.retry_after or 0))

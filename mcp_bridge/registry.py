@@ -7,12 +7,12 @@ and put the name and the same sentence into `SWITCHED` below. People then switch
 A tool says what it `needs` (capabilities, all of them), what it takes and gives as JSON schema (`mcp_bridge/schemas.py`
 has the words for that), and `run(principal, given)`: an ordinary function over verbs and selectors, which make the one
 authorisation call. It raises FluxError to refuse; the caller reads its code and message. Arguments that `takes` does
-not name never reach it. Purge, restore, grants and policy are nobody's tools: they are for people and the shell.
+not allow never reach it. Purge, restore, grants and policy are nobody's tools: they are for people and the shell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -22,6 +22,7 @@ from accounts.authorise import FOR_EVERY_AGENT, authorise, may
 from accounts.principals import Principal
 from fluxcore import canonical
 from fluxcore.errors import Invalid, NotFound
+from mcp_bridge import arguments
 
 USUAL = "grains"  # the group every agent is shown
 # Groups that people switch on, agent by agent: name and what it is for.
@@ -32,6 +33,8 @@ SWITCHED: dict[str, str] = {
 }
 
 Run = Callable[[Principal, dict[str, Any]], dict[str, Any]]
+# The capabilities a call asks for and the names it reaches for with them.
+Asks = Callable[[Principal, dict[str, Any]], Iterable[tuple[str, str | None]]]
 # What a caller may say about itself in any call, as with flux-memory: a label, never an identity.
 LABELS = {"caller_id": 128, "client": 60, "role": 60}
 
@@ -48,6 +51,8 @@ class Tool:
     required: tuple[str, ...] = ()
     gives: Mapping[str, Any] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    asks: Asks | None = None  # where capabilities are for names: what this call asks for, as its verb would
+    one_by_one: tuple[str, ...] = ()  # lists whose elements are accepted or refused each on its own, by the verb
     reads: bool = False  # changes nothing
     destroys: bool = False  # what it overwrites cannot be had again
     repeats: bool = False  # the same call again changes nothing more
@@ -100,16 +105,24 @@ def holds(principal: Principal, operation: str) -> bool:
     return operation in FOR_EVERY_AGENT or principal.capabilities.anywhere(operation)
 
 
-def demand(principal: Principal, tool: Tool) -> None:
-    """Refuse, on the chain, who lacks what the tool needs altogether. Names are the verb's to judge."""
-    for operation in tool.needs:
-        if not holds(principal, operation):
-            authorise(principal, operation, action=f"tools.{tool.name}")
+def demand(principal: Principal, tool: Tool, given: dict[str, Any]) -> None:
+    """Refuse, on the chain, who lacks what the tool needs altogether. Single names are the verb's to judge."""
+    if allowed(principal, tool):
+        return
+    asked = tool.asks(principal, given) if tool.asks else [(operation, None) for operation in tool.needs]
+    for operation, target in asked:
+        authorise(principal, operation, target, action=f"tools.{tool.name}")
+    for operation in tool.needs:  # what `asks` left out
+        authorise(principal, operation, action=f"tools.{tool.name}")
 
 
 def find(name: str) -> Tool | None:
     """Any tool there is, shown or not."""
     return next((tool for one in (USUAL, *SWITCHED) for tool in group(one).tools if tool.name == name), None)
+
+
+class UnknownTool(NotFound):
+    """No tool of that name is offered to the caller."""
 
 
 def find_for(principal: Principal, name: str) -> Tool:
@@ -119,21 +132,24 @@ def find_for(principal: Principal, name: str) -> Tool:
         tool in group(one).tools for one in (USUAL, *principal.tools) if one in (USUAL, *SWITCHED)
     ):
         known = ", ".join(one.name for one in shown(principal))
-        raise NotFound(f"There is no tool {name[:64]!r} for you. There are: {known or 'none'}.", tool=name[:64])
+        raise UnknownTool(f"There is no tool {name[:64]!r} for you. There are: {known or 'none'}.", tool=name[:64])
     return tool
 
 
 def checked(tool: Tool, given: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
-    """The arguments a tool takes, and the label the caller gave itself."""
+    """The arguments a tool takes, and the label the caller gave itself. Null leaves an argument out."""
     value = dict(given or {})
     label = _label({name: value.pop(name) for name in LABELS if name in value and name not in tool.takes})
     for name in value:
         if name not in tool.takes:
             known = ", ".join(tool.takes) or "none"
             raise Invalid(f"{tool.name} has no argument {name[:64]!r}. It takes: {known}.", field=name[:64])
+    value = {name: one for name, one in value.items() if one is not None or "type" not in tool.takes[name]}
     for name in tool.required:
         if value.get(name) is None:
             raise Invalid(f"{tool.name} needs the argument {name!r}.", field=name)
+    for name, one in value.items():
+        arguments.check(tool.takes[name], one, name, unchecked=tool.one_by_one)
     _readable(value)
     return value, label
 

@@ -34,7 +34,7 @@ TEMPLATES = [
 ]  # fmt: skip
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ADDRESS = re.compile(rf"flux://(grains|traces)/({_UUID})")
-_NOT_FOUND = -32002
+_NOT_FOUND = -32002  # in revisions before 2026-07-28, which made it an ordinary wrong argument
 
 
 def read(who: Any, ctx: Any, uri: str) -> types.ReadResourceResult:
@@ -42,7 +42,7 @@ def read(who: Any, ctx: Any, uri: str) -> types.ReadResourceResult:
         kind, text = _found(who(ctx), uri)
     except Exception as error:
         refusal = refusing.as_flux_error(error)
-        code = _NOT_FOUND if isinstance(refusal, NotFound) else _code(refusal)
+        code = _code(refusal, ctx.protocol_version)
         raise MCPError(code=code, message=refusing.told(refusal), data={"uri": uri, **refusal.body()}) from None
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
@@ -62,5 +62,7 @@ def _found(principal: Principal, uri: str) -> tuple[str, str]:
     return JSON, orjson.dumps(found, option=orjson.OPT_INDENT_2).decode()
 
 
-def _code(refusal: FluxError) -> int:
+def _code(refusal: FluxError, revision: str) -> int:
+    if isinstance(refusal, NotFound) and revision < "2026-07-28":
+        return _NOT_FOUND
     return types.INTERNAL_ERROR if refusal.status >= 500 else types.INVALID_PARAMS

@@ -14,6 +14,7 @@ import mcp_types as types
 import orjson
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
 
 from accounts.principals import Principal
 from fluxcore import config
@@ -70,13 +71,15 @@ def build(who: Who, aside: Aside) -> Server[Any]:
 
 
 def call(who: Who, ctx: Context, name: str, given: dict[str, Any] | None) -> types.CallToolResult:
-    """Run a tool; whatever is wrong is an answer the model can read."""
+    """Run a tool. Whatever is wrong is an answer the model can read; an unknown tool is an error of the protocol."""
     try:
         principal = who(ctx)
         tool = registry.find_for(principal, name)
         arguments, label = registry.checked(tool, given)
-        registry.demand(principal, tool)
+        registry.demand(principal, tool, arguments)
         answer = tool.run(principal.labelled(label or _client(ctx)), arguments)
+    except registry.UnknownTool as error:
+        raise MCPError(types.INVALID_PARAMS, refusing.told(error), refusing.meta(error)[refusing.ERROR]) from None
     except Exception as error:
         refusal = refusing.as_flux_error(error)
         return types.CallToolResult(

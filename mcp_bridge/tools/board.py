@@ -44,9 +44,6 @@ def _looks(room: str, *names: str) -> Run:
     def run(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
         from memory.keyvalue import boards, locks, queues
 
-        for name in names:
-            if not isinstance(given.get(name) or "", str):
-                raise Invalid(f"{name} must be a text.", field=name)
         look = {"locks": locks.listed, "queues": queues.listed, "boards": boards.listed}[room]
         found: dict[str, Any] = look(principal, **keys.some(given, *names))
         return found
@@ -58,25 +55,25 @@ def _watch(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     """What has changed by now: a tool does not keep its caller waiting."""
     from memory.keyvalue import watching
 
-    for name in ("pattern", "since"):
-        if not isinstance(given.get(name) or "", str):
-            raise Invalid(f"{name} must be a text.", field=name)
     what = watching.watch(_where(principal, given), given.get("pattern"))
     return watching.poll(lambda: principal, what, given.get("since"), 0.0)
 
 
+_BOARDS = Tool(
+    "board_boards", "Boards", "The boards on which you may read something.", _looks("boards"),
+    needs=("bb.read",), reads=True, repeats=True,
+    gives=gives(("boards",), boards=many({"type": "object"}), count=whole()),
+)  # fmt: skip
+
 GROUP = Group(
     "board", "boards, locks and queues shared with other agents",
-    (
+    (_BOARDS, *keys.naming(_where, (
         *keys.tools("board", "a shared board", _where, "bb.read", "bb.write", _BOARD),
         Tool("board_watch", "What changed on a board",
              "Changes of keys, locks and queues since a position; without since it tells where to begin.", _watch,
              takes={**_BOARD, "pattern": text("Only keys that match."), "since": text("position of the call before.")},
              needs=("bb.read",), reads=True, repeats=True,
              gives=gives(("changes", "position"), changes=many({"type": "object"}), count=whole(), position=text())),
-        Tool("board_boards", "Boards", "The boards on which you may read something.", _looks("boards"),
-             needs=("bb.read",), reads=True, repeats=True,
-             gives=gives(("boards",), boards=many({"type": "object"}), count=whole())),
         Tool("board_make", "Make a board", "A new board; an ephemeral one is emptied when the instance starts.",
              _calls("boards", "make", "ephemeral"), takes={**_BOARD, "ephemeral": yes_or_no(), **keys.OPTIONS},
              required=("board",), needs=("bb.write",), repeats=True,
@@ -121,5 +118,5 @@ GROUP = Group(
               ("finish", "Finish a task", "A claimed task is done and gone.", "done", ()),
               ("renew", "Keep a task", "Keep a claimed task for longer.", "renew", ("ttl_secs",)),
               ("release", "Give a task back", "A claimed task waits for the next one.", "release", ()))),
-    ),
+    ))),
 )  # fmt: skip

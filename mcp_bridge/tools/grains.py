@@ -36,8 +36,7 @@ def some(given: dict[str, Any], *names: str) -> dict[str, Any]:
 def options(given: dict[str, Any]) -> dict[str, Any]:
     """What every write takes besides its own fields."""
     for name in ("reason", "idempotency_key"):
-        value = given.get(name)
-        if value is not None and (not isinstance(value, str) or "\0" in value):
+        if "\0" in given.get(name, ""):
             raise Invalid(f"{name} must be a text without NUL.", field=name)
     return {"reason": given.get("reason") or "", "idempotency_key": given.get("idempotency_key")}
 
@@ -95,7 +94,7 @@ STORE = Tool(
         (), **STORED, count=whole("Texts that were kept."), refused=whole(),
         results=many(record(("index", "status"), index=whole(), **STORED, error=_ERROR)),
     ),
-    needs=("grains.write",),
+    needs=("grains.write",), one_by_one=("items",),
 )  # fmt: skip
 
 
@@ -214,7 +213,7 @@ FEEDBACK = Tool(
         (), **_RECORDED, count=whole(), refused=whole(),
         results=many(record(("index", "status"), index=whole(), **_RECORDED, error=_ERROR)),
     ),
-    needs=("grains.feedback",), repeats=True,
+    needs=("grains.feedback",), one_by_one=("items",), repeats=True,
 )  # fmt: skip
 
 
@@ -244,12 +243,7 @@ def _list(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     from memory.grains import select
 
     room = short.budget(given.get("max_tokens"))
-    wanted = {name: value for name, value in given.items() if name != "max_tokens" and value is not None}
-    if type(wanted.get("limit", 1)) is not int:
-        raise Invalid("limit must be a whole number.", field="limit")
-    for name in ("status", "cursor"):
-        if not isinstance(wanted.get(name, ""), str):
-            raise Invalid(f"{name} must be a text.", field=name)
+    wanted = {name: value for name, value in given.items() if name != "max_tokens"}
     page = select.page(principal, **{"limit": 20, **wanted})
     grains = [{**short.grain(one), "recorded_at": one["recorded_at"]} for one in page["grains"]]
     kept, omitted = short.fitting(grains, room)
@@ -286,9 +280,6 @@ LIST = Tool(
 def _health(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     from memory.health import vitals
 
-    explain = given.get("explain")
-    if explain is not None and not isinstance(explain, bool):
-        raise Invalid("explain is true or false.", field="explain")
     full = vitals.health(principal)
     found = {
         "status": full["status"], "version": full["version"], "mode": full["mode"],
@@ -298,7 +289,7 @@ def _health(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
             *(f"{one['severity']}: {one['signal']}. {one['suggestion']}" for one in full["active_warnings"]),
         ],
     }  # fmt: skip
-    return {**found, "signals": full["signals"], "computed_at": full["computed_at"]} if explain else found
+    return {**found, "signals": full["signals"], "computed_at": full["computed_at"]} if given.get("explain") else found
 
 
 HEALTH = Tool(

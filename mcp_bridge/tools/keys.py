@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from accounts.principals import Principal
@@ -39,7 +41,7 @@ _OPS = ("incr", "append", "patch", "touch", "restore")
 
 def options(given: dict[str, Any]) -> dict[str, Any]:
     for name in ("reason", "idempotency_key"):
-        if given.get(name) is not None and (not isinstance(given[name], str) or "\0" in given[name]):
+        if "\0" in given.get(name, ""):
             raise Invalid(f"{name} must be a text without NUL.", field=name)
     return {"reason": given.get("reason") or "", "idempotency_key": given.get("idempotency_key")}
 
@@ -47,6 +49,24 @@ def options(given: dict[str, Any]) -> dict[str, Any]:
 def some(given: dict[str, Any], *names: str) -> dict[str, Any]:
     """Of these what was given; null only where it means something."""
     return {name: given[name] for name in names if name in given and (given[name] is not None or name == "value")}
+
+
+def naming(where: Where, tools: Iterable[Tool]) -> tuple[Tool, ...]:
+    """The same tools, whose refusals name the key, lock or queue that was asked for, as those of REST do."""
+    return tuple(replace(tool, asks=partial(_asked, where, tool.needs)) for tool in tools)
+
+
+def _asked(
+    where: Where, needs: tuple[str, ...], principal: Principal, given: dict[str, Any]
+) -> list[tuple[str, str | None]]:
+    from memory.keyvalue.given import check_key
+    from memory.keyvalue.places import place
+
+    at = place(where(principal, given))
+    names: list[str | None] = [check_key(given[name], name=name) for name in ("key", "lock", "queue") if name in given]
+    names += [check_key(one.get("key")) for one in given.get("operations", ())]
+    operations = [at.operation(principal, "read" if one.endswith(".read") else "write") for one in needs]
+    return [(operation, name) for operation in operations for name in names or [None]]
 
 
 def tools(prefix: str, called: str, where: Where, read: str, write: str, extra: dict[str, Schema]) -> tuple[Tool, ...]:
@@ -73,18 +93,12 @@ def tools(prefix: str, called: str, where: Where, read: str, write: str, extra: 
     def step(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
         from memory.keyvalue import orders
 
-        op = given["op"]
-        if op not in _OPS:
-            raise Invalid(f"op is one of {', '.join(_OPS)}.", field="op")
-        return change(op, orders.FIELDS[op])(principal, given)
+        return change(given["op"], orders.FIELDS[given["op"]])(principal, given)
 
     def listed(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
         from memory.keyvalue import listing
 
         wanted = some(given, "pattern", "limit", "cursor", "values")
-        for name in ("pattern", "cursor"):
-            if not isinstance(wanted.get(name, ""), str):
-                raise Invalid(f"{name} must be a text.", field=name)
         found = listing.page(principal, where=where(principal, given), **wanted)
         return {name: value for name, value in found.items() if value is not None}
 

@@ -71,7 +71,7 @@ def over_mcp(token, what, where, key):
         principal = tokens.authenticate(token)
         tool = registry.find_for(principal, name)
         arguments, _ = registry.checked(tool, given)
-        registry.demand(principal, tool)
+        registry.demand(principal, tool, arguments)
         tool.run(principal, arguments)
     except FluxError as refusal:
         return refusal.code

@@ -20,8 +20,6 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 @pytest.mark.parametrize(
     ("tool", "given", "code", "says"),
     [
-        ("flux_purge", {}, "not_found", "There are: flux_onboard"),
-        ("flux_extract", {"content": "x"}, "not_found", "no tool"),  # of a group that is not switched on
         ("flux_store", {"content": "x", "banana": 1}, "invalid", "It takes: content"),
         ("flux_store", {}, "invalid", "content"),
         ("flux_store", {"content": 5}, "invalid", "content"),
@@ -29,7 +27,7 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
         ("flux_store", {"content": "a\0b"}, "invalid", "content"),
         ("flux_store", {"content": "x", "items": [{"content": "y"}]}, "invalid", "not both"),
         ("flux_store", {"items": "x"}, "invalid", "items"),
-        ("flux_store", {"items": [{"content": "x"}] * 101}, "invalid", "1 to 100"),
+        ("flux_store", {"items": [{"content": "x"}] * 101}, "invalid", "at most 100"),
         ("flux_store", {"content": "x", "provenance": "user_confirmed"}, "invalid", "provenance"),
         ("flux_store", {"content": "x", "tags": "a"}, "invalid", "tags"),
         ("flux_store", {"content": "x", "time": "yesterday"}, "invalid", "time"),
@@ -61,6 +59,13 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 def test_a_call_that_cannot_be(stdio: Driver, tool: str, given: dict[str, Any], code: str, says: str) -> None:
     found, text = stdio.refused(tool, **given)
     assert (found, says in text) == (code, True), text
+
+
+@pytest.mark.parametrize("tool", ["flux_purge", "flux_extract"])  # the second is of a group that is not switched on
+def test_a_tool_that_is_not_offered_is_an_error_of_the_protocol(stdio: Driver, tool: str) -> None:
+    with pytest.raises(Exception, match=f"no tool '{tool}' for you. There are: flux_onboard") as refused:
+        stdio.try_call(tool, content="x")
+    assert refused.value.error.code == -32602  # type: ignore[attr-defined]
 
 
 def test_the_process_lived_through_all_of_it(stdio: Driver) -> None:

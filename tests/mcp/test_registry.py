@@ -72,7 +72,7 @@ def test_a_group_lets_nobody_do_more(make_token: Callable[..., str]) -> None:
     who = tokens.authenticate(token)
     assert "flux_extract" not in [tool.name for tool in registry.shown(who)]
     with pytest.raises(Forbidden):
-        registry.demand(who, registry.find_for(who, "flux_extract"))
+        registry.demand(who, registry.find_for(who, "flux_extract"), {})
     assert AuditEntry.objects.filter(action="tools.flux_extract", outcome="refused").count() == 1
 
 
