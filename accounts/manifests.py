@@ -1,6 +1,7 @@
 """Agent manifests: a YAML file with a name and `spec.capabilities`, refused with its line if it is wrong.
 
-`spec.trust` and `spec.parent` are optional.
+`spec.trust` and `spec.parent` are optional. `metadata` may hold whatever else describes the agent. Where the file is
+only the fragment `spec.capabilities`, whoever reads it names the agent.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Manifest:
     parent: str | None = None
 
 
-def read(path: Path) -> list[Manifest]:
-    """All manifests of a file; several are separated by `---`."""
+def read(path: Path, agent: str | None = None) -> list[Manifest]:
+    """All manifests of a file; several are separated by `---`. `agent` names the one a fragment is for."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -45,7 +46,9 @@ def read(path: Path) -> list[Manifest]:
     nodes = [node for node in composed if node is not None and node.tag != "tag:yaml.org,2002:null"]
     if not nodes:
         raise Invalid(f"{path}: holds no manifest.")
-    return [_manifest(_mapping(node, str(path)), str(path)) for node in nodes]
+    if agent is not None and len(nodes) > 1:
+        raise Invalid(f"{path}: holds {len(nodes)} manifests; an agent can be named for one only.", field="agent")
+    return [_manifest(_mapping(node, str(path)), str(path), agent) for node in nodes]
 
 
 Mapping = dict[str, tuple[int, Any]]
@@ -80,15 +83,10 @@ def _text(entry: tuple[int, Any] | None, what: str, source: str) -> str | None:
     return str(node.value)
 
 
-def _manifest(top: Mapping, source: str) -> Manifest:
+def _manifest(top: Mapping, source: str, agent: str | None) -> Manifest:
     _only(top, ("apiVersion", "kind", "metadata", "name", "space", "spec"), source)
     metadata = _mapping(top["metadata"][1], source) if "metadata" in top else {}
-    _only(metadata, ("name", "space"), source)
-    name = _text(top.get("name") or metadata.get("name"), "name", source)
-    if name is None:
-        raise Invalid(f"{source}: the manifest has no name.")
-    with _at((top.get("name") or metadata["name"])[0], source):
-        check_name(name, what="an agent")
+    name = _name(top.get("name") or metadata.get("name"), source, agent)
     if "spec" not in top:
         raise Invalid(f"{source}: the manifest has no spec.")
     spec = _mapping(top["spec"][1], source)
@@ -105,6 +103,17 @@ def _manifest(top: Mapping, source: str) -> Manifest:
                 trust.check(level, [str(item.value)])
     space = _text(top.get("space") or metadata.get("space"), "space", source)
     return Manifest(name, space, [str(item.value) for item in node.value], level, parent)
+
+
+def _name(entry: tuple[int, Any] | None, source: str, agent: str | None) -> str:
+    written = _checked(entry, "name", lambda text: check_name(text, what="an agent"), source)
+    if agent is None:
+        if written is None:
+            raise Invalid(f"{source}: the manifest has no name. Name the agent with --agent.")
+        return written
+    if written not in (None, agent):
+        raise Invalid(f"{source}: the manifest is for {written!r}, not for {agent!r}.", field="agent")
+    return check_name(agent, what="an agent")
 
 
 def _checked(entry: tuple[int, Any] | None, what: str, check: Callable[[str], object], source: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accounts import holdings
-from accounts.models import Token
+from accounts.models import Agent, Token
 from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
@@ -15,21 +15,17 @@ from fluxcore.errors import Unauthenticated
 @selector("agents.me", needs="self.read")
 def me(principal: Principal) -> dict[str, Any]:
     """Who calls, how far it is trusted, and what it holds at this moment."""
-    if principal.token is None:
+    if principal.agent is None:
         raise Unauthenticated  # people and the shell have pages and lists for this
-    token = Token.objects.select_related("agent__space", "agent__parent").get(pk=principal.token)
-    agent = token.agent
+    token = Token.objects.filter(pk=principal.token).first()
+    agent = Agent.objects.select_related("space", "parent").get(pk=principal.agent)
     granted = holdings.open_grants().filter(agent=agent).order_by("id")
     return {
         "agent": agent.name,
         "space": agent.space.name,
         "trust": str(agent.trust),
         "parent": agent.parent.name if agent.parent is not None else None,
-        "token": {
-            "prefix": f"flux_{token.prefix}",
-            "ceiling": token.ceiling,
-            "expires_at": clock.rfc3339(token.expires_at),
-        },
+        "token": _shown(token) if token is not None else None,
         "capabilities": list(principal.capabilities.texts),
         "grants": [
             {
@@ -40,4 +36,12 @@ def me(principal: Principal) -> dict[str, Any]:
             }
             for grant in granted
         ],
+    }
+
+
+def _shown(token: Token) -> dict[str, Any]:
+    return {
+        "prefix": f"flux_{token.prefix}",
+        "ceiling": token.ceiling,
+        "expires_at": clock.rfc3339(token.expires_at),
     }

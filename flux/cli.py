@@ -14,6 +14,7 @@ from pathlib import Path
 
 EX_USAGE = 64
 PREFIX = "flux_"
+ALIASES = {"memory": "kv"}  # as agentd's users know it
 
 
 def commands() -> dict[str, Path]:
@@ -24,7 +25,8 @@ def commands() -> dict[str, Path]:
 
 
 def _short(name: str) -> str:
-    return name.removeprefix(PREFIX).replace("_", "-")
+    short = name.removeprefix(PREFIX).replace("_", "-")
+    return ALIASES.get(short, short)
 
 
 def help_of(path: Path) -> str:
@@ -42,7 +44,8 @@ def usage() -> str:
     lines = [f"  {name:<{wide}}{help_of(path)}" for name, path in known.items()]
     return "\n".join([
         "usage: flux COMMAND [--name INSTANCE] [--json] …", "", "Flux Memory: a memory server for AI agents.", "",
-        *lines, "", "flux COMMAND --help says more about one of them.",
+        *lines, *(f"  {other:<{wide}}The same as {name}." for other, name in ALIASES.items()),
+        "", "flux COMMAND --help says more about one of them.",
     ])  # fmt: skip
 
 

@@ -37,6 +37,7 @@ class Config:
     # Doors
     REST_HOST: str = _key("127.0.0.1", "address of the REST door")
     REST_PORT: int = _key(7465, "port of the REST door; 0 picks a free one", low=0, high=65535)
+    REST_OPEN_TO_LOOPBACK: str = _key("", "agent that local programs without a token act as; empty: none", hot=True)
     MCP_HOST: str = _key("127.0.0.1", "address of the MCP door")
     MCP_SERVER_NAME: str = _key("flux-memory", "name the MCP door gives itself")
     MCP_PORT: int = _key(7464, "port of the MCP door; 0 picks a free one", low=0, high=65535)

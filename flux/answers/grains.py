@@ -28,6 +28,7 @@ class Stored(TypedDict):
     grain_id: str
     status: str
     provenance: str
+    provenance_claimed: NotRequired[str]  # of a caller without a token, where it was lowered
 
 
 class Extracted(Stored):

@@ -23,7 +23,7 @@ class Me(TypedDict):
     space: str
     trust: str
     parent: str | None
-    token: TokenFacts
+    token: TokenFacts | None
     capabilities: list[str]
     grants: list[GrantFacts]
 

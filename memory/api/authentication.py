@@ -1,4 +1,4 @@
-"""A bearer token makes a principal; nothing else in a request does."""
+"""A bearer token makes a principal; nothing else in a request does, unless REST_OPEN_TO_LOOPBACK is set."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from rest_framework.request import Request
 from accounts import refusals, tokens
 from accounts.principals import Principal
 from fluxcore.errors import Unauthenticated
+from memory.api import loopback
 
 
 class BearerToken(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Principal, None] | None:
         header = request.META.get("HTTP_AUTHORIZATION")
         if header is None:
-            return None
+            found = loopback.agent(request)
+            return (found, None) if found is not None else None
         scheme, _, token = header.partition(" ")
         try:
             if scheme.lower() != "bearer":
@@ -38,7 +40,8 @@ class HasPrincipal(BasePermission):
         if isinstance(request.user, Principal):
             return True
         refusals.note(source(request))
-        raise Unauthenticated
+        why = getattr(request._request, "loopback_problem", "")
+        raise Unauthenticated(f"REST_OPEN_TO_LOOPBACK does not apply here: {why}. Send a token." if why else None)
 
 
 def source(request: Request) -> str:

@@ -105,6 +105,9 @@ class Stored(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
     status = serializers.ChoiceField(choices=["stored", "corroborated"])
     provenance = serializers.ChoiceField(choices=ORIGINS)
+    provenance_claimed = serializers.ChoiceField(
+        choices=ORIGINS, required=False, help_text="What a caller without a token had claimed, where it was lowered."
+    )
 
 
 class Extracted(Stored):
@@ -144,6 +147,7 @@ class ItemResult(serializers.Serializer[None]):
     grain_id = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(choices=["stored", "corroborated", "refused"])
     provenance = serializers.ChoiceField(choices=ORIGINS, required=False)
+    provenance_claimed = serializers.ChoiceField(choices=ORIGINS, required=False)
     error = ItemError(allow_null=True)
 
 
@@ -240,7 +244,7 @@ class Me(serializers.Serializer[None]):
     space = serializers.CharField()
     trust = serializers.ChoiceField(choices=Agent.Trust.choices)
     parent = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # DRF has an attribute of that name
-    token = TokenFacts()
+    token = TokenFacts(allow_null=True, help_text="null: the caller sent none (REST_OPEN_TO_LOOPBACK).")
     capabilities = serializers.ListField(child=serializers.CharField(), help_text="Held now, grants included.")
     grants = GrantFacts(many=True)
 

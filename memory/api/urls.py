@@ -13,7 +13,7 @@ framework.load()
 from drf_spectacular.views import SpectacularSwaggerSplitView  # noqa: E402
 
 from fluxcore.errors import MethodNotAllowed  # noqa: E402
-from memory.api import clusters, exact, feedback, grains, graph, lifecycle, me, recalls, sharing, views, watch  # noqa: E402
+from memory.api import clusters, exact, feedback, grains, graph, ipc, lifecycle, me, recalls, sharing, views, watch  # noqa: E402
 from memory.api.errors import answer  # noqa: E402
 
 # Tried in this order: the hottest first.
@@ -27,6 +27,7 @@ CALLS = [
     *exact.CALLS,
     *sharing.CALLS,
     *watch.CALLS,
+    *ipc.CALLS,
     ("grains", grains.Grains.as_view()),
     ("grains/<str:grain>/pin", grains.Pin.as_view()),
     ("grains/<str:grain>/unpin", grains.Unpin.as_view()),

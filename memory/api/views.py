@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from accounts.principals import Principal
 from fluxcore import config, idempotency, metrics
 from fluxcore.errors import NotFound, NotReady
-from memory.api import parsers, shapes
+from memory.api import loopback, parsers, shapes
 from memory.extraction import extract, found
 from memory.grains import items, store
 from memory.health import vitals
@@ -66,7 +66,10 @@ class Store(Call):
         """Remember one text. The answer comes after the commit is on disk."""
         value = parsers.body(request, (*items.FIELDS, "reason", "idempotency_key"))
         given = {"content": None, "provenance": None} | {name: value[name] for name in items.FIELDS if name in value}
-        return json_answer(store.store(principal(request, value), **given, **write_options(request, value)))
+        caller = principal(request, value)
+        claimed = loopback.lowered(caller, given)
+        answer = store.store(caller, **given, **write_options(request, value))
+        return json_answer(loopback.told(answer, claimed))
 
 
 class StoreBatch(Call):
@@ -79,9 +82,11 @@ class StoreBatch(Call):
     def post(self, request: Request) -> HttpResponse:
         """Remember up to 100 texts, each stored or refused on its own."""
         value = parsers.body(request, ("items", "reason", "idempotency_key"))
-        return json_answer(
-            store.store_batch(principal(request, value), items=value.get("items"), **write_options(request, value))
-        )
+        caller, given = principal(request, value), value.get("items")
+        claimed = [loopback.lowered(caller, item) for item in given] if isinstance(given, list) else []
+        answer = store.store_batch(caller, items=given, **write_options(request, value))
+        results = [loopback.told(one, was) for one, was in zip(answer["results"], claimed, strict=True)]
+        return json_answer({**answer, "results": results})
 
 
 class Extract(Call):
@@ -92,7 +97,10 @@ class Extract(Call):
         """Remember a text or a turn as it stands; in the mode flux_extracts a local model then finds its statements."""
         value = parsers.body(request, (*items.FIELDS, "reason", "idempotency_key"))
         given = {"content": None, "provenance": None} | {name: value[name] for name in items.FIELDS if name in value}
-        return json_answer(extract.extract(principal(request, value), **given, **write_options(request, value)))
+        caller = principal(request, value)
+        claimed = loopback.lowered(caller, given)
+        answer = extract.extract(caller, **given, **write_options(request, value))
+        return json_answer(loopback.told(answer, claimed))
 
 
 class Found(Call):

@@ -8,10 +8,10 @@ from accounts import manifests
 from fluxcore.errors import AboveTrust, Invalid, NotFound
 
 
-def read(tmp_path, text):
+def read(tmp_path, text, agent=None):
     path = tmp_path / "agents.yaml"
     path.write_text(text)
-    return manifests.read(path)
+    return manifests.read(path, agent)
 
 
 def test_both_shapes_are_read(tmp_path):
@@ -59,6 +59,37 @@ def test_it_is_refused_with_its_line(tmp_path, text, says):
     with pytest.raises(Invalid) as refusal:
         read(tmp_path, text)
     assert says in refusal.value.message
+
+
+def test_metadata_may_say_more_about_an_agent(tmp_path):
+    text = (
+        "apiVersion: scarab/v1\nkind: AgentManifest\nmetadata:\n  name: alice\n  version: 1.0.0\n"
+        "  description: Notes.\n  labels: {team: a}\nspec:\n  capabilities:\n    - memory.read:*\n"
+    )
+    (found,) = read(tmp_path, text)
+    assert (found.name, found.capabilities) == ("alice", ["memory.read:*"])
+
+
+FRAGMENT = "spec:\n  capabilities:\n    - memory.read:config\n    - memory.write:notes\n"
+
+
+def test_a_bare_fragment_is_for_the_agent_that_is_named(tmp_path):
+    (found,) = read(tmp_path, FRAGMENT, "alice")
+    assert (found.name, found.capabilities) == ("alice", ["memory.read:config", "memory.write:notes"])
+
+
+@pytest.mark.parametrize(
+    ("text", "agent", "says"),
+    [
+        (FRAGMENT, None, "Name the agent with --agent"),
+        (FRAGMENT, "Al ice", "A name of an agent"),
+        ("name: bob\n" + FRAGMENT, "alice", "for 'bob', not for 'alice'"),
+        (FRAGMENT + "---\n" + FRAGMENT, "alice", "for one only"),
+    ],
+)
+def test_a_name_that_does_not_fit_the_file(tmp_path, text, agent, says):
+    with pytest.raises(Invalid, match=says):
+        read(tmp_path, text, agent)
 
 
 def test_an_unreadable_file_is_named(tmp_path):

@@ -51,6 +51,7 @@ UNUSED = {
 }  # fmt: skip
 # flux-memory's own default was flux_extracts; here no local model is needed to begin with.
 OURS = {
+    "REST_OPEN_TO_LOOPBACK": "",
     "AUDIT_CHECKPOINT_MINUTES": 60, "OPERATING_MODE": "caller_extracts", "MAX_GRAIN_BYTES": 16_384,
     "ARENA_MEMORY_MB": 1024, "MAX_VOTES_PER_MINUTE": 3000, "IMPLIED_VOTES_ENABLED": True,
     "IMPLIED_VOTE_STRENGTH": 0.2, "LLM_CALLS_PER_DAY": 2_000, "LLM_TOKENS_PER_DAY": 4_000_000,

@@ -208,6 +208,13 @@ ROUTES: dict[str, Route] = {
             for what in ("done", "renew", "release")
         ),
         Route("GET", "watch", "bb.read", query="?place=boards/main&wait=0", missing="bb.read@main"),
+        Route(
+            "POST",
+            "ipc",
+            "memory.write",
+            {"MemoryWrite": {"agent_id": "alice", "key": KEY, "value": 1}},
+            missing=f"memory.write:{KEY}",
+        ),
         Route("GET", "clusters", "grains.read"),
         Route("GET", "clusters/<str:cluster>", "grains.read"),
         Route("GET", "graph/export", "graph.export"),

@@ -67,6 +67,7 @@ def test_bodies_take_no_unknown_field(document):
         "LabelledRequest", "SetRequest", "PatchedPatchRequest", "ChangeRequest", "BatchRequest",
         "OperationRequest", "FenceRequest", "MakeBoardRequest", "AcquireRequest", "RenewRequest", "ReleaseRequest",
         "AddTaskRequest", "ClaimRequest", "OfTaskRequest", "RenewTaskRequest",
+        "EnvelopesRequest",
     }  # fmt: skip
     assert all(shape["additionalProperties"] is False for shape in requests.values())
 

@@ -24,9 +24,12 @@ def document():
     return SchemaGenerator().get_schema(public=True)
 
 
+NO_METHOD = {("POST", "ipc")}  # agentd's envelopes, for programs that send them already; ours are calls of their own
+
+
 def test_every_route_has_a_method_and_every_method_a_route():
     has = {(one.call.method, one.call.route) for one in CALLS.values()}
-    assert has == {(route.method, route.path) for route in ROUTES.values()}
+    assert has == {(route.method, route.path) for route in ROUTES.values()} - NO_METHOD
     assert {name for name, value in inspect.getmembers(AsyncFluxClient) if isinstance(value, _Bound)} == set(CALLS)
 
 

@@ -70,6 +70,14 @@ def test_a_command_runs_and_ends_as_the_management_command_does(blank):
     assert "not_found" in refused.stderr
 
 
+def test_memory_is_kv_as_agentd_has_it(blank):
+    assert "\n  memory " in cli.usage()
+    words = ("--name", "blank", "--space", "main")
+    flux("memory", "write", "assistant", "config", '{"theme": "dark"}', *words, environment=blank.environment)
+    done = flux("memory", "read", "assistant", "config", *words, "--json", environment=blank.environment)
+    assert json.loads(done.stdout)["value"] == {"theme": "dark"}
+
+
 def test_help_of_a_command_names_it_as_it_is_typed(blank):
     said = flux("help", "recall", environment=blank.environment).stdout
     assert said.startswith("usage: flux recall ")

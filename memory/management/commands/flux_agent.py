@@ -33,6 +33,7 @@ class Command(FluxCommand):
             help=f"trust: one of {', '.join(trust.LEVELS)}; rating: {' or '.join(_RATING)}; "
             "tools: +GROUP adds one, A,B are exactly these, none takes all away",
         )
+        parser.add_argument("--agent", dest="named", help="apply: the agent, where the file has only spec.capabilities")
         parser.add_argument("--space", default=None, help=f"its space (default {FIRST_SPACE})")
         parser.add_argument(
             "--capability", action="append", default=[], help="create: a capability, repeatable (default: everyday use)"
@@ -92,7 +93,8 @@ class Command(FluxCommand):
 
     def _apply(self, options: dict[str, Any]) -> None:
         """All manifests of the file are checked before the first is applied."""
-        wanted = [(options["space"] or one.space or FIRST_SPACE, one) for one in manifests.read(Path(options["agent"]))]
+        found = manifests.read(Path(options["agent"]), options["named"])
+        wanted = [(options["space"] or one.space or FIRST_SPACE, one) for one in found]
         for space in {space for space, _ in wanted}:
             find_space(space)
         done = [

@@ -12,6 +12,7 @@ from accounts import checkpoints
 from accounts.models import Agent, Space
 from fluxcore import config
 from fluxsite import running, setup
+from memory.api import loopback
 from memory.grains.models import Grain
 from memory.health import vitals
 from memory.management.base import FluxCommand
@@ -41,7 +42,7 @@ class Command(FluxCommand):
             found["counts"] = {
                 "spaces": Space.objects.count(), "agents": Agent.objects.count(), "grains": Grain.objects.count()
             }  # fmt: skip
-            found["warnings"] += checkpoints.warnings()
+            found["warnings"] += loopback.warnings() + checkpoints.warnings()
             if state is not None:
                 found["warnings"] += _changed_since(state)
             if not setup.has_administrator():

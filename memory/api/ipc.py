@@ -1,0 +1,114 @@
+"""agentd's request envelopes over REST: `{"MemoryWriteCas": {…}}`, each answered by the verb it stands for.
+
+Its programs keep their requests; the frames of its socket are HTTP here, and the token says who calls. `agent_id` is
+the name of an agent: of the one whose memory it is, or of the caller itself in the envelopes of the blackboard.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from accounts.principals import Principal
+from fluxcore.errors import Invalid
+from memory.api import parsers, shapes
+from memory.api.exact_shapes import shaped
+from memory.api.views import Call, json_answer, principal, write_options
+from memory.keyvalue import keeping, listing, reading
+from memory.keyvalue.given import expectation
+from memory.keyvalue.places import MAIN
+
+# Envelope -> the fields it takes, all of them needed but ttl_secs, pattern and the caller's own agent_id.
+ENVELOPES: dict[str, tuple[str, ...]] = {
+    "MemoryRead": ("agent_id", "key"),
+    "MemoryWrite": ("agent_id", "key", "value", "ttl_secs"),
+    "MemoryWriteCas": ("agent_id", "key", "expected_version", "value", "ttl_secs"),
+    "MemoryDelete": ("agent_id", "key"),
+    "MemoryList": ("agent_id", "pattern"),
+    "BlackboardRead": ("agent_id", "key"),
+    "BlackboardWrite": ("agent_id", "key", "value", "ttl_secs"),
+    "BlackboardCas": ("agent_id", "key", "expected", "new_value", "ttl_secs"),
+    "BlackboardDelete": ("agent_id", "key"),
+    "BlackboardList": ("agent_id", "pattern"),
+}
+_OPTIONAL = ("ttl_secs", "pattern")
+
+
+class Envelopes(shapes.Labelled):
+    """One of these in each request."""
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for name, known in ENVELOPES.items():
+            object_ = {"type": "object", "properties": {one: {} for one in known}, "additionalProperties": False}
+            fields[name] = shaped(object_, f"{', '.join(known)}.", required=False)
+        return fields
+
+
+class Ipc(Call):
+    @extend_schema(
+        operation_id="ipc",
+        request=Envelopes,
+        responses=shaped({"type": "object"}, "As the call it stands for answers."),
+        parameters=shapes.WRITE_HEADERS,
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """One request of agentd's memory or blackboard in its JSON envelope."""
+        body = parsers.body(request, (*ENVELOPES, "reason", "idempotency_key"))
+        name, given = _opened(body)
+        caller = principal(request, body)
+        return json_answer(_answer(caller, name, given, write_options(request, body)))
+
+
+def _opened(body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The one envelope of a request and its fields, each of them known and none missing."""
+    names = [name for name in body if name in ENVELOPES]
+    if len(names) != 1:
+        raise Invalid(f"Send one envelope: {', '.join(ENVELOPES)}.", field="body")
+    name, given = names[0], body[names[0]]
+    if not isinstance(given, dict):
+        raise Invalid(f"{name} is an object with {', '.join(ENVELOPES[name])}.", field=name)
+    for field in given:
+        if field not in ENVELOPES[name]:
+            raise Invalid(f"{name} has no field {field[:64]!r}. It takes: {', '.join(ENVELOPES[name])}.", field=name)
+    for field in ENVELOPES[name]:
+        own = field == "agent_id" and name.startswith("Blackboard")
+        missing = field not in given or (field == "expected_version" and given[field] is None)
+        if missing and field not in _OPTIONAL and not own:
+            raise Invalid(f"{name} needs the field {field!r}.", field=field)
+    return name, given
+
+
+def _answer(caller: Principal, name: str, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    where = _place(caller, name, given)
+    if name.endswith("List"):
+        return listing.page(caller, where=where, pattern=given.get("pattern"))
+    if name.endswith("Read"):
+        return reading.get(caller, where=where, key=given["key"])
+    if name.endswith("Delete"):
+        deleted: dict[str, Any] = keeping.delete(caller, where=where, key=given["key"], **options)
+        return deleted
+    expected = {ours: given[theirs] for ours, theirs in _EXPECTED if theirs in given}
+    written: dict[str, Any] = keeping.put(
+        caller, where=where, key=given["key"], value=given.get("value", given.get("new_value")),
+        ttl_secs=given.get("ttl_secs"), precondition=expectation(expected), **options,
+    )  # fmt: skip
+    return written
+
+
+_EXPECTED = (("expected_version", "expected_version"), ("expected_value", "expected"))
+
+
+def _place(caller: Principal, name: str, given: dict[str, Any]) -> str:
+    agent = given.get("agent_id")
+    if name.startswith("Memory"):
+        return f"agents/{agent}" if isinstance(agent, str) else "agents/"
+    if agent is not None and agent != caller.name:
+        raise Invalid(f"agent_id is the caller itself, {caller.name!r}, or left out.", field="agent_id")
+    return f"boards/{MAIN}"
+
+
+CALLS = [("ipc", Ipc.as_view())]
