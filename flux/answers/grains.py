@@ -63,6 +63,7 @@ class ItemResult(TypedDict):
     grain_id: str | None
     status: str
     provenance: NotRequired[str]
+    provenance_claimed: NotRequired[str]
     error: ItemError | None
 
 

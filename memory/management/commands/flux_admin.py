@@ -16,7 +16,7 @@ from accounts.principals import shell
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid
 from fluxsite import running, setup
-from memory.management import person
+from memory.management import menu, person
 from memory.management.base import FluxCommand
 
 ACTIONS = ["list", "create", "invite", "role", "reset", "unlock", "link", "stop", "resume"]
@@ -26,7 +26,9 @@ class Command(FluxCommand):
     help = "People: list, create an administrator, invite, give a role, reset a second factor, unlock, stop and resume."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
+        parser.add_argument(
+            "action", nargs="?", choices=ACTIONS, help="left out at a terminal: a menu, after signing in"
+        )
         parser.add_argument("username", nargs="?", help="the person's user name")
         parser.add_argument("--password-file", type=Path, help="create: file with the password")
         parser.add_argument("--totp-key-file", type=Path, help="create: file with the second factor's key in base32")
@@ -39,6 +41,10 @@ class Command(FluxCommand):
         parser.add_argument("--reason", default="", help="why, for the audit chain")
 
     def run(self, options: dict[str, Any]) -> None:
+        if options["action"] is None and sys.stdin.isatty() and not self.as_json:
+            menu.start(self)
+            return
+        options["action"] = options["action"] or "list"
         if options["action"] not in ("list", "link") and not options["username"]:
             raise Invalid(f"Name the person: flux_admin {options['action']} NAME.", field="username")
         getattr(self, f"_{options['action']}")(options)
