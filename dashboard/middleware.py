@@ -44,6 +44,15 @@ HEADERS = {
 }
 
 
+# The page that shows others in frames, and the pages it shows: the only ones that may frame and be framed.
+_PREVIEW = "/mobile-preview"
+_FRAMING = {"Content-Security-Policy": f"{POLICY}; frame-src 'self'"}
+_FRAMED = {
+    "Content-Security-Policy": POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'"),
+    "X-Frame-Options": "SAMEORIGIN",
+}
+
+
 class PeoplesDoor:
     async_capable = True
     sync_capable = True
@@ -80,8 +89,16 @@ def _foreign_letters(request: HttpRequest) -> Any:
 def _framed(request: HttpRequest, response: Any) -> Any:
     """Only files that are the same for everybody may be kept by a browser; a page is gone with its session."""
     kept = request.path.startswith(settings.STATIC_URL) and response.status_code in (200, 206, 304)
-    for name, value in HEADERS.items():
+    for name, value in {**HEADERS, **_frames(request)}.items():
         if name != "Cache-Control" or not (kept or value in response.get(name, "")):
             response[name] = value
     response["X-Request-Id"] = request_id.get()
     return response
+
+
+def _frames(request: HttpRequest) -> dict[str, str]:
+    """What differs for the preview. The browser itself says that a page of ours fetches this one for a frame."""
+    if request.path == _PREVIEW:
+        return _FRAMING
+    dest, site = (request.META.get(f"HTTP_SEC_FETCH_{name}") for name in ("DEST", "SITE"))
+    return _FRAMED if (dest, site) == ("iframe", "same-origin") else {}

@@ -158,6 +158,10 @@ def test_every_page_can_be_read_and_used_on_any_screen(house, browser, complaint
     }.items():  # fmt: skip
         house.go(page, path)
         fit(page, title)
+    house.go(page, "/mobile-preview")
+    fit(page, "Mobile preview")
+    for frame in page.frames[1:]:
+        assert frame.get_by_role("heading", level=1).inner_text() == "main"
     house.store("The launch is on Friday")
     house.go(page, "/")
     page.locator("#live[data-state=live]").wait_for()

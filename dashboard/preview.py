@@ -1,0 +1,25 @@
+"""The dashboard as it looks on a phone and on a tablet, in frames of their sizes."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from dashboard import shell
+from dashboard.account import signed_in
+
+# Name, width and height in CSS pixels; each has a rule in preview.css.
+DEVICES = (("Phone", 390, 844), ("Small phone", 360, 640), ("Tablet", 820, 1180))
+
+
+@require_safe
+@signed_in
+def mobile_preview(request: HttpRequest) -> HttpResponse:
+    found = shell.of(request)
+    pages = [link for link in found.pages if not link.address.startswith("/admin")] if found is not None else []
+    addresses = [link.address for link in pages]
+    wanted = request.GET.get("page")
+    shown = wanted if wanted in addresses else reverse("home")
+    return render(request, "dashboard/preview.html", {"pages": pages, "shown": shown, "devices": DEVICES})
