@@ -7,10 +7,12 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import time_machine
 from django.conf import settings
 from django.test import Client
 
@@ -137,6 +139,24 @@ def no_arena_is_left() -> None:
     if held is not None:
         for space in held.shelf().spaces():
             held.shelf().drop(space)
+
+
+@pytest.fixture(autouse=True)
+def no_refusal_is_left() -> None:
+    """Refused requests are counted per minute in the process: those of the test before would be in this one's sums."""
+    refusals = sys.modules.get("accounts.refusals")
+    if refusals is not None:
+        refusals._counts.clear()
+
+
+@pytest.fixture
+def standing_clock() -> Iterator[time_machine.Traveller]:
+    """The clock stands at noon until the test moves it, so no second, minute, hour or day ends within the test.
+
+    For whatever counts, waits or expires by the clock. Name it before the fixtures that store or sign in something.
+    """
+    with time_machine.travel(datetime(2026, 11, 16, 12, tzinfo=UTC), tick=False) as traveller:
+        yield traveller
 
 
 @pytest.fixture

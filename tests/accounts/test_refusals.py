@@ -15,13 +15,6 @@ pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    refusals._counts.clear()
-    yield
-    refusals._counts.clear()
-
-
 def counted():
     return {(row.source, row.minute): row.count for row in RefusalMinute.objects.all()}
 

@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from django_otp.oath import hotp
 
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
+from tests.codes import code_for
 from tests.servers import missing
 
 pytestmark = pytest.mark.browser
@@ -49,10 +49,6 @@ def said_at_start(instance) -> str:
     return instance.output.read_text()
 
 
-def code(key: bytes) -> str:
-    return f"{hotp(key, int(time.time()) // 30):06d}"
-
-
 def follow_a_space(page) -> dict[str, Any]:
     """The page's own script opens the live feed, as the pages of this door do; the first thing it hears."""
     said: dict[str, Any] = page.evaluate(
@@ -86,7 +82,7 @@ def test_a_person_enrols_and_signs_in_through_a_name_of_the_network(instance, la
     page.get_by_label("User name").fill("ada")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("The same password again").fill(PASSWORD)
-    page.get_by_label("Code from the app").fill(code(key))
+    page.get_by_label("Code from the app").fill(code_for(key))
     page.get_by_role("button", name="Create my account").click()
     page.get_by_role("heading", name="Welcome, ada").wait_for()
     assert urlsplit(page.url).hostname == LISTED

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from urllib.parse import urljoin
 
 import pytest
-from django_otp.oath import hotp
 
+from tests.codes import code_for
 from tests.instances import Instance
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("pages")]  # one instance serves this file
@@ -51,10 +51,6 @@ NAMELESS = """() => [...document.querySelectorAll("input:not([type=hidden]), sel
 TOO_WIDE = """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
   .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
   .map((element) => element.outerHTML.slice(0, 90))"""
-
-
-def code_of(key: bytes) -> str:
-    return f"{hotp(key, int(time.time()) // 30):06d}"
 
 
 def heading(page) -> str:
@@ -99,7 +95,7 @@ class House:
             if page.get_by_label(label, exact=True).count():
                 page.get_by_label(label, exact=True).fill(value)
         key = base64.b32decode("".join(page.inner_text(".key").split()))
-        page.get_by_label("Code from the app").fill(code_of(key))
+        page.get_by_label("Code from the app").fill(code_for(key))
         page.locator("main button[type=submit]").click()
         page.locator(".codes").wait_for()
         return page.locator(".codes code").all_inner_texts()

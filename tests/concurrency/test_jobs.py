@@ -60,7 +60,7 @@ def test_an_idle_worker_told_to_end_ends_at_once(workshop: Any) -> None:
     shop.wait_until_finished(seconds=60)
     time.sleep(6)  # Celery has gone back to waiting for messages by then
     worker.terminate()
-    assert worker.wait(timeout=1.5) == 0
+    assert worker.wait(timeout=STOP_SECONDS) == 0
     shop.workers.remove(worker)
 
 

@@ -147,7 +147,7 @@ def test_a_worker_that_lost_its_lease_changes_nothing(handle):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_job_that_computes_longer_than_its_lease_keeps_it(handle, monkeypatch):
+def test_a_job_that_computes_longer_than_its_lease_keeps_it(standing_clock, handle, monkeypatch):
     monkeypatch.setattr(jobs, "LEASE", timedelta(seconds=1))
     tries, computing, over = [], threading.Event(), threading.Event()
 
@@ -159,11 +159,14 @@ def test_a_job_that_computes_longer_than_its_lease_keeps_it(handle, monkeypatch)
         return lambda: Space.objects.create(name=f"effect-{run.attempt}", created_at=clock.now()) and None
 
     def rival():
-        """Another worker, looking for work for two leases and a half."""
+        """Another worker, looking for work whenever most of the lease is over, for four leases and a half."""
         computing.wait(30)
-        until = time.monotonic() + 2.5 * jobs.LEASE.total_seconds()
-        while time.monotonic() < until and not jobs.run_one():
-            time.sleep(0.02)
+        for _ in range(5):
+            standing_clock.shift(0.9 * jobs.LEASE.total_seconds())
+            jobs.run_one()
+            until = time.monotonic() + 30
+            while job().lease_until < clock.now() + jobs.LEASE and time.monotonic() < until:
+                time.sleep(0.02)
         over.set()
         connection.close()
 

@@ -217,7 +217,7 @@ def test_a_link_is_closed_once_there_is_an_administrator(people_client, link):
     assert closed(people_client.get(link))
 
 
-def test_a_closed_link_is_counted_as_a_refusal_of_nobody(people_client, link):
+def test_a_closed_link_is_counted_as_a_refusal_of_nobody(standing_clock, people_client, link):
     for _ in range(3):
         people_client.get("/enrol/nonsense", REMOTE_ADDR="192.0.2.7")
     assert AuditEntry.objects.filter(outcome="refused", actor="agent:-", object="192.0.2.7").count() == 1

@@ -162,7 +162,7 @@ def test_no_text_travels_with_the_arrays(memory, grace):
     assert b"silver" not in grace.get("/graph/data").content
 
 
-def test_whoever_has_the_picture_is_told_so_until_something_happens(memory, grace):
+def test_whoever_has_the_picture_is_told_so_until_something_happens(standing_clock, memory, grace):
     memory.store("Anna works as a nurse")
     first = grace.get("/graph/data")
     again = grace.get("/graph/data", headers={"If-None-Match": first["ETag"]})
@@ -176,7 +176,7 @@ def test_whoever_has_the_picture_is_told_so_until_something_happens(memory, grac
     assert "no-store" in changed["Cache-Control"]
 
 
-def test_the_same_state_is_drawn_the_same(memory, grace):
+def test_the_same_state_is_drawn_the_same(standing_clock, memory, grace):
     for number in range(30):
         memory.store(f"Note {number % 5} about Anna and {number} trees in Porto")
     first = grace.get("/graph/data").content

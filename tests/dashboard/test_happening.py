@@ -143,7 +143,7 @@ def test_ids_lead_to_pages(memory, oz):
     assert oz.get(f"/live/job/{job.uuid}").status_code == 404
 
 
-def test_the_page_costs_as_many_statements_whatever_happened(memory, oz):
+def test_the_page_costs_as_many_statements_whatever_happened(standing_clock, memory, oz):
     memory.store("one")
     oz.get("/live")
     counts = []

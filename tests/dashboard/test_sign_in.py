@@ -144,7 +144,7 @@ def test_what_was_typed_as_an_unknown_name_is_kept_nowhere(ada):
     assert "my-secret-password" not in kept
 
 
-def test_unknown_names_are_counted_by_source_and_minute(ada):
+def test_unknown_names_are_counted_by_source_and_minute(standing_clock, ada):
     client = browser()
     client.defaults["REMOTE_ADDR"] = "192.0.2.77"
     for number in range(5):

@@ -59,10 +59,3 @@ def model() -> Iterator[Ollama]:
 def desk(memory: Memory, model: Ollama, configure: Any) -> Desk:  # noqa: F811
     configure(OPERATING_MODE="flux_extracts", LLM_BASE_URL=model.url)
     return Desk(memory, model)
-
-
-@pytest.fixture
-def standing_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pause is over by itself, however long the machine takes for the test."""
-    moment = clock.now()
-    monkeypatch.setattr(clock, "now", lambda: moment)

@@ -13,6 +13,8 @@ from memory.extraction.models import Extraction, Spend
 from memory.grains.models import Grain
 from tests.extraction.ollama import html
 
+pytestmark = pytest.mark.usefixtures("standing_clock")
+
 
 def texts(desk, count):
     return [desk.hand_over(f"Parcel {number} arrived. It was opened.")["grain_id"] for number in range(count)]

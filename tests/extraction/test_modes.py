@@ -54,7 +54,7 @@ def test_the_other_mode_would_have_connected(desk, connections):
     assert connections
 
 
-def test_status_and_health_say_how_the_model_is(desk):
+def test_status_and_health_say_how_the_model_is(standing_clock, desk):
     assert state.overview()["state"] == "not asked yet"
     desk.hand_over("Anna moved to Lisbon. It rained.")
     desk.work()
@@ -77,7 +77,7 @@ def test_the_operator_is_warned(desk, configure):
     assert any("LLM_BASE_URL must begin with http" in one for one in state.warnings())
 
 
-def test_health_of_a_space_is_its_own(desk):
+def test_health_of_a_space_is_its_own(standing_clock, desk):
     desk.hand_over("Anna moved to Lisbon. It rained.")
     desk.work()
     assert state.overview(find_space("home").pk)["today"]["calls"] == 1
