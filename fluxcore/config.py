@@ -374,14 +374,14 @@ class Live:
         return stat.st_mtime_ns, stat.st_size
 
     def __call__(self) -> Config:
-        # Racing threads may both look once too often; that costs a stat call and nothing else.
-        if time.monotonic() >= self.next_look:
-            with self._lock:
-                self.next_look = time.monotonic() + 1.0
+        with self._lock:
+            if time.monotonic() >= self.next_look:
                 stamp = self._read_stamp()
                 if stamp != self._stamp:
                     self._stamp = stamp
                     self._reload()
+                # Last: until the file is read, other threads wait here instead of going on with the old values.
+                self.next_look = time.monotonic() + 1.0
         return self.seen
 
     def _reload(self) -> None:

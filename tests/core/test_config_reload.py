@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
@@ -45,6 +46,27 @@ def test_a_hot_key_is_picked_up_within_a_second(clock, file):
     edit(file, "TOP_K: 9\n")
     clock.now += 1.01
     assert live().TOP_K == 9
+
+
+def test_whoever_comes_while_the_file_is_read_gets_the_new_values(clock, file, monkeypatch):
+    """A burst after an idle time: the first caller reads the file, and the others must not go on with the old limit."""
+    live = config.Live(file, config.load(file))
+    assert live().TOP_K == 5
+    monkeypatch.setattr(config, "_live", live)
+    read, others, found = config.load, [], []
+
+    def load(path):
+        others.append(threading.Thread(target=lambda: found.append(config.current().TOP_K)))
+        others[0].start()
+        others[0].join(0.3)  # nobody is answered before the file is read
+        return read(path)
+
+    monkeypatch.setattr(config, "load", load)
+    edit(file, "TOP_K: 9\n")
+    clock.now += 5
+    assert config.current().TOP_K == 9
+    others[0].join(30)
+    assert found == [9]
 
 
 def test_it_looks_at_the_file_at_most_once_a_second(clock, file):
