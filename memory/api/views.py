@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -124,8 +125,17 @@ class Document(Call):
         return HttpResponse(_document(config.current().MAX_GRAINS_PER_CALL), content_type="application/json")
 
 
-@lru_cache(maxsize=4)
+# drf-spectacular changes its own classes at first use, and fails where several threads do that at once.
+_making_document = threading.Lock()
+
+
 def _document(batch_limit: int) -> bytes:
+    with _making_document:
+        return _made_document(batch_limit)
+
+
+@lru_cache(maxsize=4)
+def _made_document(batch_limit: int) -> bytes:
     return orjson.dumps(SchemaGenerator().get_schema(public=True))  # type: ignore[no-untyped-call]
 
 

@@ -8,6 +8,8 @@ import pytest
 from drf_spectacular.validation import validate_schema
 
 from fluxcore.errors import table
+from memory.api import views
+from tests.core.threads import together
 from tests.rest.routes import ROUTES
 
 URL = "/api/v1/openapi.json"
@@ -98,3 +100,16 @@ def test_the_documentation_page_loads_without_the_network(db, as_agent):
 def test_the_document_holds_no_address_of_elsewhere(document):
     assert not re.search(r"https?://", str(document))
     assert "servers" not in document
+
+
+def test_readers_who_come_together_get_one_document_that_is_made_once(db, as_agent, monkeypatch):
+    """Right after a start: whoever makes it changes what others who make it would read."""
+    made = []
+    generate = views.SchemaGenerator.get_schema
+    monkeypatch.setattr(
+        views.SchemaGenerator, "get_schema", lambda *given, **named: made.append(1) or generate(*given, **named)
+    )
+    views._made_document.cache_clear()
+    answers = together(9, lambda number: as_agent(None).get(URL))
+    assert [answer.status_code for answer in answers] == [200] * 9
+    assert len({answer.content for answer in answers}) == len(made) == 1
