@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
+MIN_SECRET_BYTES = 32
+MIN_SECRET_CHARACTERS = 10  # different ones: a short word said again and again is no secret
 
 
 class EnvError(ValueError):
@@ -30,6 +32,17 @@ def text(name: str, default: str | None = None) -> str | None:
             raise EnvError(f"{name}_FILE points to {path}, which is empty.")
         return content
     return default if value is None else value
+
+
+def secret(name: str) -> str | None:
+    """A key that nobody guesses: other secrets are sealed with it."""
+    value = text(name)
+    if value and (len(value.encode()) < MIN_SECRET_BYTES or len(set(value)) < MIN_SECRET_CHARACTERS):
+        raise EnvError(
+            f"{name} is too easy to guess. It needs at least {MIN_SECRET_BYTES} bytes and {MIN_SECRET_CHARACTERS} "
+            "different characters. Make one with: openssl rand -base64 48"
+        )
+    return value or None
 
 
 def switch(name: str, default: bool) -> bool:

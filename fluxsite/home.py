@@ -117,6 +117,13 @@ class Home:
             raise HomeError(f"The key file {path} is empty. Restore it from a backup or delete it to make a new one.")
         return existing
 
+    def exposed_keys(self) -> list[Path]:
+        """Key files whose mode lets other users of the machine read them. Public keys are no secret."""
+        if os.name != "posix" or not self.keys.is_dir():
+            return []
+        found = (path for path in sorted(self.keys.iterdir()) if "public" not in path.name and path.is_file())
+        return [path for path in found if path.stat().st_mode & 0o077]
+
     def keep_secret(self, name: str, text: str) -> None:
         """Put another text in the place of a key's, whole or not at all."""
         private_file(self.keys / name, text)

@@ -31,7 +31,7 @@ except flux_config.ConfigError as error:
 # Secrets -------------------------------------------------------------------------------------------
 # The key file is made by flux_init or flux_start. Before that a process gets a random key that dies
 # with it: enough for checks and migrations, refused by the doors (fluxsite/checks.py).
-_secret = env.text("FLUX_SECRET_KEY") or HOME.secret("secret_key")
+_secret = env.secret("FLUX_SECRET_KEY") or HOME.secret("secret_key")
 SECRET_KEY = _secret or secrets.token_urlsafe(48)
 SECRET_KEY_IS_KEPT = _secret is not None
 

@@ -83,7 +83,7 @@ def test_a_process_that_asks_for_the_state_loads_no_encoder(tmp_path):
         "from memory.embedding import choice\n"
         "assert choice.state().name == 'minilm-l6-int8', choice.state()\n"
         "assert not choice.ready()\n",
-        FLUX_HOME=str(tmp_path), FLUX_SECRET_KEY="x" * 50,
+        FLUX_HOME=str(tmp_path), FLUX_SECRET_KEY=f"only-for-tests-{tmp_path}",
     )  # fmt: skip
     assert "django" in names
     assert not names & ((HEAVY - {"numpy"}) | NEVER)

@@ -74,7 +74,7 @@ def loaded_by(tmp_path, *modules: str) -> set[str]:
         f"[importlib.import_module(name) for name in {modules[1:]!r}]\n"
         "print(json.dumps(sorted(sys.modules)))\n"
     )
-    done = python(code, FLUX_HOME=str(tmp_path), FLUX_SECRET_KEY="x" * 50)
+    done = python(code, FLUX_HOME=str(tmp_path), FLUX_SECRET_KEY=f"only-for-tests-{tmp_path}")
     assert done.returncode == 0, done.stderr[-2000:]
     return set(json.loads(done.stdout.splitlines()[-1]))
 

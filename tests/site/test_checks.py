@@ -136,6 +136,7 @@ def test_off_silences_exactly_the_four_about_tls(settings):
         ({"FLUX_DURABILITY": "ful"}, "FLUX_DURABILITY must be one of full, normal"),
         ({"FLUX_SECRET_KEY_FILE": "/nonexistent"}, "FLUX_SECRET_KEY_FILE points to /nonexistent"),
         ({"FLUX_NAME": "../x"}, "Instance name '../x'"),
+        ({"FLUX_SECRET_KEY": "secret-pw"}, "FLUX_SECRET_KEY is too easy to guess. It needs at least 32 bytes"),
     ],
 )
 def test_unusable_settings_are_one_clear_line(tmp_path, environment, says):

@@ -91,3 +91,23 @@ def test_no_address_is_none(monkeypatch):
     assert env.url("FLUX_X", schemes=("redis",)) is None
     monkeypatch.setenv("FLUX_X", "redis://:secret@host:6379/0")
     assert env.url("FLUX_X", schemes=("redis",)) == "redis://:secret@host:6379/0"
+
+
+@pytest.mark.parametrize("key", ["a", "0123456789abcdefghijklmnopqrstu", "a" * 64, "secret" * 20, "\u00e9" * 16])
+def test_a_key_that_is_short_or_repeats_itself_is_refused(monkeypatch, key):
+    monkeypatch.setenv("FLUX_X", key)
+    with pytest.raises(EnvError, match="at least 32 bytes and 10 different characters"):
+        env.secret("FLUX_X")
+
+
+def test_a_key_of_32_bytes_and_10_characters_is_taken(monkeypatch):
+    monkeypatch.setenv("FLUX_X", "012345678" * 3 + "x" * 5)
+    assert env.secret("FLUX_X") == "012345678" * 3 + "x" * 5
+
+
+def test_a_key_from_a_file_is_looked_at_too(monkeypatch, tmp_path):
+    assert env.secret("FLUX_X") is None
+    (tmp_path / "key").write_text("changeme\n")
+    monkeypatch.setenv("FLUX_X_FILE", str(tmp_path / "key"))
+    with pytest.raises(EnvError, match="FLUX_X is too easy to guess"):
+        env.secret("FLUX_X")

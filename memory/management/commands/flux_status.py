@@ -47,6 +47,10 @@ class Command(FluxCommand):
                 found["warnings"] += _changed_since(state)
             if not setup.has_administrator():
                 found["warnings"].append("there is no administrator yet: flux_start prints an enrolment link")
+        found["warnings"] += [
+            f"other users of this machine can read the key {path}: chmod 600 {path}"
+            for path in settings.HOME.exposed_keys()
+        ]
         if self.as_json:
             self.answer(found)
         else:
