@@ -240,7 +240,7 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] *
 
 @pytest.mark.parametrize(
     "front",
-    ["a: !!bool maybe", "a: !!timestamp soon", 'a: !!int ""', f"tags: [0x{'f' * 6000}]", f"date: 0x{'f' * 6000}",
+    ["a: !!bool maybe", "a: !!timestamp soon", 'a: !!int ""', f"tags: [0x{'f' * 3900}]", f"date: 0x{'f' * 3900}",
      f"{LAUGHS}date: *a11"],
     ids=["bool", "timestamp", "int", "tag", "date", "laughs"],
 )  # fmt: skip
@@ -248,6 +248,17 @@ def test_no_front_matter_costs_more_than_itself(move, tmp_path, front):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text(f"---\n{front}\n---\nMira keeps bees\n")
     assert move(tmp_path / "notes")[0] == {"stored": 1, "there": 0, "refused": 0, "capped": 0, "links": 0}
+
+
+@pytest.mark.parametrize("size, read", [(4096, True), (4097, False)])
+def test_front_matter_beyond_four_kilobytes_is_not_read_and_its_note_is_kept(move, tmp_path, size, read):
+    (tmp_path / "notes").mkdir()
+    front = "tags: [bees]\nsummary: "
+    front += "é" * ((size - len(front)) // 2)
+    front += "x" * (size - len(front.encode()))
+    (tmp_path / "notes" / "a.md").write_text(f"---\n{front}\n---\nMira keeps bees\n")
+    assert move(tmp_path / "notes")[0]["stored"] == 1
+    assert (Grain.objects.get().tags, texts()) == (["bees"] if read else [], ["a\nMira keeps bees"])
 
 
 def test_a_note_whose_name_is_no_utf_8(move, tmp_path):

@@ -24,6 +24,7 @@ from memory.transfer.formats.source import MAX_LINE, Incoming, Source, decoded, 
 
 CHUNK, LEAST_CHUNK, MOST_CHUNK = 1_000, 100, 8_000  # characters of a piece: a few sentences say one thing
 MARKDOWN = (".md", ".markdown", ".mdx")
+MAX_FRONT = 4_096  # bytes of front matter: the time YAML takes grows with the square of some texts
 _NUMBER = 10**18  # a tag that is a number, a year for one, is smaller
 _TEXT = (".txt", ".text", ".rst", ".org", "")
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -110,7 +111,9 @@ def _note(root: Path, file: Path, *, markdown: bool) -> _Note:
 
 
 def _take_front(note: _Note, text: str) -> None:
-    """Tags and a date. Front matter that is no YAML is no reason to lose the note."""
+    """Tags and a date. Front matter that is no YAML, or too long for it, is no reason to lose the note."""
+    if len(text.encode()) > MAX_FRONT:
+        return
     try:
         found = yaml.safe_load(text)
     except Exception:  # a value that is not what its tag says (!!bool, !!timestamp) raises whatever it stumbles over
