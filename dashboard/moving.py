@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import origins
+from accounts.authorise import authorise
 from accounts.here import here
 from accounts.models import Space
 from accounts.principals import Principal
@@ -38,6 +39,7 @@ def imports(request: HttpRequest) -> HttpResponse:
     problem: FluxError | None = None
     if request.method == "POST":
         try:
+            authorise(me, "import", action="transfer.import")  # before anything that was sent is looked at
             made = _begin(request, me)
         except StepUpRequired:
             raise

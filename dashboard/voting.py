@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -16,7 +17,7 @@ from accounts.principals import Principal
 from dashboard import shell
 from dashboard.account import signed_in
 from dashboard.cards import Card
-from fluxcore.errors import FluxError, NotFound
+from fluxcore.errors import FluxError, Forbidden, NotFound
 from memory.grains.learning import credit, votes
 from memory.grains.models import Effect, Vote
 
@@ -60,6 +61,8 @@ def vote(request: HttpRequest, trace: UUID) -> HttpResponse:
             messages.success(request, "Taken back: what it taught is unlearned.")
     except NotFound:
         raise Http404 from None
+    except Forbidden:
+        raise PermissionDenied from None
     except FluxError as refusal:
         messages.error(request, refusal.message)
     return redirect(f"{reverse('receipt', args=[trace])}#answer")

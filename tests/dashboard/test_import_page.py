@@ -9,6 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts import sessions
+from accounts.models import AuditEntry
 from dashboard import moving
 from fluxcore import clock, jobs
 from memory.grains.models import Grain
@@ -94,8 +95,10 @@ def test_others_see_the_list_and_no_form(space, person, role):
     page = words(client.get("/import"))
     assert "Only an owner" in page and 'type="file"' not in page
     assert ">Import</a>" not in page
-    answer = post(client, "/import", files=[file()])
-    assert (answer.status_code, Import.objects.count()) == (403, 0)
+    for fields in ({"files": [file()]}, {}, {"files": [file()], "ceiling": "god"}):
+        answer = post(client, "/import", **fields)
+        assert (answer.status_code, Import.objects.count()) == (403, 0), "before the fields are looked at"
+    assert AuditEntry.objects.filter(action="transfer.import", outcome="refused").count() == 3
 
 
 def test_an_import_of_another_space_is_not_there(owner, person, make_token):
