@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 
@@ -154,6 +155,13 @@ class UnsupportedMediaType(FluxError):
 class Invalid(FluxError):
     code, status, exit_status = "invalid", 422, 65
     message = "A value is not acceptable."
+
+    @classmethod
+    def unknown(cls, name: str, allowed: Iterable[str], *, what: str = "field") -> Invalid:
+        """A name this call does not know, with those it does."""
+        listed = list(allowed)
+        says = f"Allowed: {', '.join(listed)}." if listed else f"This call takes no {what}s."
+        return cls(f"Unknown {what} {name[:64]!r}. {says}", field=name[:64], allowed=listed)
 
 
 class HeadersTooLarge(FluxError):

@@ -101,7 +101,7 @@ def body(request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = ())
         raise Invalid("The body must be a JSON object.")
     for name in value:
         if name not in fields and name not in LABELS:
-            raise Invalid(f"Unknown field {name[:64]!r}.", field=name[:64])
+            raise Invalid.unknown(name, (*fields, *LABELS))
     return value
 
 
@@ -157,7 +157,7 @@ def query(request: Request, fields: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, values in request._request.GET.lists():
         if name not in fields:
-            raise Invalid(f"Unknown parameter {name[:64]!r}.", field=name[:64])
+            raise Invalid.unknown(name, fields, what="parameter")
         if len(values) > 1:
             raise Invalid(f"{name} is given twice.", field=name)
         found[name] = values[0]

@@ -50,7 +50,7 @@ def checked(given: Any, *, ceiling: str, origin: str | None = None) -> Item:
         raise Invalid("An item is an object with a content.", field="items")
     for name in given:
         if name not in FIELDS:
-            raise Invalid(f"Unknown field {name[:64]!r}.", field=name[:64])
+            raise Invalid.unknown(name, FIELDS)
     text = texts.check_text(given.get("content"))
     origin = origin or origins.bind(_claimed(given), ceiling=ceiling)
     session, speaker = (_name(given, field) for field in ("session", "speaker"))

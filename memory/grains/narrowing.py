@@ -98,7 +98,7 @@ def checked(given: dict[str, Any]) -> Narrowing:
     """The narrowing, or a refusal that names the field."""
     for name in given:
         if name not in FIELDS:
-            raise Invalid(f"Unknown parameter {name[:64]!r}.", field=name[:64])
+            raise Invalid.unknown(name, FIELDS, what="parameter")
     since, until = (
         items.moment(given[name], name=name) if given.get(name) is not None else None for name in ("since", "until")
     )

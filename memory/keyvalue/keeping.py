@@ -13,7 +13,6 @@ from memory.keyvalue.given import check_key, expectation
 from memory.keyvalue.places import place, room
 
 MAX_BATCH = 100
-_EXPECTED = ("expected_version", "expected_sha", "expected_value")
 
 
 def writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
@@ -74,7 +73,7 @@ def batch(act: Act, *, where: str, operations: Any) -> Change:
     home = place(where)
     made = []
     for index, one in enumerate(_listed(operations)):
-        given = {name: value for name, value in one.items() if name != "op" and name not in _EXPECTED}
+        given = {name: value for name, value in one.items() if name != "op" and name not in orders.EXPECTED}
         try:
             made.append(orders.order(one["op"], given, expectation(one)))
         except FluxError as refusal:

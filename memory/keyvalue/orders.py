@@ -48,11 +48,14 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
+EXPECTED = ("expected_version", "expected_sha", "expected_value")  # beside every order, of what is there before it
+
+
 def order(op: str, given: dict[str, Any], expected: Precondition) -> Order:
     """Check what was given for an order."""
     unknown = set(given) - set(FIELDS[op]) - {"key"}
     if unknown:
-        raise Invalid(f"Unknown field {min(unknown)[:64]!r}.", field=min(unknown)[:64])
+        raise Invalid.unknown(min(unknown), ("key", *FIELDS[op], *EXPECTED))
     key, ttl = check_key(given.get("key")), check_ttl(given.get("ttl_secs"))
     made = Order(op, key, ttl=ttl, fence=fences.check(given.get("fence")), expected=expected)
     return _CHECKS[op](made, given)

@@ -90,6 +90,30 @@ def test_it_refuses_the_body(api, name):
     assert not Grain.objects.exists()
 
 
+@pytest.mark.parametrize(("call", "given", "allowed"), [
+    ("/retrieve", {"q": "bees"}, "query"), ("/store", {"text": "x"}, "content"), ("/locks", {"name": "x"}, "lock"),
+    ("/queues", {"queue": "x", "payload": 1}, "value"), ("/feedback", {"grain": "x"}, "grain_id"),
+    ("/store/batch", {"grains": []}, "items"),
+])  # fmt: skip
+def test_an_unknown_field_is_answered_with_those_there_are(make_token, as_agent, call, given, allowed):
+    api = as_agent(make_token(capabilities=("grains.read", "grains.write", "grains.feedback", "bb.write@main:*")))
+    answer = api.post(call, given)
+    details = refused(answer, 422, "invalid")
+    assert details["field"] not in details["allowed"] and allowed in details["allowed"]
+    assert answer.json()["message"] == f"Unknown field {details['field']!r}. Allowed: {', '.join(details['allowed'])}."
+
+
+def test_fields_of_an_item_an_order_and_parameters_are_named_too(api, make_token, as_agent):
+    (item,) = api.post("/store/batch", {"items": [{"content": "x", "colour": "red"}]}).json()["results"]
+    assert "Unknown field 'colour'. Allowed: content, " in item["error"]["message"]
+    assert refused(api.get("/grains", colour="red"), 422, "invalid")["allowed"]
+    assert "takes no parameters" in api.post("/store?colour=red", {"content": "x"}).json()["message"]
+    own = as_agent(make_token("bob", capabilities=("memory.write:*",)))
+    orders = [{"op": "set", "key": "k", "value": 1, "ttl": 5}]
+    details = refused(own.post("/agents/bob/batch", {"operations": orders}), 422, "invalid")
+    assert (details["field"], details["index"]) == ("ttl", 0) and {"ttl_secs", "value"} <= set(details["allowed"])
+
+
 # Values of the wrong kind, for every field of a call.
 OTHERS: tuple[Any, ...] = (0, 1, -1, 1.5, True, False, [], ["x"], {}, {"a": "b"}, 2**53 - 1)
 TEXT_FIELDS = ("content", "provenance", "reason", "idempotency_key", "caller_id", "client", "role")

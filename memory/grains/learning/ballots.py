@@ -34,8 +34,7 @@ class Ballot:
 def checked(given: Mapping[str, Any]) -> Ballot:
     unknown = sorted(set(given) - set(FIELDS))
     if unknown:
-        name = str(unknown[0])[:64]
-        raise Invalid(f"There is no field {name!r}. There are {', '.join(FIELDS)}.", field=name)
+        raise Invalid.unknown(str(unknown[0]), FIELDS)
     missed = given.get("missed")
     if missed is None:
         missed = []
