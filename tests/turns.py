@@ -21,7 +21,8 @@ from django.utils import timezone
 
 from fluxcore import clock
 
-PROCESSES = {"instance", "blank", "made", "running", "live_server", "house", "browser", "served"}
+PROCESSES = {"instance", "blank", "made", "running", "fleet", "workshop", "browser", "served"}  # fixtures
+WITH_PROCESSES = ("tests/browser/", "tests/dashboard/test_live_sockets.py")
 CASES = 2
 
 _reads: dict[str, int] = {}
@@ -39,15 +40,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
     cases: dict[str, set[str]] = {}
-    kept = []
+    kept: dict[Any, None] = {}
     for item in items:
-        place, case = item.callspec.params["midnight"], _without_place(item)
+        case = _without_place(item)
         seen = cases.setdefault(item.nodeid.partition("[")[0], set())
-        if not PROCESSES & set(item.fixturenames) and (case in seen or len(seen) < CASES):
+        alone = not PROCESSES & set(item.fixturenames) and not item.nodeid.startswith(WITH_PROCESSES)
+        if alone and (case in seen or len(seen) < CASES):
             seen.add(case)
-            kept.append((len(kept), place, item))
-    config.hook.pytest_deselected(items=[item for item in items if item not in {one for *_, one in kept}])
-    items[:] = [item for *_, item in kept]
+            kept[item] = None
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
 
 
 def _without_place(item: Any) -> str:
@@ -65,7 +67,7 @@ def midnight(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         count = _reads.get(case, 0)
         if place > count:
             pytest.skip("it reads the clock less often")
-        at = 1 + (place - 1) * count // min(count, places) if count else 1
+        at = 1 + (place - 1) * count // min(count, places)
     reads = 0
 
     with time_machine.travel(turn - timedelta(seconds=2)) as traveller:

@@ -54,15 +54,14 @@ def test_retry_after_tells_the_truth_to_the_second(fleet: Fleet) -> None:
     promised = told + float(refused.headers["retry-after"])
     assert promised > told + 1
 
-    while time.time() < promised + 1:
-        asked = time.time()
-        answer = fleet.instance.call("POST", "/store", {"content": "asking again"}, token=token)
-        if answer.status == 200:
-            break
-        assert answer.status == 429
+    # However slow the machine: nobody is refused who asks after that moment, and nobody passes a second before it.
+    asked = time.time()
+    while (answer := fleet.instance.call("POST", "/store", {"content": "again"}, token=token)).status == 429:
+        assert asked <= promised, f"refused {asked - promised:.2f} s after the moment it was told"
         time.sleep(0.1)
+        asked = time.time()
     assert answer.status == 200
-    assert promised - 1.2 <= asked <= promised + 0.2, f"{asked - promised:+.2f} s off"
+    assert time.time() >= promised - 1.2
 
 
 def spend(fleet: Fleet, agent: int, *, seconds_ago: int) -> None:
