@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection
 
 from tests.concurrency.conftest import Fleet
 from tests.concurrency.databases import connect, on
@@ -205,8 +206,7 @@ def test_an_agent_holds_eight_sockets_and_a_closed_one_makes_room(fleet: Fleet) 
     _, other = fleet.agent()
     agents_feed(fleet.instance, other).close()
     feeds.pop().close()
-    time.sleep(0.1)
-    feeds.append(agents_feed(fleet.instance, token))
+    feeds.append(opened_in_time(fleet, token))
     for feed in feeds:
         feed.close()
 
@@ -248,10 +248,9 @@ def test_a_long_log_is_caught_up_with_from_its_beginning(fleet: Fleet) -> None:
 def test_no_socket_is_left_behind_by_clients_that_vanish(fleet: Fleet) -> None:
     _, token = fleet.agent()
     for _ in range(3):
-        for feed in [agents_feed(fleet.instance, token) for _ in range(8)]:
+        for feed in [opened_in_time(fleet, token) for _ in range(8)]:
             feed.socket.shutdown(socket.SHUT_RDWR)  # no goodbye
-        time.sleep(0.2)
-    agents_feed(fleet.instance, token).close()
+    opened_in_time(fleet, token).close()
 
 
 @pytest.mark.parametrize("to_the_end", [False, pytest.param(True, marks=pytest.mark.torture)])
@@ -275,6 +274,21 @@ def test_who_does_not_read_is_dropped_and_nobody_else_waits_for_them(fleet: Flee
         deaf.close()
         store(fleet, token, "and afterwards")
         assert heard(calm)["kind"] == "grain.stored"
+
+
+def opened_in_time(fleet: Fleet, token: str) -> ClientConnection:
+    """A feed, as soon as the server has seen that another one of the agent is closed."""
+    opened: list[ClientConnection] = []
+
+    def opens() -> bool:
+        try:
+            opened.append(agents_feed(fleet.instance, token))
+        except InvalidStatus:
+            return False
+        return True
+
+    waited_until(opens, seconds=30)
+    return opened[0]
 
 
 def waited_until(holds: Callable[[], bool], *, seconds: float) -> None:

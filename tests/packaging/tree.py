@@ -52,7 +52,7 @@ def environment_variables() -> dict[str, Any]:
 def _name_read(node: ast.AST) -> str | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         owner, method = ast.unparse(node.func.value), node.func.attr
-        reader = owner == "env" and method in ("text", "switch", "number", "choice", "names", "url")
+        reader = owner == "env" and method in ("text", "secret", "switch", "number", "choice", "names", "url")
         plain = owner == "os.environ" and method in ("get", "setdefault")
         if (reader or plain) and node.args and isinstance(node.args[0], ast.Constant):
             return str(node.args[0].value)
