@@ -26,8 +26,9 @@ class Particulars(TypedDict):
 
 class Stored(TypedDict):
     grain_id: str
-    status: str
+    status: str  # stored, corroborated; quarantined, pending_deletion: the text was removed and is not recalled
     provenance: str
+    reason: NotRequired[str]  # why it is not recalled
 
 
 class Extracted(Stored):
@@ -62,6 +63,7 @@ class ItemResult(TypedDict):
     grain_id: str | None
     status: str
     provenance: NotRequired[str]
+    reason: NotRequired[str]
     error: ItemError | None
 
 

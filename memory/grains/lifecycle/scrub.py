@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.db import connection
 
 from fluxcore import jobs
-from memory.grains.models import Entry, Grain, Judged, Trace, Transition, Vector
+from memory.grains.models import Entry, Grain, Judged, Removal, Trace, Transition, Vector
 
-_TABLES = [model._meta.db_table for model in (Grain, Vector, Entry, Judged, Trace, Transition)]
+_TABLES = [model._meta.db_table for model in (Grain, Vector, Entry, Judged, Trace, Transition, Removal)]
 
 
 def scrub(run: jobs.Run) -> jobs.Apply | None:
