@@ -86,6 +86,7 @@ SENTENCES = {
     "context.settled": "looks no wider than usual again",
     "kv.set": "wrote {key} in {in}, version {version}",
     "kv.deleted": "deleted {key} in {in}",
+    "kv.forgotten": "purged {key} in {in} with {versions|version}",
     "kv.touched": "set how long {key} in {in} lasts",
     "kv.expired": "let {key} in {in} expire",
     "lock.acquired": "took the lock {key} on {in}, token {token}",
