@@ -200,3 +200,4 @@ class Moved(TypedDict):
     status: str
     changed: bool
     purged_after: NotRequired[str | None]
+    same_text: NotRequired[int]  # other grains of the text that moved with it

@@ -15,9 +15,9 @@ from fluxcore.errors import Forbidden, StepUpRequired
 from fluxcore.models import Event, IdempotencyKey, Job
 from memory.keyvalue import forgetting, keeping
 from memory.keyvalue.models import Item, Namespace, Revision
-from tests.rest.routes import refused
 from tests.grains.lifecycle.test_purge import everywhere
 from tests.grains.lifecycle.test_verbs import person
+from tests.rest.routes import refused
 
 SECRET = "hunter2-quillfeather"
 MINE, BOARD = "/agents/alice/kv", "/boards/main/kv"

@@ -29,8 +29,8 @@ class RemovalPage(FluxModelAdmin):
     called = ("removed text", "removed texts")
     group = "Memory"
     about = (
-        "Texts a person deleted or quarantined, and how often each was stored again since. Undo it on the memory's "
-        "page: Undo deletion or Release."
+        "Texts a person deleted or quarantined, and how often each was stored again since. Undo it on the page of "
+        "the memory: Undo deletion or Release."
     )
     space_path = "space_id"
     list_display = ["about_grain", "state", "by", "when", "again", "last_by", "last", "space"]
