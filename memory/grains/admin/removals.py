@@ -101,5 +101,5 @@ def _stored_again(who: Here) -> list[Tile]:
         space__in=who.spaces_where("grains.manage"), repeats__gt=0, repeated_at__gte=clock.now() - _LATELY
     )
     link = to_list("grains_removal", repeats="yes")
-    says = ("removed text was stored again in 7 days", "removed texts were stored again in 7 days")
+    says = ("removed text was stored again this week", "removed texts were stored again this week")
     return [Tile(lately.values("pk"), *says, link)]
