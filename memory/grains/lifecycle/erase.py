@@ -8,7 +8,8 @@ from typing import Any
 from django.db.models import Model, Q
 from django.db.models.fields.reverse_related import ManyToOneRel
 
-from fluxcore import booth, clock, events
+from accounts.models import Space
+from fluxcore import booth, clock, events, idempotency
 from memory.arena import files
 from memory.arena.changes import Changes, conduits
 from memory.engine import words
@@ -43,6 +44,9 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
     unjudged = _unjudged(space, numbers)
     _forget(Grain, space, numbers)
     removals.forget(space, [row.digest for row in grains])
+    owners = f"{Space.objects.get(pk=space).uuid.hex}/"
+    for row in grains:
+        idempotency.redact(owners, str(row.uuid))
     _excuse(space, unjudged)
     entries = _orphans(space, {entry for _, entry, _, _ in links if entry is not None})
     questions = sorted({judged for _, _, judged in votes})

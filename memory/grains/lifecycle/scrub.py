@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fluxcore import jobs, scrubbing
+from fluxcore.models import IdempotencyKey
 from memory.grains.models import Entry, Grain, Judged, Removal, Trace, Transition, Vector
 
-_TABLES = [model._meta.db_table for model in (Grain, Vector, Entry, Judged, Trace, Transition, Removal)]
+_TABLES = [model._meta.db_table for model in (Grain, Vector, Entry, Judged, Trace, Transition, Removal, IdempotencyKey)]
 
 
 def scrub(run: jobs.Run) -> jobs.Apply | None:

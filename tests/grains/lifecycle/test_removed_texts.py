@@ -8,8 +8,8 @@ import pytest
 
 from accounts.models import AuditEntry
 from accounts.principals import shell
-from fluxcore.errors import Forbidden
-from fluxcore.models import Event
+from fluxcore.errors import Forbidden, IdempotencyKeyReused
+from fluxcore.models import Event, IdempotencyKey
 from memory.extraction import extract
 from memory.grains import store
 from memory.grains.lifecycle import purge as purging
@@ -147,8 +147,8 @@ def test_an_import_brings_nothing_back_that_a_person_removed(life):
 
 def test_copies_are_purged_together_and_no_digest_is_left(life):
     """After that the text is like one that never was: it can be stored again."""
-    first = life.memory.store(TEXT)
-    digest = Grain.objects.get().digest
+    first = life.memory.store(TEXT, idempotency_key="first")
+    digest, asked = Grain.objects.get().digest, IdempotencyKey.objects.get().request
     verbs.delete(shell(), grain=first)
     life.pass_days(0.99)
     stored(life, session="shortly before")
@@ -156,7 +156,9 @@ def test_copies_are_purged_together_and_no_digest_is_left(life):
     life.pass_days(0.01)
     life.rounds("purge")
     assert not Grain.objects.exists() and not Removal.objects.exists()
-    assert everywhere(digest) == everywhere("marzipan") == []
+    assert everywhere(digest) == everywhere(asked) == everywhere("marzipan") == []
+    with pytest.raises(IdempotencyKeyReused):  # a late retry does not store it again
+        life.memory.store(TEXT, idempotency_key="first")
     assert stored(life)["status"] == "stored"
 
 
