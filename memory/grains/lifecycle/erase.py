@@ -45,8 +45,8 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
     _forget(Grain, space, numbers)
     removals.forget(space, [row.digest for row in grains])
     owners = f"{Space.objects.get(pk=space).uuid.hex}/"
-    for row in grains:
-        idempotency.redact(owners, str(row.uuid))
+    for grain in grains:
+        idempotency.redact(owners, str(grain.uuid))
     _excuse(space, unjudged)
     entries = _orphans(space, {entry for _, entry, _, _ in links if entry is not None})
     questions = sorted({judged for _, _, judged in votes})

@@ -91,7 +91,7 @@ def _taken(act: Act, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[s
     others = 0
     if changed and removals.is_person(act.principal) and (now in removals.REMOVED or wanted in removals.REMOVED):
         others = removals.decided(row, wanted, actor=act.principal.actor)
-    more = {"same_text": others} if others else {}
+    more: dict[str, Any] = {"same_text": others} if others else {}
     act.record(str(row.uuid), chain=row.space.uuid.hex, **{"from": now, "to": wanted}, changed=changed, **more)
     answer = {
         "grain_id": str(row.uuid),
