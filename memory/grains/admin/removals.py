@@ -33,10 +33,10 @@ class RemovalPage(FluxModelAdmin):
         "the memory: Undo deletion or Release."
     )
     space_path = "space_id"
-    list_display = ["about_grain", "state", "by", "when", "again", "last_by", "last", "space"]
+    list_display = ["about_grain", "again", "last_by", "last", "state", "by", "when", "space"]
     list_filter = [
         filters.choice("repeats", "stored again", {
-            "yes": ("stored again", lambda: Q(repeats__gt=0)), "no": ("not stored again", lambda: Q(repeats=0)),
+            "yes": ("yes", lambda: Q(repeats__gt=0)), "no": ("no", lambda: Q(repeats=0)),
         }),
         filters.typed("by", "by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
         filters.spaces("space_id"),
@@ -64,7 +64,7 @@ class RemovalPage(FluxModelAdmin):
 
     @admin.display(description="memory")
     def about_grain(self, row: Any) -> Any:
-        return bars.grain(row.grain, showing.shortened(row.text, 80), row.status) if row.grain else showing.NONE
+        return bars.to("grain", row.grain, showing.shortened(row.text, 80)) if row.grain else showing.NONE
 
     @admin.display(description="status", ordering="status")
     def state(self, row: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 
 import pytest
+from django.apps import apps
 
 from accounts.models import AuditEntry
 from accounts.principals import shell
@@ -170,3 +172,20 @@ def test_a_purge_of_one_grain_keeps_the_decision_while_another_of_the_text_is_re
     for grain in [copy, *(str(row.uuid) for row in Grain.objects.exclude(uuid=copy))]:
         purging.purge(shell(), grain=grain, reason="forget it")
     assert not Removal.objects.exists()
+
+
+def test_an_upgrade_finds_the_decisions_people_made_before(life):
+    """The migration reads them from the history of grains; what an agent or a rule decided is none."""
+    texts = ("one", "two", "three", "four")
+    first, second, third, fourth = (life.memory.store(f"the {name} boats are green") for name in texts)
+    verbs.delete(person(life.space), grain=first)
+    verbs.quarantine(shell(), grain=second)
+    verbs.quarantine(life.keeper, grain=third)
+    verbs.quarantine(shell(), grain=fourth)
+    verbs.release(shell(), grain=fourth)
+    names = ("space_id", "digest", "status", "authority", "actor", "at", "lived")
+    made = list(Removal.objects.order_by("digest").values_list(*names))
+    assert len(made) == 2
+    Removal.objects.all().delete()
+    importlib.import_module("memory.grains.migrations.0011_removed_texts").fill(apps, None)
+    assert list(Removal.objects.order_by("digest").values_list(*names)) == made
