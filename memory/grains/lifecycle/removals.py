@@ -65,14 +65,23 @@ def decided(row: Grain, after: str, *, actor: str) -> int:
         space_id=row.space_id, digest=row.digest,
         defaults={"status": after, "authority": authority, "actor": actor, "at": at, "lived": seconds},
     )  # fmt: skip
-    others = _others(row).filter(authority__gte=authority).exclude(status=after)
-    following = _following(row)
+    others = list(_others(row).filter(authority__gte=authority))
+    following, last = _following(row), moves.last(row.space_id, [one.pk for one in others], of_class=False)
     steps = [
         Step(one.pk, one.uuid, one.status, after, SAME_TEXT)
         for one in others
-        if one.status in _FOLLOW[after] or one.pk in following
+        if one.status in _FOLLOW[after]
+        or (one.status != after and one.pk in following)
+        # What a rule quarantined a rule would let go: from now on it is the person's decision.
+        or (one.status == after and one.pk in last and last[one.pk].actor == moves.WORKER)
     ]
     return _move(row.space_id, steps, actor=actor)
+
+
+def covers(row: Grain) -> bool:
+    """Whether a person's decision keeps this grain removed, whoever gave it its status."""
+    found = Removal.objects.filter(space=row.space_id, digest=row.digest, authority__lte=row.authority)
+    return found.exists()
 
 
 def repeated(space: int, repeats: Sequence[Repeat], *, by: str) -> None:

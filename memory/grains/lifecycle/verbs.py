@@ -82,7 +82,7 @@ def _taken(act: Act, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[s
     if not changed and now != wanted:
         raise Conflict(f"It is {now.replace('_', ' ')}, and this is for what is {_listed(begins)}.", status=now)
     if changed:
-        _respect(act.principal, now, last)
+        _respect(act.principal, row, now, last)
         step = Step(row.pk, row.uuid, now, wanted, BY_HAND)
         if not moves.take(row.space_id, [step], actor=act.principal.actor, reason=act.reason):
             raise Conflict("Somebody was faster.", status=now)
@@ -107,9 +107,11 @@ def _taken(act: Act, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[s
     return answer
 
 
-def _respect(principal: Principal, now: str, last: Transition | None) -> None:
+def _respect(principal: Principal, row: Grain, now: str, last: Transition | None) -> None:
+    if principal.kind != "agent" or now not in removals.REMOVED:
+        return
     decided = last is not None and last.after == now and last.actor.startswith(removals.PEOPLE)
-    if principal.kind == "agent" and decided and now in removals.REMOVED:
+    if decided or removals.covers(row):
         raise Forbidden("A person decided this, and a person can take it back.", status=now)
 
 

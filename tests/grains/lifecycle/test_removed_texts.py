@@ -10,12 +10,13 @@ from django.apps import apps
 
 from accounts.models import AuditEntry
 from accounts.principals import shell
+from fluxcore import booth
 from fluxcore.errors import Forbidden, IdempotencyKeyReused
 from fluxcore.models import Event, IdempotencyKey
 from memory.extraction import extract
 from memory.grains import store
+from memory.grains.lifecycle import moves, verbs
 from memory.grains.lifecycle import purge as purging
-from memory.grains.lifecycle import verbs
 from memory.grains.models import Grain, Removal, Transition
 from memory.grains.moving import into
 from tests.grains.conftest import Memory
@@ -113,9 +114,24 @@ def test_an_agents_own_mark_does_not_outlive_a_persons_quarantine(life):
     verbs.delete(life.keeper, grain=marked)
     verbs.quarantine(shell(), grain=other)
     assert life.status(marked) == "pending_deletion"
+    with pytest.raises(Forbidden):
+        verbs.undelete(life.keeper, grain=marked)
     assert stored(life, session="a")["status"] == "quarantined", "said again, it is kept and still not recalled"
     with pytest.raises(Forbidden):
         verbs.release(life.keeper, grain=marked)
+
+
+def test_what_a_rule_quarantined_is_a_persons_decision_once_they_decide_about_the_text(life):
+    """Otherwise the rule would archive it after a while, and it would be found again."""
+    by_rule, other = life.memory.store(TEXT, session="a"), life.memory.store(TEXT, session="b")
+    row = Grain.objects.get(uuid=by_rule)
+    step = moves.Step(row.pk, row.uuid, "active", "quarantined", "not useful")
+    booth.write(lambda: moves.take(life.space.pk, [step], actor=moves.WORKER))
+    verbs.quarantine(shell(), grain=other)
+    life.pass_days(400)
+    life.rounds("age")
+    assert [life.status(grain) for grain in (by_rule, other)] == ["quarantined", "quarantined"]
+    assert life.memory.texts(QUESTION) == []
 
 
 def test_a_decision_holds_in_its_own_space_only(life):
