@@ -29,6 +29,7 @@ _GROUP_OF_KIND = {
     "grain.stored": "stores",
     "grain.corroborated": "stores",
     "grain.duplicate": "stores",
+    "grain.blocked": "stores",
     "grain.extracted": "stores",
     "grains.recalled": "recalls",
     "grains.enriched": "stores",
@@ -51,6 +52,7 @@ SENTENCES = {
     "recall": "asked: {grains|grain}, {confidence}% sure, {hops|hop}",
     "grain.stored": "stored a grain, {origin}",
     "grain.corroborated": "said again what a grain says",
+    "grain.blocked": "stored a text again that a person removed: it is {status}",
     "grain.extracted": "found {grains|statement} in a grain",
     "grain.pinned": "pinned a grain",
     "grain.unpinned": "unpinned a grain",
@@ -64,6 +66,7 @@ SENTENCES = {
     "grain.revived": "brought a grain back: {why}",
     "grain.purged": "purged a grain",
     "grains.purged": "purged {grains|grain} with all that was learned from them",
+    "grains.followed": "moved {grains|memory} with the same text too",
     "grains.imported": "imported {grains|grain} from {source}",
     "links.imported": "imported {links|link} from {source}",
     "import.asked": "asked to import {items|item} from {source}",
@@ -83,6 +86,7 @@ SENTENCES = {
     "context.settled": "looks no wider than usual again",
     "kv.set": "wrote {key} in {in}, version {version}",
     "kv.deleted": "deleted {key} in {in}",
+    "kv.forgotten": "purged {key} in {in} with {versions|version}",
     "kv.touched": "set how long {key} in {in} lasts",
     "kv.expired": "let {key} in {in} expire",
     "lock.acquired": "took the lock {key} on {in}, token {token}",
@@ -103,8 +107,8 @@ SENTENCES = {
 }
 # Where the subject of an event is shown: by the first word of its kind.
 _PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job", "import": "import"}
-_MANY = {"try": "tries"}
-_PLAIN = {"origin", "why", "signal"}  # names that are read without their underscores
+_MANY = {"try": "tries", "memory": "memories"}
+_PLAIN = {"origin", "why", "signal", "status"}  # names that are read without their underscores
 _GONE = "grain.purged"  # leads nowhere
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -78,8 +78,9 @@ class _Keys:
                 return value
         raise ValueError("tries is at least 1")
 
-    def delete(self, key: str, expected_version: int | None = None) -> Deleted:
-        done: Deleted = self._call("delete", key, expected_version)
+    def delete(self, key: str, expected_version: int | None = None, *, history: str | None = None) -> Deleted:
+        """Take a key away; `history="forget"` purges its earlier versions too."""
+        done: Deleted = self._call("delete", key, expected_version, history=history)
         return done
 
     def list(self, pattern: str | None = None, **named: Any) -> KeyPage:

@@ -70,8 +70,9 @@ class _AsyncKeys:
                 return value
         raise ValueError("tries is at least 1")
 
-    async def delete(self, key: str, expected_version: int | None = None) -> Deleted:
-        done: Deleted = await self._call("delete", key, expected_version)
+    async def delete(self, key: str, expected_version: int | None = None, *, history: str | None = None) -> Deleted:
+        """Take a key away; `history="forget"` purges its earlier versions too."""
+        done: Deleted = await self._call("delete", key, expected_version, history=history)
         return done
 
     async def list(self, pattern: str | None = None, **named: Any) -> KeyPage:

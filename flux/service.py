@@ -109,7 +109,7 @@ class FluxService:
         return str(self.store_ex(content, provenance, **said)["grain_id"])
 
     def store_ex(self, content: str, provenance: str = "ai_stated", **said: Any) -> dict[str, Any]:
-        """Remember one text; id, status (`stored` or `corroborated`) and provenance of its grain."""
+        """Remember one text; id, status and provenance of its grain (`docs/api.md` has the statuses)."""
         from memory.grains import store
 
         return dict(store.store(self._acting, content=content, provenance=provenance, **said))

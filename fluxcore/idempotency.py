@@ -67,6 +67,21 @@ def _find(owner: str, key: str, wanted: str, *, forget: bool) -> tuple[Any] | No
     return (json.loads(answer),)
 
 
+def redact(owners: str, word: str, change: Callable[[Any], Any] | None = None) -> None:
+    """Rewrite the kept answers that hold `word` as a JSON text, of owners whose name begins so. Inside a write.
+
+    Where an answer changed, and without a `change` in each of them, the digest of what was asked goes too, because a
+    text can be guessed from it. A retry is refused then, and not done again.
+    """
+    text = json.dumps(word, ensure_ascii=False)
+    held = IdempotencyKey.objects.filter(owner__startswith=owners, answer__contains=text)
+    for pk, answer in list(held.values_list("pk", "answer")):
+        before = json.loads(answer)
+        after = change(before) if change is not None else before
+        if change is None or after != before:
+            IdempotencyKey.objects.filter(pk=pk).update(answer=json.dumps(after, ensure_ascii=False), request="")
+
+
 def forget_old() -> int:
     deleted, _ = IdempotencyKey.objects.filter(created_at__lt=clock.now() - KEPT).delete()
     return deleted

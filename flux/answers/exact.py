@@ -21,6 +21,7 @@ class Deleted(TypedDict):
     key: str
     deleted: bool
     version: int
+    forgotten: NotRequired[int]  # versions that were purged
 
 
 class BatchDone(TypedDict):

@@ -26,9 +26,10 @@ class Particulars(TypedDict):
 
 class Stored(TypedDict):
     grain_id: str
-    status: str
+    status: str  # stored, corroborated; quarantined, pending_deletion: the text was removed and is not recalled
     provenance: str
     provenance_claimed: NotRequired[str]  # of a caller without a token, where it was lowered
+    reason: NotRequired[str]  # why it is not recalled
 
 
 class Extracted(Stored):
@@ -64,6 +65,7 @@ class ItemResult(TypedDict):
     status: str
     provenance: NotRequired[str]
     provenance_claimed: NotRequired[str]
+    reason: NotRequired[str]
     error: ItemError | None
 
 
@@ -200,3 +202,4 @@ class Moved(TypedDict):
     status: str
     changed: bool
     purged_after: NotRequired[str | None]
+    same_text: NotRequired[int]  # other grains of the text that moved with it

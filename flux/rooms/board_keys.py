@@ -54,12 +54,12 @@ class BoardKeys:
     @call("DELETE", "boards/{board}/kv/{key}")
     def board_delete(
         self, board: str, key: str, expected_version: int | None = None, *, expected_sha: str | None = None,
-        reason: str | None = None, idempotency_key: str | None = None,
+        history: str | None = None, reason: str | None = None, idempotency_key: str | None = None,
     ) -> Said[Deleted]:  # fmt: skip
-        """Take a key away; one that is not there is fine."""
+        """Take a key away; one that is not there is fine. `history="forget"` purges its earlier versions too."""
         return Said(
             {"reason": reason, "idempotency_key": idempotency_key}, path={"board": board, "key": key},
-            query={"expected_version": expected_version, "expected_sha": expected_sha},
+            query={"expected_version": expected_version, "expected_sha": expected_sha, "history": history},
         )  # fmt: skip
 
     @call("GET", "boards/{board}/kv")

@@ -54,8 +54,12 @@ ITEM = {
 }
 STORED = {
     "grain_id": identifier(),
-    "status": one_of(("stored", "corroborated", "refused")),
+    "status": one_of(
+        ("stored", "corroborated", "quarantined", "pending_deletion", "refused"),
+        "quarantined, pending_deletion: this text was removed here and is not recalled.",
+    ),
     "provenance": one_of(AUTHORITY),
+    "reason": text("Why it is not recalled."),
 }
 
 

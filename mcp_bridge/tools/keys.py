@@ -90,6 +90,15 @@ def tools(prefix: str, called: str, where: Where, read: str, write: str, extra: 
 
         return run
 
+    def delete(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
+        from memory.keyvalue import forgetting
+        from memory.keyvalue.given import expectation
+
+        return forgetting.delete(
+            principal, where=where(principal, given), key=given["key"], precondition=expectation(given),
+            **some(given, "fence", "history"), **options(given),
+        )  # fmt: skip
+
     def step(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
         from memory.keyvalue import orders
 
@@ -142,8 +151,14 @@ def tools(prefix: str, called: str, where: Where, read: str, write: str, extra: 
         ),
         Tool(
             f"{prefix}_delete", f"Forget a key of {called}", "Take a key away. One that is not there is fine.",
-            change("delete", ("fence",)), takes={"key": KEY, **EXPECTED, "fence": FENCE, **OPTIONS, **extra},
-            required=("key",), needs=(write,), repeats=True, gives=gives(("key", "deleted"), **_CHANGED),
+            delete,
+            takes={
+                "key": KEY, **EXPECTED, "fence": FENCE,
+                "history": one_of(("keep", "forget"), "forget: purge its earlier versions too, for good."),
+                **OPTIONS, **extra,
+            },
+            required=("key",), needs=(write,), repeats=True,
+            gives=gives(("key", "deleted"), **_CHANGED, forgotten=whole("Versions that were purged.")),
         ),
         Tool(
             f"{prefix}_list", f"List {called}",

@@ -14,7 +14,7 @@ from fluxcore.preconditions import Precondition
 from memory.api import exact_shapes as shapes
 from memory.api import parsers
 from memory.api.views import Call, json_answer, principal, write_options
-from memory.keyvalue import history, keeping, listing, orders, reading
+from memory.keyvalue import forgetting, history, keeping, listing, orders, reading
 from memory.keyvalue.given import expectation
 
 _EXPECTED = ("expected_version", "expected_sha", "expected_value")
@@ -121,13 +121,14 @@ def _views(kind: str, prefix: str) -> list[tuple[str, Any]]:
             parameters=[*key, *shapes.EXPECTING, *shapes.DELETE_PARAMETERS],
         )  # fmt: skip
         def delete(self, request: Request, **named: str) -> HttpResponse:
-            """Take the key away; one that is not there is fine."""
-            asked = ("expected_version", "expected_sha")
+            """Take the key away; one that is not there is fine. With history=forget its earlier versions are purged."""
+            asked = ("expected_version", "expected_sha", "history")
             value = parsers.optional_body(request, ("reason", "idempotency_key"), asked)
             given = parsers.query(request, asked)
+            earlier = given.pop("history", forgetting.KEEP)
             expected: dict[str, Any] = {**given, **number(given, "expected_version")}
-            answer = keeping.delete(
-                principal(request, value), where=where(named), key=named["key"],
+            answer = forgetting.delete(
+                principal(request, value), where=where(named), key=named["key"], history=earlier,
                 precondition=precondition(request, expected), **write_options(request, value),
             )  # fmt: skip
             return json_answer(answer)

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from accounts.names import NAME
 from memory.api import shapes
 from memory.api.shapes import WRITE_HEADERS, Labelled
-from memory.keyvalue import given, history, keeping, listing, orders
+from memory.keyvalue import forgetting, given, history, keeping, listing, orders
 from memory.keyvalue.models import MAX_KEY, Revision
 
 __all__ = ["WRITE_HEADERS"]
@@ -106,6 +106,7 @@ class Deleted(serializers.Serializer[None]):
     key = serializers.CharField()
     deleted = serializers.BooleanField(help_text="False: there was nothing.")
     version = serializers.IntegerField(help_text="The last one; 0 where nothing was deleted.")
+    forgotten = serializers.IntegerField(required=False, help_text="With history=forget: versions that were purged.")
 
 
 class BatchDone(serializers.Serializer[None]):
@@ -178,7 +179,11 @@ EXPECTING = [
 DELETE_PARAMETERS = [
     OpenApiParameter("expected_version", {**_NUMBER, "maximum": 999_999_999}, description="0: nothing is there."),
     OpenApiParameter("expected_sha", {"type": "string", "pattern": "^([0-9a-f]{64})?$"}),
-]
+    OpenApiParameter(
+        "history", {"type": "string", "enum": list(forgetting.HISTORIES)},
+        description="forget: purge the earlier versions too. It cannot be undone. Default keep.",
+    ),
+]  # fmt: skip
 LIST_PARAMETERS = [
     OpenApiParameter("pattern", GLOB, description="* stops at /, ** does not; * alone is everything."),
     OpenApiParameter("limit", {**_NUMBER, "minimum": 1, "maximum": listing.MAX_PAGE}, description="Default 100."),

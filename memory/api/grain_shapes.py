@@ -126,6 +126,9 @@ class Moved(serializers.Serializer[None]):
     purged_after = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Of a deletion. Null: it waits for a person."
     )
+    same_text = serializers.IntegerField(
+        required=False, help_text="Other grains of the same text that moved with it: a person decides about the text."
+    )
 
 
 class Home(serializers.Serializer[None]):

@@ -101,13 +101,19 @@ class StoreBatch(Labelled):
     items = serializers.ListField(child=Item(), min_length=1, max_length=100)
 
 
+_REMOVED = ["quarantined", "pending_deletion"]
+_STATUS = "quarantined, pending_deletion: this text was removed in the space, and what was stored is not recalled."
+_WHY = "Why it is not recalled; only with quarantined and pending_deletion."
+
+
 class Stored(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
-    status = serializers.ChoiceField(choices=["stored", "corroborated"])
+    status = serializers.ChoiceField(choices=["stored", "corroborated", *_REMOVED], help_text=_STATUS)
     provenance = serializers.ChoiceField(choices=ORIGINS)
     provenance_claimed = serializers.ChoiceField(
         choices=ORIGINS, required=False, help_text="What a caller without a token had claimed, where it was lowered."
     )
+    reason = serializers.CharField(required=False, help_text=_WHY)
 
 
 class Extracted(Stored):
@@ -145,9 +151,10 @@ class ItemError(serializers.Serializer[None]):
 class ItemResult(serializers.Serializer[None]):
     index = serializers.IntegerField()
     grain_id = serializers.UUIDField(allow_null=True)
-    status = serializers.ChoiceField(choices=["stored", "corroborated", "refused"])
+    status = serializers.ChoiceField(choices=["stored", "corroborated", *_REMOVED, "refused"], help_text=_STATUS)
     provenance = serializers.ChoiceField(choices=ORIGINS, required=False)
     provenance_claimed = serializers.ChoiceField(choices=ORIGINS, required=False)
+    reason = serializers.CharField(required=False, help_text=_WHY)
     error = ItemError(allow_null=True)
 
 

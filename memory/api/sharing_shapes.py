@@ -147,7 +147,9 @@ KeyChange = type(
     "KeyChange",
     (serializers.Serializer,),
     {
-        "kind": serializers.CharField(help_text="kv.set, kv.deleted, kv.expired, kv.touched, lock.*, queue.*, board.*"),
+        "kind": serializers.CharField(
+            help_text="kv.set, kv.deleted, kv.forgotten, kv.expired, kv.touched, lock.*, queue.*, board.*"
+        ),
         "in": serializers.CharField(),
         "key": serializers.CharField(required=False),
         "version": serializers.IntegerField(required=False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Container
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,21 +17,34 @@ from fluxcore import clock, config, rows
 from fluxcore.errors import FluxError, Forbidden, Invalid
 from fluxcore.limits import Ticket
 from memory.arena.changes import Changes
-from memory.grains import chores, full_text, validity, wiring
+from memory.grains import chores, full_text, texts, validity, wiring
 from memory.grains.items import Item, checked
-from memory.grains.lifecycle import moves
+from memory.grains.lifecycle import moves, removals
 from memory.grains.lifecycle.moves import Step
+from memory.grains.lifecycle.removals import Repeat
 from memory.grains.lifecycle.rules import SAID_AGAIN
 from memory.grains.models import Grain
 
 _COLUMNS = (
-    "uuid", "space", "text", "digest", "origin", "authority", "status", "writer", "label", "corroborations",
+    "uuid", "space", "text", "digest", "salt", "origin", "authority", "status", "writer", "label", "corroborations",
     "session", "ordinal", "speaker", "tags", "said_at", "valid_from", "valid_to", "recorded_at",
 )  # fmt: skip
 _TABLE = Grain._meta.db_table
 _ACTIVE = Grain.Status.ACTIVE.value
-_Known = dict[tuple[str, str, str], tuple[int, uuid.UUID]]  # number and id of grains, by the key of their items
 _LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.PENDING_DELETION.value)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The grain an item became or corroborated, as it is after the write."""
+
+    number: int
+    uuid: uuid.UUID
+    status: str
+    salt: str
+
+
+_Known = dict[tuple[str, str, str], Kept]  # by the key of the item
 
 
 def ticket(act: Act, cost: int) -> Ticket:
@@ -93,8 +107,10 @@ _OR_CORROBORATE = (
     "ON CONFLICT (space_id, digest, origin, session) DO UPDATE SET "
     f"corroborations = {_TABLE}.corroborations + 1, "
     # Said again, a text that was on its way out is wanted: what we acknowledge must not be purged.
-    f"status = CASE WHEN {_TABLE}.status IN {_LEAVING} THEN '{_ACTIVE}' ELSE {_TABLE}.status END "
-    "RETURNING id, uuid, digest, origin, session"
+    # The new row says as what: active, unless a person removed the text.
+    f"status = CASE WHEN {_TABLE}.status IN {_LEAVING} THEN excluded.status ELSE {_TABLE}.status END, "
+    f"salt = CASE WHEN {_TABLE}.salt = '' THEN excluded.salt ELSE {_TABLE}.salt END "
+    "RETURNING id, uuid, digest, origin, session, status, salt"
 )
 
 
@@ -108,70 +124,98 @@ def insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
         first.setdefault(item.key, item)
     unique = list(first.values())
     before = wiring.look(space, unique, moment)
-    known = _upsert(act, unique, wiring.ordinals(unique, before), moment)
-    new = [(item, then) for item, then in zip(unique, before, strict=True) if known[item.key][1] == item.grain]
+    known = _upsert(act, unique, before, moment)
+    pairs = list(zip(unique, before, strict=True))
+    new = [(item, then) for item, then in pairs if known[item.key].uuid == item.grain]
     told = {}
     if new:
-        placed = [wiring.Placed(known[item.key][0], item) for item, _ in new]
+        placed = [wiring.Placed(known[item.key].number, item) for item, _ in new]
         told = wiring.wire(space, placed, [then for _, then in new], moment)
         full_text.note(space, [(one.grain, one.item.keys) for one in placed])
         chores.ask_for_enrichment(space)
     # Said again, it came back: the arenas must show it, and its history tells why.
-    back = [(item, then) for item, then in zip(unique, before, strict=True) if then.same and then.status in _LEAVING]
+    moved = [(item, then) for item, then in pairs if then.same and then.status != known[item.key].status]
+    back = [(item, then) for item, then in moved if known[item.key].status == _ACTIVE]
     if back:
-        steps = [Step(then.same or 0, known[item.key][1], then.status, _ACTIVE, SAID_AGAIN) for item, then in back]
+        steps = [Step(then.same or 0, known[item.key].uuid, then.status, _ACTIVE, SAID_AGAIN) for item, then in back]
         moves.note(space, steps, actor=act.principal.actor)
+    removed = _removed(act, space, given, known, dict(zip(first, before, strict=True)))
     over = {
-        known[item.key][0]
-        for item, then in zip(unique, before, strict=True)
+        known[item.key].number
+        for item, then in pairs
         if (then.over if then.same else not validity.holds(item, moment))
-    }
+    }  # fmt: skip
     again = _true_again(given, known, over, moment) if over else {}
     for number, item in again.items():
         validity.reopen(number, item, moment)
-    came = {then.same for then in before if then.same and then.status in _LEAVING} | again.keys()
+    came = {then.same for _, then in moved if then.same} | again.keys()
     told = {number: Changes((number,)).pack() for number in came} | told
-    repeated = Counter(known[item.key][0] for item in given)
+    repeated = Counter(known[item.key].number for item in given)
     _corroborate({number: times - 1 for number, times in repeated.items() if times > 1})
-    return [_answer(act, item, *known[item.key], told, again) for item in given]
+    return [_answer(act, item, known[item.key], told, again, removed) for item in given]
+
+
+def _removed(act: Act, space: int, given: list[Item], known: _Known, before: dict[Any, wiring.Before]) -> set[int]:
+    """Of what was stored, the grains a person's decision removes; it is told of each."""
+    repeats: list[Repeat] = []
+    found: set[int] = set()
+    for item in given:
+        one, then = known[item.key], before[item.key]
+        covered = then.status_for(origins.RANK[item.origin]) != _ACTIVE
+        if then.removal is None or not covered or one.status not in removals.REMOVED:
+            continue
+        # Its history has a step once: where it is new, or was on its way out by another's word.
+        stepped = one.number not in found and then.status != one.status
+        repeats.append(Repeat(then.removal, one.number if stepped else None, then.status or _ACTIVE))
+        found.add(one.number)
+    if repeats:
+        removals.repeated(space, repeats, by=act.principal.actor)
+    return found
 
 
 def _true_again(given: list[Item], known: _Known, over: Container[int], moment: datetime) -> dict[int, Item]:
     """Of grains whose time is over or has not come, the first item that says they are true now."""
     again: dict[int, Item] = {}
     for item in given:
-        number = known[item.key][0]
+        number = known[item.key].number
         if number in over and number not in again and validity.holds(item, moment):
             again[number] = item
     return again
 
 
-def _upsert(act: Act, unique: list[Item], ordinals: list[int], moment: datetime) -> _Known:
-    """One statement; number and id of each grain, new or known, by its item's key."""
+def _upsert(act: Act, unique: list[Item], before: list[wiring.Before], moment: datetime) -> _Known:
+    """One statement; the grain of each item, new or known."""
     space, who, label = act.principal.space, act.principal.actor, act.principal.label
     values = [
         (
-            item.grain, space, item.text, item.digest, item.origin, origins.RANK[item.origin], _ACTIVE, who, label, 0,
-            item.session, ordinal, item.speaker, list(item.tags), item.said_at, item.valid_from, item.valid_to, moment,
+            item.grain, space, item.text, item.digest, texts.new_salt(), item.origin, origins.RANK[item.origin],
+            then.status_for(origins.RANK[item.origin]), who, label, 0, item.session, ordinal, item.speaker,
+            list(item.tags), item.said_at, item.valid_from, item.valid_to, moment,
         )
-        for item, ordinal in zip(unique, ordinals, strict=True)
+        for item, then, ordinal in zip(unique, before, wiring.ordinals(unique, before), strict=True)
     ]  # fmt: skip
     return {
-        (digest, origin, session): (number, found if isinstance(found, uuid.UUID) else uuid.UUID(found))
-        for number, found, digest, origin, session in rows.upsert(Grain, _COLUMNS, values, _OR_CORROBORATE)
+        (digest, origin, session): Kept(number, found if isinstance(found, uuid.UUID) else uuid.UUID(found), *more)
+        for number, found, digest, origin, session, *more in rows.upsert(Grain, _COLUMNS, values, _OR_CORROBORATE)
     }
 
 
 def _answer(
-    act: Act, item: Item, number: int, found: uuid.UUID, told: dict[int, bytes], again: dict[int, Item]
+    act: Act, item: Item, one: Kept, told: dict[int, bytes], again: dict[int, Item], removed: set[int]
 ) -> dict[str, Any]:
     """Leave the audit entry and the event of one item; what its caller is told."""
-    grain, status = str(found), "stored" if found == item.grain else "corroborated"
-    more: dict[str, Any] = {"reopened": True} if again.get(number) is item else {}
-    act.record(grain, digest=item.digest, origin=item.origin, status=status, **more)
+    grain, status = str(one.uuid), "stored" if one.uuid == item.grain else "corroborated"
+    more: dict[str, Any] = {"reopened": True} if again.get(one.number) is item else {}
+    kind = "grain.blocked" if one.number in removed else f"grain.{status}"
+    reason: dict[str, str] = {}
+    if one.status in removals.REMOVED:
+        # Whoever stored it must not take it for findable.
+        status, reason = one.status, {"reason": removals.explained(one.status, by_person=one.number in removed)}
+        more["status"] = status
+    act.record(grain, digest=texts.salted(item.digest, one.salt), origin=item.origin, **{"status": status, **more})
     # What the arenas are told goes with the grain's first event: a second one in the same batch changes nothing.
-    act.event(f"grain.{status}", grain, {"origin": item.origin, **more}, told.pop(number, None))
-    return {"grain_id": grain, "status": status, "provenance": item.origin}
+    act.event(kind, grain, {"origin": item.origin, **more}, told.pop(one.number, None))
+    return {"grain_id": grain, "status": status, "provenance": item.origin, **reason}
 
 
 def _corroborate(times: dict[int, int]) -> None:

@@ -19,7 +19,7 @@ from fluxcore import config, rows
 from memory.arena.changes import Changes, conduits
 from memory.engine import words
 from memory.grains.items import Item
-from memory.grains.models import Conduit, DecayClass, Entry, Grain, Relation
+from memory.grains.models import Conduit, DecayClass, Entry, Grain, Relation, Removal
 
 _TABLE = Grain._meta.db_table
 _ENTRY = ("space", "kind", "feature")
@@ -47,6 +47,14 @@ class Before:
     oldest: int | None  # the first grain that said so, of EQUALS
     tail: int | None  # the last grain of the session
     ordinal: int  # and its place; -1: the session is new
+    removal: int | None = None  # the decision of a person about this text
+    removed: str = ""  # the status that decision gives
+    removed_authority: int = 0  # and the highest authority it covers
+
+    def status_for(self, authority: int) -> str:
+        """The status a grain of that authority is stored with: active, unless a person's decision covers it."""
+        covered = self.removal is not None and authority >= self.removed_authority
+        return self.removed if covered else Grain.Status.ACTIVE.value
 
 
 @dataclass
@@ -75,11 +83,13 @@ EQUALS = 1_000  # of one text that are looked through for the first: a phrase of
 _LOOK = (
     "SELECT asked.place, same.id, same.status, same.valid_to <= %s OR same.valid_from > %s, "  # noqa: S608
     f"(SELECT MIN(id) FROM (SELECT id FROM {_TABLE} WHERE space_id = %s AND digest = asked.digest "
-    f"ORDER BY origin, session LIMIT {EQUALS}) AS equals), tail.id, tail.ordinal "
+    f"ORDER BY origin, session LIMIT {EQUALS}) AS equals), tail.id, tail.ordinal, "
+    "removal.id, removal.status, removal.authority "
     f"FROM asked LEFT JOIN {_TABLE} same ON same.space_id = %s AND same.digest = asked.digest "
     "AND same.origin = asked.origin AND same.session = asked.session "
     f"LEFT JOIN {_TABLE} tail ON asked.session <> '' AND tail.id = (SELECT id FROM {_TABLE} "
-    "WHERE space_id = %s AND session = asked.session AND NOT (session = '') ORDER BY ordinal DESC LIMIT 1)"
+    "WHERE space_id = %s AND session = asked.session AND NOT (session = '') ORDER BY ordinal DESC LIMIT 1) "
+    f"LEFT JOIN {Removal._meta.db_table} removal ON removal.space_id = %s AND removal.digest = asked.digest"
 )
 
 
@@ -90,12 +100,12 @@ def look(space: int, items: Sequence[Item], moment: datetime) -> list[Before]:
     now = rows.adapt_moment(moment)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"WITH asked(place, digest, origin, session) AS (VALUES {asked}) {_LOOK}", [*values, now, now, *[space] * 3]
+            f"WITH asked(place, digest, origin, session) AS (VALUES {asked}) {_LOOK}", [*values, now, now, *[space] * 4]
         )
         found = {row[0]: row[1:] for row in cursor.fetchall()}
     return [
-        Before(same, status or "", bool(over), oldest, tail, -1 if ordinal is None else ordinal)
-        for same, status, over, oldest, tail, ordinal in (found[place] for place in range(len(items)))
+        Before(same, status or "", bool(over), oldest, tail, -1 if ordinal is None else ordinal, *decision)
+        for same, status, over, oldest, tail, ordinal, *decision in (found[place] for place in range(len(items)))
     ]
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from accounts import filters, showing
 from accounts.forms import ActForm, SpaceField
 from accounts.modeladmin import Act, FluxModelAdmin, Section
-from memory.keyvalue import boards, keeping, locks, moment, pictures
+from memory.keyvalue import boards, forgetting, keeping, locks, moment, pictures
 from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
 
 _MOST = 50
@@ -45,6 +45,10 @@ def _restore(principal: Any, row: Item, **given: Any) -> dict[str, Any]:
 
 def _delete(principal: Any, row: Item, **given: Any) -> dict[str, Any]:
     return dict(keeping.delete(principal, where=str(row.namespace), key=row.key, **given))
+
+
+def _purge(principal: Any, row: Item, **given: Any) -> dict[str, Any]:
+    return forgetting.delete(principal, where=str(row.namespace), key=row.key, history=forgetting.FORGET, **given)
 
 
 def _break(principal: Any, row: Lock, **given: Any) -> dict[str, Any]:
@@ -120,6 +124,9 @@ class ItemPage(_Page):
             says="The value of an earlier version becomes the newest one. The present one stays below."),
         Act("delete", "Delete", "memory.write", _delete, dangerous=True, done="Deleted.",
             fits=lambda row: row.value is not None, says="It can be restored while its versions are kept."),
+        Act("purge", "Purge", "purge", _purge, dangerous=True, done="Purged.",
+            says="Removes its value and all its versions for good. Only its name and its last version number remain. "
+            "This cannot be undone."),
     )  # fmt: skip
     list_display = ["key", "where", "shown", "version", "state", "until", "by", "written"]
     list_filter = [

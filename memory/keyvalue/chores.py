@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from fluxcore import jobs
+from datetime import timedelta
 
-SWEEP, BURY = "keyvalue.sweep", "keyvalue.bury"
+from fluxcore import clock, jobs
+
+SWEEP, BURY, SCRUB = "keyvalue.sweep", "keyvalue.bury", "keyvalue.scrub"
 SWEEP_SECONDS, BURY_SECONDS = 60.0, 86_400.0
+# A scrub rewrites the database file while writers wait, so agents cannot have one more often than this.
+SCRUB_WAIT = timedelta(minutes=10)
 
 
 def ask_to_sweep() -> None:
@@ -14,6 +18,13 @@ def ask_to_sweep() -> None:
 
 def ask_to_bury() -> None:
     jobs.enqueue(BURY, once_key="all")
+
+
+def ask_to_scrub(*, at_once: bool) -> None:
+    if at_once:
+        jobs.enqueue(SCRUB, once_key="now")
+    else:
+        jobs.enqueue(SCRUB, once_key="later", due_at=clock.now() + SCRUB_WAIT)
 
 
 @jobs.handler(SWEEP)
@@ -28,3 +39,10 @@ def bury(run: jobs.Run) -> None:
     from memory.keyvalue import sweeping
 
     sweeping.bury(run)
+
+
+@jobs.handler(SCRUB)
+def scrub(run: jobs.Run) -> None:
+    from memory.keyvalue import forgetting
+
+    forgetting.scrub(run)

@@ -175,7 +175,8 @@ def carry_out(act: Act, room: Room, one: Order) -> dict[str, Any]:
     fresh = done.displaced < 0
     quotas.count(room, keys=1 if fresh else 0, size=value.size - max(done.displaced, 0))
     history.note(by, done, value)
-    _tell(act, room, one, done, sha=value.sha, size=value.size)
+    # Its digest is not told: an entry of the chain stays for ever, and a value can be purged.
+    _tell(act, room, one, done, size=value.size)
     answer = {"key": one.key, "version": done.version, "expires_at": moment.told(done.expires)}
     if one.value is not None:
         return {**answer, "sha": value.sha}
@@ -204,15 +205,23 @@ def _check(act: Act, room: Room, one: Order, held: Held | None) -> None:
         raise conflict(act, room, one.key, one.expected, held) from None
 
 
-def _delete(act: Act, room: Room, by: Writer, one: Order) -> dict[str, Any]:
+def removed(act: Act, room: Room, by: Writer, one: Order) -> Written | None:
+    """Take the value away; None: there was none, and the caller did not expect one."""
     done = statements.remove(by, one.key, one.expected)
     if done is None:
         # Nothing there is what the caller wants, unless it said that something else is.
         held = statements.current(room.id, one.key, room.now)
         _check(act, room, one, held)
+        return None
+    quotas.count(room, keys=-1, size=-done.displaced)
+    return done
+
+
+def _delete(act: Act, room: Room, by: Writer, one: Order) -> dict[str, Any]:
+    done = removed(act, room, by, one)
+    if done is None:
         act.record(_object(room, one.key), deleted=False)
         return {"key": one.key, "deleted": False, "version": 0}
-    quotas.count(room, keys=-1, size=-done.displaced)
     history.note(by, done, None)
     _tell(act, room, one, done)
     return {"key": one.key, "deleted": True, "version": done.version}

@@ -13,7 +13,7 @@ from accounts.principals import Principal, find_space, shell
 from fluxcore.canonical import loads
 from fluxcore.errors import BadJSON, Invalid
 from fluxcore.preconditions import NONE, Precondition
-from memory.keyvalue import history, keeping, listing, reading
+from memory.keyvalue import forgetting, history, keeping, listing, reading
 from memory.keyvalue.given import check_version
 from memory.management.base import FluxCommand
 
@@ -32,6 +32,7 @@ class KeyCommand(FluxCommand):
         parser.add_argument("--expected-version", type=int, help="delete: only this version")
         parser.add_argument("--at", dest="number", type=int, help="history: the value it had in this version")
         parser.add_argument("--reason", default="", help="why, for the audit chain")
+        parser.add_argument("--confirm", metavar="KEY", help="purge: the key once more")
 
     def who(self, options: dict[str, Any]) -> Principal:
         if options["acting"]:
@@ -78,6 +79,13 @@ class KeyCommand(FluxCommand):
         if options["expected_version"] is not None:
             expected = Precondition(expected_version=check_version(options["expected_version"]))
         self.change({**options, "ttl": None}, "delete", where, key, precondition=expected)
+
+    def purge(self, options: dict[str, Any], where: str, key: str) -> None:
+        self.confirm(options["confirm"], key, what="This removes the key's value and all its versions for good.")
+        done = forgetting.forget(self.who(options), where=where, key=key, reason=options["reason"])
+        forgetting.scrub_now()
+        said = "Purged. Backups made before still hold it: flux_backup list."
+        self.say(done, said if done["deleted"] or done["forgotten"] else "Nothing was kept under that key.")
 
     def list(self, options: dict[str, Any], where: str) -> None:
         found = listing.page(

@@ -44,6 +44,7 @@ from memory.grains.models import (
     Judged,
     Member,
     Passage,
+    Removal,
     Tombstone,
     Touch,
     Trace,
@@ -242,8 +243,12 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
             actor=actor, reason=f"the {space} needs it", at=moment, lived=0,
         ),
         "grains.tombstone": Tombstone.objects.create(
-            space=grain.space, uuid=uuid.uuid4(), digest="d" * 64, origin="ai_stated", recorded_at=moment,
+            space=grain.space, uuid=uuid.uuid4(), origin="ai_stated", recorded_at=moment,
             purged_at=moment, actor=f"user:{space}", links=3, votes=1,
+        ),
+        "grains.removal": Removal.objects.create(
+            space=grain.space, digest="d" * 64, status="quarantined", authority=2, actor=f"user:{space}", at=moment,
+            lived=0, repeats=2, repeated_at=moment, repeated_by=actor,
         ),
         "grains.vote": vote,
         "grains.cluster": cluster,

@@ -101,6 +101,9 @@ DOINGS: dict[tuple[str, str], Doing] = {
         {"version": "1"},
     ),
     ("keyvalue.item", "delete"): Doing("operator", "kv.delete", lambda house: item(house).value is None),
+    ("keyvalue.item", "purge"): Doing(
+        "owner", "kv.forget", lambda house: item(house).value is None and not item(house).revisions.exists()
+    ),
     ("keyvalue.lock", "break"): Doing(
         "operator", "locks.break", lambda house: Lock.objects.get(pk=house.row("keyvalue.lock").pk).holder == ""
     ),

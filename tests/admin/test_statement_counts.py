@@ -37,6 +37,7 @@ from memory.grains.models import (
     Grain,
     Judged,
     Member,
+    Removal,
     Tombstone,
     Touch,
     Trace,
@@ -196,8 +197,13 @@ FILL: dict[str, Callable[[int], Any]] = {
         for one in grains(many)
     ),
     "grains.tombstone": lambda many: Tombstone.objects.bulk_create(
-        Tombstone(space_id=pk, uuid=uuid.uuid4(), digest="x", origin="x", recorded_at=clock.now(),
+        Tombstone(space_id=pk, uuid=uuid.uuid4(), origin="x", recorded_at=clock.now(),
                   purged_at=clock.now(), actor="worker", links=0, votes=0)
+        for pk in in_space(many)
+    ),
+    "grains.removal": lambda many: Removal.objects.bulk_create(
+        Removal(space_id=pk, digest=uuid.uuid4().hex, status="quarantined", authority=2, actor="user:x", at=clock.now(),
+                lived=0)
         for pk in in_space(many)
     ),
     "grains.cluster": clusters,

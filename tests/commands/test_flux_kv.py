@@ -41,6 +41,20 @@ def test_the_other_steps(kv):
     assert kv("delete", "helper", "n", "--expected-version", "1").status == 75
 
 
+def test_purge_takes_the_key_once_more_and_leaves_no_version(run, kv):
+    for words in (("flux_kv", "purge", "helper", "pin"), ("flux_board", "purge", "pin")):
+        write = [*words[:1], "write", *words[2:]]
+        run(*write, "1111")
+        run(*write, "2222")
+        for wrong in ((), ("--confirm", "other")):
+            assert run(*words, *wrong).status == 65
+        history = [*words[:1], "history", *words[2:], "--json"]
+        assert len(run(*history).json()["versions"]) == 2
+        assert run(*words, "--confirm", "pin").text.startswith("Purged.")
+        assert run(*history).json()["versions"] == []
+        assert run(*words, "--confirm", "pin").text.strip() == "Nothing was kept under that key."
+
+
 def test_boards_locks_and_queues(run, kv):
     assert run("flux_board", "cas", "lock", "null", '"me"').text.strip() == "lock is at version 1"
     assert run("flux_board", "cas", "lock", "null", '"you"').status == 75

@@ -58,15 +58,17 @@ def token(make_token):
 def over_rest(token, what, where, key):
     api = Api(token)
     path = f"/boards/main/kv/{key}" if where == "board" else f"/agents/{_NAMES[where]}/kv/{key}"
-    answer = api.get(path) if what == "read" else api.put(path, {"value": 2})
+    if what == "purge":
+        answer = api.delete(f"{path}?history=forget")
+    else:
+        answer = api.get(path) if what == "read" else api.put(path, {"value": 2})
     return "done" if answer.status_code == 200 else answer.json()["code"]
 
 
 def over_mcp(token, what, where, key):
     prefix, more = ("board", {}) if where == "board" else ("memory", {} if where == "own" else {"agent": "bob"})
-    name, given = f"{prefix}_{'get' if what == 'read' else 'set'}", {"key": key, **more}
-    if what == "write":
-        given["value"] = 2
+    name = f"{prefix}_{ {'read': 'get', 'write': 'set', 'purge': 'delete'}[what] }"
+    given = {"key": key, **more, **{"read": {}, "write": {"value": 2}, "purge": {"history": "forget"}}[what]}
     try:
         principal = tokens.authenticate(token)
         tool = registry.find_for(principal, name)
@@ -80,7 +82,12 @@ def over_mcp(token, what, where, key):
 
 def over_shell(token, what, where, key):
     words = ["flux_board"] if where == "board" else ["flux_kv"]
-    words += [what, *([] if where == "board" else [_NAMES[where]]), key, *(["2"] if what == "write" else [])]
+    words += [
+        what,
+        *([] if where == "board" else [_NAMES[where]]),
+        key,
+        *{"read": [], "write": ["2"], "purge": ["--confirm", key]}[what],
+    ]
     out = io.StringIO()
     try:
         call_command(*words, "--space", "home", "--as", "alice", "--json", stdout=out)
@@ -97,6 +104,20 @@ def test_every_door_decides_alike(token, held):
         said = {door.__name__: door(made, what, where, key) for door in (over_rest, over_mcp, over_shell)}
         wanted = "done" if tried in HELD[held] else "forbidden"
         assert set(said.values()) == {wanted}, (held, tried, said)
+
+
+@pytest.mark.parametrize("held", [("memory.write:notes/*",), ("memory.read", "bb.write", "memory.write@bob")], ids=str)
+def test_every_door_decides_alike_who_purges_a_key(token, held):
+    """A key of one's own that one may write; elsewhere only what one alone has written."""
+    for door in (over_rest, over_mcp, over_shell):
+        made = token(held)
+        for where, key in (("own", "notes/a"), ("own", "plans/a"), ("bob", "notes/a"), ("board", "plans/a")):
+            wanted = "done" if (held[0], where, key) == ("memory.write:notes/*", "own", "notes/a") else "forbidden"
+            assert door(made, "purge", where, key) == wanted, (door.__name__, where, key)
+    if "bb.write" in held:
+        for door in (over_rest, over_mcp, over_shell):
+            assert over_rest(made, "write", "board", "mine") == "done"
+            assert door(made, "purge", "board", "mine") == "done", door.__name__
 
 
 def test_a_grant_and_its_end_are_seen_by_the_next_call(token):

@@ -116,9 +116,13 @@ def test_exact_memory_boards_locks_and_queues(live_server, make_token):
         assert flux.memory_history("alice", "notes/a b")["version"] == 2
         assert flux.memory_batch("alice", [{"op": "set", "key": "x", "value": 1}])["count"] == 1
         assert flux.memory_delete("alice", "count", expected_version=1)["deleted"] is True
+        assert flux.memory_delete("alice", "notes/a b", history="forget")["forgotten"] == 2
         assert flux.make_board("plans")["made"] is True
         assert flux.board_set("plans", "k", [1])["version"] == 1
         assert flux.watch("boards/plans", wait=0)["position"]
+        assert flux.board_delete("plans", "k", history="forget") == {
+            "key": "k", "deleted": True, "version": 1, "forgotten": 1,
+        }  # fmt: skip
         lock = flux.acquire_lock("deploy", board="plans", ttl_secs=30)
         assert flux.board_set("plans", "k", [2], fence={"lock": "deploy", "token": lock["token"]})["version"] == 2
         assert flux.release_lock("deploy", lock["token"], board="plans")["lock"] == "deploy"

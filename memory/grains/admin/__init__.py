@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from memory.grains.admin import clusters, grains, lifecycle, links, traces, vectors, votes  # noqa: F401  importing registers the pages
+from memory.grains.admin import clusters, grains, lifecycle, links, removals, traces, vectors, votes  # noqa: F401  importing registers the pages

@@ -90,7 +90,7 @@ class TombstonePage(FluxModelAdmin):
     reads = "grains.read"
     called = ("purged grain", "purged grains")
     group = "Memory"
-    about = "That a grain was here, and nothing of what it said. Its digest proves to whoever knows it what was purged."
+    about = "That a grain was here, and nothing of what it said: no text, no digest of it."
     space_path = "space_id"
     list_display = ["outside", "origin", "purged", "by", "links", "votes", "space"]
     list_filter = [
@@ -99,7 +99,7 @@ class TombstonePage(FluxModelAdmin):
         filters.spaces("space_id"),
     ]
     ordering = ["-id"]
-    fields = ["outside", "digest", "origin", "recorded", "purged", "by", "links", "votes", "space"]
+    fields = ["outside", "origin", "recorded", "purged", "by", "links", "votes", "space"]
     empty_says = "Nothing was ever purged."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

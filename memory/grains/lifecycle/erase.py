@@ -8,13 +8,14 @@ from typing import Any
 from django.db.models import Model, Q
 from django.db.models.fields.reverse_related import ManyToOneRel
 
-from fluxcore import booth, clock, events
+from accounts.models import Space
+from fluxcore import booth, clock, events, idempotency
 from memory.arena import files
 from memory.arena.changes import Changes, conduits
 from memory.engine import words
 from memory.grains import full_text
 from memory.grains.learning import apply, attune
-from memory.grains.lifecycle import asking, quotes
+from memory.grains.lifecycle import asking, quotes, removals
 from memory.grains.models import Cluster, Conduit, Entry, Grain, Judged, Member, Recalled, Tombstone, Trace, Vote
 
 _PIECE = 200  # SQLite takes 500 questions in one statement
@@ -33,7 +34,7 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
     regions = list(Member.objects.filter(space=space, grain__in=numbers).values_list("cluster_id", flat=True))
     left = [
         Tombstone(
-            uuid=row.uuid, space_id=space, digest=row.digest, origin=row.origin, recorded_at=row.recorded_at,
+            uuid=row.uuid, space_id=space, origin=row.origin, recorded_at=row.recorded_at,
             purged_at=moment, actor=actor, links=sum(row.pk in link[2:] for link in links),
             votes=sum(grain == row.pk for _, grain, _ in votes),
         )
@@ -42,6 +43,10 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
     full_text.forget(numbers)
     unjudged = _unjudged(space, numbers)
     _forget(Grain, space, numbers)
+    removals.forget(space, [row.digest for row in grains])
+    owners = f"{Space.objects.get(pk=space).uuid.hex}/"
+    for grain in grains:
+        idempotency.redact(owners, str(grain.uuid))
     _excuse(space, unjudged)
     entries = _orphans(space, {entry for _, entry, _, _ in links if entry is not None})
     questions = sorted({judged for _, _, judged in votes})

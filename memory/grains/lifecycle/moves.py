@@ -19,7 +19,7 @@ from memory.grains.lifecycle.rules import ACTIVE, BY_HAND, CLASSES, CORE
 from memory.grains.models import Conduit, Grain, Transition
 
 WORKER = "worker"  # who acts where a rule does
-_COLUMNS = ("space", "grain", "before", "after", "why", "numbers", "actor", "reason", "at", "lived")
+COLUMNS = ("space", "grain", "before", "after", "why", "numbers", "actor", "reason", "at", "lived")
 _TABLE, _CONDUITS = Grain._meta.db_table, Conduit._meta.db_table
 # Only from where it was seen: of two who act at once, one does.
 _STATUS = f"UPDATE {_TABLE} SET status = %s WHERE id = %s AND space_id = %s AND status = %s"  # noqa: S608
@@ -66,7 +66,7 @@ def note(space: int, steps: Iterable[Step], *, actor: str, reason: str = "") -> 
     """Put steps that were taken into the grains' history."""
     at, seconds = clock.now(), lived.now().seconds
     rows.insert(
-        Transition, _COLUMNS,
+        Transition, COLUMNS,
         [
             (space, step.grain, step.before, step.after, step.why, step.numbers, actor, reason, at, seconds)
             for step in steps

@@ -86,7 +86,7 @@ def _apply(run: jobs.Run, space: int, due: list[int], *, more: bool) -> None:
 
 
 def _told(left: Any) -> dict[str, Any]:
-    return {"digest": left.digest, "links": left.links, "votes": left.votes}
+    return {"links": left.links, "votes": left.votes}
 
 
 def _worker(space: int, chain: str) -> Principal:

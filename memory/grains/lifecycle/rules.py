@@ -39,6 +39,7 @@ FADED, LONG_DORMANT, CORRECTED, USELESS, ACQUITTED, WAITED, WIDE, NARROW = (
     "no longer so",
 )  # fmt: skip
 BY_HAND, USEFUL, SAID_AGAIN = "by hand", "was useful", "said again"
+SAME_TEXT = "same text, person's decision"
 
 # Clusters less than made it core that a grain may be useful through and stay core: no flicker at the edge.
 HYSTERESIS = 1

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from django.db import connection
+from fluxcore import jobs, scrubbing
+from fluxcore.models import IdempotencyKey
+from memory.grains.models import Entry, Grain, Judged, Removal, Trace, Transition, Vector
 
-from fluxcore import jobs
-from memory.grains.models import Entry, Grain, Judged, Trace, Transition, Vector
-
-_TABLES = [model._meta.db_table for model in (Grain, Vector, Entry, Judged, Trace, Transition)]
+_TABLES = [model._meta.db_table for model in (Grain, Vector, Entry, Judged, Trace, Transition, Removal, IdempotencyKey)]
 
 
 def scrub(run: jobs.Run) -> jobs.Apply | None:
@@ -19,14 +18,5 @@ def scrub(run: jobs.Run) -> jobs.Apply | None:
 
 def now() -> bool:
     """Do it; False inside somebody's transaction, where nothing can be rewritten."""
-    if connection.in_atomic_block:
-        return False
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute("INSERT INTO grains_words(grains_words) VALUES ('optimize')")
-            cursor.execute("VACUUM")
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        else:
-            for table in ("grains_words", *_TABLES):
-                cursor.execute(f"VACUUM {table}")
-    return True
+    optimize = "INSERT INTO grains_words(grains_words) VALUES ('optimize')"
+    return scrubbing.scrub(["grains_words", *_TABLES], first=optimize)

@@ -1,6 +1,7 @@
 """What people, agents and the shell do with a grain: put it aside, bring it back, keep it away, mark it for deletion.
 
-All of it can be undone. What a person has decided an agent does not take back.
+All of it can be undone. What a person has decided an agent does not take back. What a person deletes or quarantines is
+the text: other grains of it follow (`removals.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from accounts.verbs import Act, Change, Verb, verb
 from fluxcore import clock, config
 from fluxcore.errors import Conflict, Forbidden, NotFound
 from memory.grains.finding import held
-from memory.grains.lifecycle import moves, revive
+from memory.grains.lifecycle import moves, removals, revive
 from memory.grains.lifecycle.moves import Step
 from memory.grains.lifecycle.rules import (
     ACTIVE,
@@ -81,18 +82,23 @@ def _taken(act: Act, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[s
     if not changed and now != wanted:
         raise Conflict(f"It is {now.replace('_', ' ')}, and this is for what is {_listed(begins)}.", status=now)
     if changed:
-        _respect(act.principal, now, last)
+        _respect(act.principal, row, now, last)
         step = Step(row.pk, row.uuid, now, wanted, BY_HAND)
         if not moves.take(row.space_id, [step], actor=act.principal.actor, reason=act.reason):
             raise Conflict("Somebody was faster.", status=now)
         if wanted == ACTIVE:
             revive.rewire(row.space_id, [row])
-    act.record(str(row.uuid), chain=row.space.uuid.hex, **{"from": now, "to": wanted}, changed=changed)
+    others = 0
+    if changed and removals.is_person(act.principal) and (now in removals.REMOVED or wanted in removals.REMOVED):
+        others = removals.decided(row, wanted, actor=act.principal.actor)
+    more: dict[str, Any] = {"same_text": others} if others else {}
+    act.record(str(row.uuid), chain=row.space.uuid.hex, **{"from": now, "to": wanted}, changed=changed, **more)
     answer = {
         "grain_id": str(row.uuid),
         "before": now,
         "status": row.status if of_class else wanted,
         "changed": changed,
+        **more,
     }
     if of_class:
         answer["decay_class"] = wanted
@@ -101,9 +107,11 @@ def _taken(act: Act, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[s
     return answer
 
 
-def _respect(principal: Principal, now: str, last: Transition | None) -> None:
-    decided = last is not None and last.after == now and last.actor.startswith(("user:", "shell:"))
-    if principal.kind == "agent" and decided and now in (QUARANTINED, PENDING):
+def _respect(principal: Principal, row: Grain, now: str, last: Transition | None) -> None:
+    if principal.kind != "agent" or now not in removals.REMOVED:
+        return
+    decided = last is not None and last.after == now and last.actor.startswith(removals.PEOPLE)
+    if decided or removals.covers(row):
         raise Forbidden("A person decided this, and a person can take it back.", status=now)
 
 

@@ -47,6 +47,8 @@ class Grain(models.Model):
     text = models.TextField()
     # SHA-256 of the normalised text: equal statements meet here, near ones never do.
     digest = models.CharField(max_length=64)
+    # The audit chain has the digest with this salt only: a purge takes the salt, and what stays says nothing.
+    salt = models.CharField(max_length=32, default="", db_default="")
     origin = models.CharField(max_length=16)
     # Position in `origins.AUTHORITY`: the origin's own, or the lowest of what the grain was derived from.
     authority = models.SmallIntegerField(default=2, db_default=2)

@@ -1,8 +1,10 @@
-"""What became of a grain: its changes of status and class, its last use, and what is left of a purged one."""
+"""What became of a grain: its changes of status and class, its last use, decisions of people about its text, and what
+is left of a purged one."""
 
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import Q
 
 from memory.grains.models.graph import Grain
 
@@ -47,13 +49,39 @@ class Standing(models.Model):
         return f"{self.grain_id}"
 
 
+class Removal(models.Model):
+    """A person's decision that a text is not to be found in a space. It goes when they take it back, and with a purge.
+
+    It covers every grain of that text whose authority is not higher than that of the grain they removed.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    digest = models.CharField(max_length=64)  # of the text, as `Grain.digest`
+    status = models.CharField(max_length=16, choices=Grain.Status.choices)  # what such a grain is stored as
+    authority = models.SmallIntegerField()  # position in `origins.AUTHORITY`; a lower position is a higher authority
+    actor = models.CharField(max_length=160)
+    at = models.DateTimeField()
+    lived = models.FloatField()  # as in Transition: later grains of the text are purged together with the first
+    # How often the text was stored again since, when last and by whom: this is what the person is told.
+    repeats = models.PositiveIntegerField(default=0)
+    repeated_at = models.DateTimeField(null=True)
+    repeated_by = models.CharField(max_length=160, default="")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["space", "digest"], name="removal_of_a_text")]
+        indexes = [models.Index(fields=["space", "repeated_at"], name="removal_repeated", condition=Q(repeats__gt=0))]
+
+    def __str__(self) -> str:
+        return f"{self.status} by {self.actor}"
+
+
 class Tombstone(models.Model):
-    """That there was a grain, and nothing of what it said."""
+    """That there was a grain, and nothing of what it said: not even a digest, which somebody could guess from."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True)  # of the grain
     space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
-    digest = models.CharField(max_length=64)
     origin = models.CharField(max_length=16)
     recorded_at = models.DateTimeField()
     purged_at = models.DateTimeField()

@@ -9,9 +9,9 @@ from typing import Any
 
 from accounts.verbs import Act, Change, verb
 from fluxcore import clock, rows
-from fluxcore.errors import FluxError, Invalid
+from fluxcore.errors import Conflict, FluxError, Invalid
 from memory.arena import changes
-from memory.grains import chores, full_text, wiring
+from memory.grains import chores, full_text, texts, wiring
 from memory.grains.models import Grain
 from memory.grains.moving.arrivals import Arrival, checked
 from memory.grains.wiring import Before
@@ -19,8 +19,8 @@ from memory.grains.wiring import Before
 AT_ONCE = 250  # of one commit
 STORED, THERE, REFUSED = "stored", "there", "refused"
 _COLUMNS = (
-    "uuid", "space", "text", "digest", "origin", "authority", "confidence", "decay_class", "status", "writer", "label",
-    "corroborations", "pinned", "session", "ordinal", "speaker", "tags", "said_at", "valid_from", "valid_to",
+    "uuid", "space", "text", "digest", "salt", "origin", "authority", "confidence", "decay_class", "status", "writer",
+    "label", "corroborations", "pinned", "session", "ordinal", "speaker", "tags", "said_at", "valid_from", "valid_to",
     "recorded_at",
 )  # fmt: skip
 _NEW = "RETURNING id, digest, origin, session"
@@ -47,8 +47,20 @@ def examined(items: Sequence[Any], *, ceiling: str) -> tuple[list[tuple[int, Arr
         try:
             good.append((index, checked(given, ceiling=ceiling)))
         except FluxError as error:
-            results[index] = {"status": REFUSED, "grain_id": None, "capped": False, "error": error.body()}
+            results[index] = _refused(error)
     return good, results
+
+
+def _refused(error: FluxError) -> dict[str, Any]:
+    return {"status": REFUSED, "grain_id": None, "capped": False, "error": error.body()}
+
+
+def _removal(one: Arrival, then: Before) -> FluxError | None:
+    """An import brings back nothing a person removed here: whoever wants it back says so on its page."""
+    status = then.status_for(one.authority)
+    if then.same is not None or status == Grain.Status.ACTIVE:
+        return None
+    return Conflict("A person removed this text in this space. To import it, take that back first.", status=status)
 
 
 def brought(
@@ -63,16 +75,26 @@ def brought(
         first.setdefault(one.item.key, one)
     unique = list(first.values())
     before = wiring.look(space, [one.item for one in unique], clock.now()) if unique else []
+    refusals = {one.item.key: _removal(one, then) for one, then in zip(unique, before, strict=True)}
+    if any(refusals.values()):
+        pairs = [(one, then) for one, then in zip(unique, before, strict=True) if refusals[one.item.key] is None]
+        unique, before = [one for one, _ in pairs], [then for _, then in pairs]
     known = _there(before, unique)
     new = [(one, then) for one, then in zip(unique, before, strict=True) if then.same is None]
+    salts = {one.item.key: texts.new_salt() for one, _ in new}
     if new:
-        _insert(act, space, unique, before, new, source)
+        _insert(act, space, unique, before, new, salts, source)
         known |= {one.item.key: one.item.grain for one, _ in new}
     for index, one in good:
+        refusal = refusals[one.item.key]
+        if refusal is not None:
+            results[index] = _refused(refusal)
+            continue
         grain = known[one.item.key]
         stored = grain == one.item.grain
         if stored:
-            act.record(str(grain), digest=one.item.digest, origin=one.item.origin, status="imported", source=source)
+            digest = texts.salted(one.item.digest, salts[one.item.key])
+            act.record(str(grain), digest=digest, origin=one.item.origin, status="imported", source=source)
         results[index] = {
             "status": STORED if stored else THERE, "grain_id": str(grain), "capped": stored and one.capped,
             "error": None,
@@ -85,6 +107,10 @@ def foreseen(space: int, good: Sequence[tuple[int, Arrival]], results: list[dict
     before = wiring.look(space, [one.item for _, one in good], clock.now()) if good else []
     seen: set[tuple[str, str, str]] = set()
     for (index, one), then in zip(good, before, strict=True):
+        refusal = _removal(one, then)
+        if refusal is not None:
+            results[index] = _refused(refusal)
+            continue
         there = then.same is not None or one.item.key in seen
         seen.add(one.item.key)
         results[index] = {"status": THERE if there else STORED, "grain_id": None, "capped": one.capped, "error": None}
@@ -99,16 +125,16 @@ def _there(before: Sequence[Before], unique: Sequence[Arrival]) -> dict[tuple[st
 
 def _insert(
     act: Act, space: int, unique: Sequence[Arrival], before: Sequence[Before],
-    new: Sequence[tuple[Arrival, Before]], source: str,
+    new: Sequence[tuple[Arrival, Before]], salts: dict[tuple[str, str, str], str], source: str,
 ) -> None:  # fmt: skip
     moment, who = clock.now(), act.principal.actor
     places = dict(zip((one.item.key for one in unique), wiring.ordinals([u.item for u in unique], before), strict=True))
     values = [
         (
-            one.item.grain, space, one.item.text, one.item.digest, one.item.origin, one.authority, one.confidence,
-            one.decay_class, one.status, who, one.label, one.corroborations, one.pinned, one.item.session,
-            places[one.item.key], one.item.speaker, list(one.item.tags), one.item.said_at, one.item.valid_from,
-            one.item.valid_to, one.recorded_at or moment,
+            one.item.grain, space, one.item.text, one.item.digest, salts[one.item.key], one.item.origin, one.authority,
+            one.confidence, one.decay_class, one.status, who, one.label, one.corroborations, one.pinned,
+            one.item.session, places[one.item.key], one.item.speaker, list(one.item.tags), one.item.said_at,
+            one.item.valid_from, one.item.valid_to, one.recorded_at or moment,
         )
         for one, _ in new
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from memory.keyvalue.places import MAIN
 from memory.management.exact import KeyCommand, value_of, version_of
 
 ACTIONS = [
-    "read", "write", "cas", "delete", "list", "touch", "incr", "append", "patch", "history", "restore",
+    "read", "write", "cas", "delete", "list", "touch", "incr", "append", "patch", "history", "restore", "purge",
     "boards", "make", "locks", "lock", "renew", "unlock", "break", "queues", "add", "claim", "done",
 ]  # fmt: skip
 
@@ -52,6 +52,9 @@ class Command(KeyCommand):
 
     def _delete(self, options: dict[str, Any], where: str) -> None:
         self.delete(options, where, *self.wanted(options, "KEY"))
+
+    def _purge(self, options: dict[str, Any], where: str) -> None:
+        self.purge(options, where, *self.wanted(options, "KEY"))
 
     def _list(self, options: dict[str, Any], where: str) -> None:
         self.wanted(options)

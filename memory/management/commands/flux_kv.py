@@ -10,7 +10,7 @@ from fluxcore.errors import Invalid
 from fluxcore.preconditions import Precondition
 from memory.management.exact import KeyCommand, value_of, version_of
 
-ACTIONS = ["read", "write", "cas", "delete", "list", "touch", "incr", "append", "patch", "history", "restore"]
+ACTIONS = ["read", "write", "cas", "delete", "list", "touch", "incr", "append", "patch", "history", "restore", "purge"]
 
 
 class Command(KeyCommand):
@@ -44,6 +44,9 @@ class Command(KeyCommand):
 
     def _delete(self, options: dict[str, Any], where: str) -> None:
         self.delete(options, where, *self.wanted(options, "KEY"))
+
+    def _purge(self, options: dict[str, Any], where: str) -> None:
+        self.purge(options, where, *self.wanted(options, "KEY"))
 
     def _list(self, options: dict[str, Any], where: str) -> None:
         self.wanted(options)

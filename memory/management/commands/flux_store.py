@@ -16,6 +16,7 @@ from accounts.principals import Principal, find_space, shell
 from fluxcore import config
 from fluxcore.errors import Invalid
 from memory.grains import store
+from memory.grains.lifecycle import removals
 from memory.management.base import FluxCommand
 
 
@@ -50,7 +51,8 @@ class Command(FluxCommand):
             self._lines(who, said, options["reason"])
             return
         answer = store.store(who, content=options["text"], **said, reason=options["reason"])
-        self.answer(answer, says=f"{answer['status'].capitalize()}: {answer['grain_id']}")
+        says = f"{answer['status'].replace('_', ' ').capitalize()}: {answer['grain_id']}"
+        self.answer(answer, says="\n".join([says, *([answer["reason"]] if "reason" in answer else [])]))
 
     def _lines(self, who: Principal, said: dict[str, Any], reason: str) -> None:
         """Each line is stored or refused on its own; what was stored stays, whatever comes after it."""
@@ -66,8 +68,12 @@ class Command(FluxCommand):
                     if result["error"] is not None:
                         refused.append({"line": place, **result["error"]})
                 advance(len(some))
-        found = {name: counts[name] for name in ("stored", "corroborated", "refused")}
-        self.answer({**found, "errors": refused}, says=", ".join(f"{count} {what}" for what, count in found.items()))
+        names = ["stored", "corroborated", *(name for name in removals.REMOVED if counts[name]), "refused"]
+        found = {name: counts[name] for name in names}
+        self.answer(
+            {**found, "errors": refused},
+            says=", ".join(f"{count} {what.replace('_', ' ')}" for what, count in found.items()),
+        )
         if refused:
             if not self.as_json:
                 for one in refused:

@@ -1,0 +1,105 @@
+"""The page of texts people removed, and the count of those that were stored again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Left
+from django.http import HttpRequest
+
+from accounts import filters, origins, showing
+from accounts.here import Here
+from accounts.modeladmin import FluxModelAdmin
+from accounts.tiles import Tile, tile_maker, to_list
+from fluxcore import clock
+from memory.grains.admin import bars
+from memory.grains.admin.acts import badge
+from memory.grains.models import Grain, Removal
+
+_BEGINNING = 120
+_LATELY = timedelta(days=7)
+
+
+@admin.register(Removal)
+class RemovalPage(FluxModelAdmin):
+    reads = "grains.read"
+    called = ("removed text", "removed texts")
+    group = "Memory"
+    about = (
+        "Texts a person deleted or quarantined, and how often each was stored again since. Undo it on the page of "
+        "the memory: Undo deletion or Release."
+    )
+    space_path = "space_id"
+    list_display = ["about_grain", "again", "last_by", "last", "state", "by", "when", "space"]
+    list_filter = [
+        filters.choice("repeats", "stored again", {
+            "yes": ("yes", lambda: Q(repeats__gt=0)), "no": ("no", lambda: Q(repeats=0)),
+        }),
+        filters.typed("by", "by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
+        filters.spaces("space_id"),
+    ]  # fmt: skip
+    ordering = ["-id"]
+    fields = ["about_grain", "state", "covers", "by", "when", "again", "last_by", "last", "space"]
+    empty_says = "Nobody has deleted or quarantined a memory, or all of them were released or purged."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        same = Grain.objects.filter(space=OuterRef("space"), digest=OuterRef("digest"), status=OuterRef("status"))
+        first = same.order_by("id")
+        rows: QuerySet[Any] = (
+            super()
+            .get_queryset(request)
+            .annotate(
+                grain=Subquery(first.values("id")[:1]),
+                text=Left(Subquery(first.values("text")[:1]), _BEGINNING),
+            )
+            .select_related("space")
+        )
+        return rows
+
+    def titled(self, row: Any) -> str:
+        return f"{row.status.replace('_', ' ')} by {row.actor}"
+
+    @admin.display(description="memory")
+    def about_grain(self, row: Any) -> Any:
+        return bars.to("grain", row.grain, showing.shortened(row.text, 80)) if row.grain else showing.NONE
+
+    @admin.display(description="status", ordering="status")
+    def state(self, row: Any) -> Any:
+        return badge(row.status)
+
+    @admin.display(description="covers")
+    def covers(self, row: Any) -> str:
+        return f"{origins.AUTHORITY[row.authority].replace('_', ' ')} and lower provenance"
+
+    @admin.display(description="by", ordering="actor")
+    def by(self, row: Any) -> str:
+        return str(row.actor)
+
+    @admin.display(description="when", ordering="at")
+    def when(self, row: Any) -> Any:
+        return showing.moment(row.at)
+
+    @admin.display(description="stored again", ordering="repeats")
+    def again(self, row: Any) -> Any:
+        return showing.badge(f"{row.repeats} times" if row.repeats > 1 else "once", "warn") if row.repeats else "never"
+
+    @admin.display(description="last by", ordering="repeated_by")
+    def last_by(self, row: Any) -> Any:
+        return row.repeated_by or showing.NONE
+
+    @admin.display(description="last time", ordering="repeated_at")
+    def last(self, row: Any) -> Any:
+        return showing.moment(row.repeated_at, none="never")
+
+
+@tile_maker
+def _stored_again(who: Here) -> list[Tile]:
+    lately = Removal.objects.filter(
+        space__in=who.spaces_where("grains.manage"), repeats__gt=0, repeated_at__gte=clock.now() - _LATELY
+    )
+    link = to_list("grains_removal", repeats="yes")
+    says = ("removed text was stored again this week", "removed texts were stored again this week")
+    return [Tile(lately.values("pk"), *says, link)]
