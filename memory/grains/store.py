@@ -33,8 +33,17 @@ _Known = dict[tuple[str, str, str], tuple[int, uuid.UUID]]  # number and id of g
 _LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.PENDING_DELETION.value)
 
 
+# So many callers (X-Caller-Id) of one agent can store at full speed at the same time.
+CALLERS_AT_ONCE = 4
+
+
+def agent_limit() -> int:
+    """Grains all callers of one agent may store together in any 60 seconds."""
+    return CALLERS_AT_ONCE * config.current().MAX_GRAINS_PER_MINUTE
+
+
 def ticket(act: Act, cost: int) -> Ticket:
-    return act.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE)
+    return act.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE, total=agent_limit())
 
 
 @verb("grains.store", needs="grains.write")
