@@ -28,11 +28,6 @@ from memory.grains.learning.ballots import Ballot
 from memory.grains.models import Grain, Judged, Trace, Vote
 from memory.grains.receipt import Receipt
 
-# How fast a path learns from a grain's usefulness, by where the grain comes from: not what may be believed.
-MULTIPLIERS = {
-    "user_confirmed": 1.0, "user_stated": 1.0, "external_source": 0.9, "ai_stated": 0.5, "ai_inferred": 0.3,
-    "unknown": 0.3,
-}  # fmt: skip
 _JUDGED = ("uuid", "space", "actor", "label", "asked_at", "query", "terms", "encoder")
 COLUMNS = (
     "space", "judged", "grain", "useful", "strength", "scale", "missed", "place", "implied", "corrected", "at",
@@ -297,6 +292,6 @@ def scales(grains: set[int], besides: Collection[uuid.UUID] = ()) -> dict[int, f
         )
         found = cursor.fetchall()
     return {
-        grain: MULTIPLIERS[origins.AUTHORITY[authority]] * (0.5 + (useful + 1) / (count + 2))
+        grain: config.PROVENANCE_MULTIPLIERS[origins.AUTHORITY[authority]] * (0.5 + (useful + 1) / (count + 2))
         for grain, authority, count, useful in found
     }
