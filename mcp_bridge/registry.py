@@ -34,6 +34,8 @@ SWITCHED: dict[str, str] = {
 Run = Callable[[Principal, dict[str, Any]], dict[str, Any]]
 # What a caller may say about itself in any call, as with flux-memory: a label, never an identity.
 LABELS = {"caller_id": 128, "client": 60, "role": 60}
+# The one that is published with every tool: three would cost every model their words.
+CALLER_ID = {"type": "string", "maxLength": LABELS["caller_id"], "description": "Who calls, as client:role."}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ class Tool:
     def input_schema(self) -> dict[str, Any]:
         return {
             "type": "object",
-            "properties": dict(self.takes),
+            "properties": {**self.takes, "caller_id": CALLER_ID},
             "required": list(self.required),
             "additionalProperties": False,
         }

@@ -26,7 +26,8 @@ class Particulars(TypedDict):
 
 class Stored(TypedDict):
     grain_id: str
-    status: str
+    status: str  # stored or corroborated
+    action: str  # the same in flux-memory's words: stored_wired or duplicate
     provenance: str
 
 
@@ -61,6 +62,7 @@ class ItemResult(TypedDict):
     index: int
     grain_id: str | None
     status: str
+    action: NotRequired[str]
     provenance: NotRequired[str]
     error: ItemError | None
 
@@ -79,6 +81,8 @@ class Grain(Particulars):
     corroborations: int
     digest: str
     enriched: bool
+    content_snippet: str
+    created_at: str
 
 
 class GrainPage(TypedDict):

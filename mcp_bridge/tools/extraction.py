@@ -8,7 +8,7 @@ from accounts.origins import AUTHORITY
 from accounts.principals import Principal
 from mcp_bridge.registry import SWITCHED, Group, Tool
 from mcp_bridge.schemas import gives, identifier, one_of, text
-from mcp_bridge.tools.grains import STORE, options, some
+from mcp_bridge.tools.grains import STORE, STORED, options, some
 
 # What may be said about one text, as with flux_store.
 _TAKES = {name: shape for name, shape in STORE.takes.items() if name != "items"}
@@ -31,8 +31,9 @@ EXTRACT = Tool(
     takes={**_TAKES, "content": text("The text or the turn, as it was said.")},
     required=("content",),
     gives=gives(
-        ("grain_id", "status", "provenance", "extraction"),
-        grain_id=identifier(), status=one_of(("stored", "corroborated")), provenance=one_of(AUTHORITY),
+        ("grain_id", "status", "action", "provenance", "extraction"),
+        grain_id=identifier(), status=one_of(("stored", "corroborated")), action=STORED["action"],
+        provenance=one_of(AUTHORITY),
         extraction=one_of(("waiting", "done", "given_up", "off"), "off: no model looks at it, store facts one by one."),
     ),
     needs=("grains.write",),

@@ -17,6 +17,7 @@ from accounts.verbs import MAX_REASON
 from fluxcore.idempotency import MAX_KEY
 from memory.api import parsers
 from memory.grains import items, texts
+from memory.grains.store import ACTIONS
 from memory.health.signals import State
 
 ORIGINS = [(name, name) for name in AUTHORITY]
@@ -36,6 +37,7 @@ TIME = (
 class Root(serializers.Serializer[None]):
     name = serializers.CharField()
     api = serializers.CharField()
+    health = serializers.CharField()
     docs = serializers.CharField()
 
 
@@ -104,6 +106,7 @@ class StoreBatch(Labelled):
 class Stored(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
     status = serializers.ChoiceField(choices=["stored", "corroborated"])
+    action = serializers.ChoiceField(choices=list(ACTIONS.values()), help_text="The status in flux-memory's words.")
     provenance = serializers.ChoiceField(choices=ORIGINS)
 
 
@@ -143,6 +146,7 @@ class ItemResult(serializers.Serializer[None]):
     index = serializers.IntegerField()
     grain_id = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(choices=["stored", "corroborated", "refused"])
+    action = serializers.ChoiceField(choices=list(ACTIONS.values()), required=False)
     provenance = serializers.ChoiceField(choices=ORIGINS, required=False)
     error = ItemError(allow_null=True)
 

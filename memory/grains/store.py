@@ -33,6 +33,8 @@ _Known = dict[tuple[str, str, str], tuple[int, uuid.UUID]]  # number and id of g
 _LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.PENDING_DELETION.value)
 
 
+# flux-memory's words for what became of a text, beside ours.
+ACTIONS = {"stored": "stored_wired", "corroborated": "duplicate"}
 # So many callers (X-Caller-Id) of one agent can store at full speed at the same time.
 CALLERS_AT_ONCE = 4
 
@@ -180,7 +182,7 @@ def _answer(
     act.record(grain, digest=item.digest, origin=item.origin, status=status, **more)
     # What the arenas are told goes with the grain's first event: a second one in the same batch changes nothing.
     act.event(f"grain.{status}", grain, {"origin": item.origin, **more}, told.pop(number, None))
-    return {"grain_id": grain, "status": status, "provenance": item.origin}
+    return {"grain_id": grain, "status": status, "action": ACTIONS[status], "provenance": item.origin}
 
 
 def _corroborate(times: dict[int, int]) -> None:

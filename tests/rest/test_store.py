@@ -27,7 +27,12 @@ def test_it_stores_and_reads_back(api, path):
 def test_an_equal_text_of_the_same_origin_is_corroboration(api):
     first = api.post("/store", {"content": "The  cat sleeps"}).json()
     second = api.post("/store", {"content": "The cat sleeps "}).json()
-    assert second == {"grain_id": first["grain_id"], "status": "corroborated", "provenance": "ai_stated"}
+    assert second == {
+        "grain_id": first["grain_id"],
+        "status": "corroborated",
+        "action": "duplicate",
+        "provenance": "ai_stated",
+    }
     assert Grain.objects.get().corroborations == 1
 
 
@@ -157,6 +162,6 @@ def test_a_text_said_again_comes_back_from_its_way_out(api, before, after):
     grain = api.post("/store", {"content": "still true"}).json()["grain_id"]
     Grain.objects.update(status=before)
     assert api.post("/store", {"content": "still true"}).json() == {
-        "grain_id": grain, "status": "corroborated", "provenance": "ai_stated"
+        "grain_id": grain, "status": "corroborated", "action": "duplicate", "provenance": "ai_stated"
     }  # fmt: skip
     assert Grain.objects.get().status == after

@@ -28,6 +28,8 @@ from memory.grains.learning.ballots import Ballot
 from memory.grains.models import Grain, Judged, Trace, Vote
 from memory.grains.receipt import Receipt
 
+# flux-memory's words for what a vote does.
+ACTIONS = {True: "reinforced", False: "penalized"}
 _JUDGED = ("uuid", "space", "actor", "label", "asked_at", "query", "terms", "encoder")
 COLUMNS = (
     "space", "judged", "grain", "useful", "strength", "scale", "missed", "place", "implied", "corrected", "at",
@@ -230,10 +232,12 @@ def _record(act: Act, given: Sequence[Said], scale: Mapping[int, float]) -> list
         chores.ask_for_learning(space)
     for said in given:
         due.judged(said.receipt.space, said.receipt.actor, [str(said.receipt.id)])
-    return [_answer(act, said, judged[said.receipt.id], changed) for said in given]
+    return [_answer(act, said, judged[said.receipt.id], changed, scale) for said in given]
 
 
-def _answer(act: Act, said: Said, question: int, changed: set[tuple[int, int]]) -> dict[str, Any]:
+def _answer(
+    act: Act, said: Said, question: int, changed: set[tuple[int, int]], scale: Mapping[int, float]
+) -> dict[str, Any]:
     trace = str(said.receipt.id)
     for word in said.words:
         act.record(word.outside, trace=trace, useful=word.useful, strength=word.strength, missed=word.missed)
@@ -249,7 +253,15 @@ def _answer(act: Act, said: Said, question: int, changed: set[tuple[int, int]]) 
         "missed": [str(one) for one in ballot.missed],
         "status": "recorded",
         "changed": bool(new),
+        **_as_flux_memory_says(said, scale),
     }
+
+
+def _as_flux_memory_says(said: Said, scale: Mapping[int, float]) -> dict[str, Any]:
+    """The same in flux-memory's words; its REST answer and its result have two names for one number."""
+    word = said.words[0]
+    signal = round((1 if word.useful else -1) * word.strength * scale[word.grain], 4)
+    return {"ok": True, "action": ACTIONS[word.useful], "signal": signal, "effective_signal": signal}
 
 
 def questions(receipts: Sequence[Receipt]) -> dict[uuid.UUID, int]:
