@@ -20,7 +20,7 @@ def test_it_stores_and_says_that_a_model_will_look(api, extracting):
     assert answer.status_code == 200
     body = answer.json()
     assert {name: body[name] for name in ("status", "provenance", "extraction")} == {
-        "status": "stored", "action": "stored_wired", "provenance": "user_stated", "extraction": "waiting",
+        "status": "stored", "provenance": "user_stated", "extraction": "waiting",
     }  # fmt: skip
     assert Grain.objects.get(uuid=body["grain_id"]).text == "I moved to Lisbon."
     assert Extraction.objects.get().ceiling == 1
