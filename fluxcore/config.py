@@ -378,7 +378,7 @@ class Live:
     def __init__(self, path: Path, started_with: Config) -> None:
         self._path = path
         self._start = started_with
-        self.seen = started_with
+        self.seen = self._followed = started_with  # with what a program holds itself, and without
         # Not the file's own stamp: it may have changed since the process read it, so the first look reads it again.
         self._stamp: tuple[int, int] | None = (0, 0) if self._read_stamp() else None
         self.next_look = 0.0
@@ -388,11 +388,14 @@ class Live:
         self._held: dict[str, Any] = {}
 
     def hold(self, own: Config) -> None:
-        """For a program that opens an instance itself: what it sets goes before the file, the rest follows it."""
-        for name, item in FIELDS.items():
-            if getattr(own, name) != item.default:
-                self._held[name] = _checked(name, getattr(own, name), "Config")
-        self.seen = replace(self.seen, **self._held)
+        """For a program that opens an instance itself: what it sets goes before the file, the rest follows it.
+
+        What an earlier call of this process set and this one leaves alone is the file's again.
+        """
+        changed = [name for name, item in FIELDS.items() if getattr(own, name) != item.default]
+        held = {name: _checked(name, getattr(own, name), "Config") for name in changed}
+        freed = {name: getattr(self._followed, name) for name in self._held}
+        self._held, self.seen = held, replace(self.seen, **(freed | held))
 
     def _read_stamp(self) -> tuple[int, int] | None:
         try:
@@ -423,7 +426,7 @@ class Live:
             return
         self.problem = None
         merged = {name: getattr(wanted if item.metadata["hot"] else self._start, name) for name, item in FIELDS.items()}
-        self.seen = Config(**(merged | self._held))
+        self._followed, self.seen = Config(**merged), Config(**(merged | self._held))
         self.waiting_for_restart = [name for name in FIELDS if getattr(wanted, name) != merged[name]]
 
 
