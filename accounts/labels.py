@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from fluxcore.canonical import refuse_surrogates
 from fluxcore.errors import Invalid
 
 # flux-memory's names for who calls, with their longest text.
@@ -16,4 +17,5 @@ _LABEL = re.compile(LABEL)
 def check_label(name: str, value: object) -> str:
     if not isinstance(value, str) or len(value) > LABELS[name] or not _LABEL.fullmatch(value):
         raise Invalid(f"{name} has at most {LABELS[name]} characters, all of them visible.", field=name)
+    refuse_surrogates(value, name=name)
     return value

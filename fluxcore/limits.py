@@ -78,11 +78,14 @@ def digest(label: str) -> str:
 
 
 def place_of(counts: Mapping[str, int], now: float, label: str) -> str:
-    """Where a label counts: under its digest, or with the others when the window knows too many already."""
+    """Where a label counts: under its digest, or with the others when the window knows too many already.
+
+    While the others' place counts anything, no new label gets one of its own: it may have counted there.
+    """
     if not label:
         return ""
-    known = {field.partition("/")[2] for field in counts if _alive(_second(field), now)} - {"", OTHERS}
-    return label if label in known or len(known) < MOST_LABELS else OTHERS
+    known = {field.partition("/")[2] for field in counts if _alive(_second(field), now)} - {""}
+    return label if label in known or (OTHERS not in known and len(known) < MOST_LABELS) else OTHERS
 
 
 def share_of(counts: Mapping[str, int], place: str) -> dict[str, int]:
@@ -209,7 +212,7 @@ for i = 1, #flat, 2 do
   second = tonumber(second)
   if second + 1 > now - window and second + 1 <= now + 1 + window then
     alive[#alive + 1] = {second, tonumber(flat[i + 1]), place}
-    if place ~= '' and place ~= others and not known[place] then
+    if place ~= '' and not known[place] then
       known[place] = true
       labels = labels + 1
     end
@@ -217,7 +220,7 @@ for i = 1, #flat, 2 do
     redis.call('HDEL', KEYS[1], flat[i])
   end
 end
-if label ~= '' and not known[label] and labels >= most then label = others end
+if label ~= '' and not known[label] and (known[others] or labels >= most) then label = others end
 table.sort(alive, function(a, b) return a[1] < b[1] end)
 local function wait_for(bound, place)
   local used, wait = 0, 0

@@ -107,7 +107,22 @@ def test_a_flood_of_labels_shares_one_place_and_one_row(back_end, monkeypatch):
     assert passed == 3 + 2  # three with a share each, all others together one share of two
     assert use(limit=2, total=30, label="invented 0") == "written"  # who was there keeps its own
     assert use(limit=2, total=30) == "written"
+    with pytest.raises(RateLimited):
+        use(limit=2, total=30, label="invented 9")
     assert LimitWindow.objects.count() == (back_end == "database")
+
+
+def test_who_counted_with_the_others_gets_no_second_share_in_the_same_minute(back_end, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_LABELS", 1)
+    with time_machine.travel(1_800_000_000, tick=False) as clock:
+        use(limit=1, total=9, label="first")
+        clock.shift(30)
+        assert use(limit=1, total=9, label="late") == "written"
+        clock.shift(32)  # the first has left the window, the others' share has not
+        with pytest.raises(RateLimited):
+            use(limit=1, total=9, label="late")
+        clock.shift(30)
+        assert use(limit=1, total=9, label="late") == "written"
 
 
 def test_a_failed_write_of_a_label_is_not_charged(back_end):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from accounts.labels import check_label
 from accounts.models import AuditEntry
+from fluxcore.errors import Invalid
 from fluxcore.models import LimitWindow
 from memory.grains.models import Grain
 from tests.rest.routes import refused
@@ -47,6 +49,12 @@ def test_naming_another_agent_gives_none_of_its_rights(make_token, as_agent, lab
     anna.post("/store", {"content": "x", **fields}, headers=headers)
     grain = Grain.objects.get()
     assert (grain.writer, grain.space.name) == ("agent:anna", "north")
+
+
+@pytest.mark.parametrize("label", ["x" * 129, "two\nlines", "\u202eback", "half \ud800", 7, None])
+def test_a_label_nobody_could_read_is_refused(label):
+    with pytest.raises(Invalid):
+        check_label("caller_id", label)
 
 
 def test_a_label_without_a_token_is_nobody(db, as_agent):
