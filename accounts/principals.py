@@ -30,6 +30,7 @@ class Principal:
     must_rate: bool = False  # an agent that recalls no further while its earlier answers wait for a vote
     tools: tuple[str, ...] = ()  # groups of MCP tools an agent is shown beyond the usual ones
     label: str = ""  # what the caller calls itself inside its agent; shown, never trusted
+    limited: bool = False  # no agent and yet under an agent's limits: a program that opened the instance itself
 
     @property
     def actor(self) -> str:
@@ -39,6 +40,13 @@ class Principal:
     def actor_in_space(self) -> str:
         """Unique over spaces: two spaces may each have an agent of the same name."""
         return f"{self.chain}/{self.actor}"
+
+    @property
+    def counted_as(self) -> str:
+        """Whose limits its writes count under; "" for people and the shell, who have none."""
+        if self.agent is not None:
+            return str(self.agent)
+        return self.actor_in_space if self.limited else ""
 
     @property
     def is_authenticated(self) -> bool:

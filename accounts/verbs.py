@@ -45,11 +45,16 @@ class Act:
         )
         self.recorded = True
 
-    def share(self, what: str, *, cost: int, limit: int) -> Ticket:
-        """The agent's share of the minute, to be taken inside the change. People and the shell are not limited."""
-        if self.principal.agent is None:
-            return Ticket(what, 0, limit, in_database=False)
-        ticket = limits.ask(f"{what}:{self.principal.agent}", cost=cost, limit=limit)
+    def share(self, what: str, *, cost: int, limit: int, total: int | None = None) -> Ticket:
+        """The caller's share of the minute, to be taken inside the change. People and the shell are not limited.
+
+        With a `total`, each label of the agent has the limit to itself, inside the total of them all.
+        """
+        counted_as = self.principal.counted_as
+        if not counted_as:
+            return Ticket(what, 0, limit, limit, in_database=False)
+        label = "" if total is None else self.principal.label
+        ticket = limits.ask(f"{what}:{counted_as}", cost=cost, limit=limit, label=label, total=total)
         self.tickets.append(ticket)
         return ticket
 

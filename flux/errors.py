@@ -12,7 +12,7 @@ __all__ = ["FluxError", "NotUnderstood", "Unreachable", "refusal"]
 _ROWS = {row.code: row for row in errors.table()}
 
 
-class Unreachable(FluxError):
+class Unreachable(FluxError, RuntimeError):
     """No answer came: nobody listens there, the line broke, or the time was up."""
 
     code, status, exit_status = "unreachable", 503, 69
@@ -23,7 +23,7 @@ class Unreachable(FluxError):
         self.sent = sent  # False: the request cannot have arrived
 
 
-class NotUnderstood(FluxError):
+class NotUnderstood(FluxError, RuntimeError):
     """Something answered, but not this server: a proxy, another program, another version."""
 
     code, status, exit_status = "not_understood", 502, 76

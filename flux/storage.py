@@ -12,10 +12,17 @@ from fluxsite.home import Home, HomeError, current_home, make_home
 DATABASE = "flux.db"
 
 
+def refuse_backends(*given: object) -> None:
+    """A model or an encoder handed over in Python would be one the server does not have."""
+    if any(one is not None for one in given):
+        raise Invalid("The instance's config.yaml names its model and encoder; leave llm and embedding out.")
+
+
 class FluxStore:
     """`FluxStore("~/.flux/NAME/flux.db")` opens the instance NAME. One process holds one instance."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, llm: object = None, embedding: object = None) -> None:
+        refuse_backends(llm, embedding)
         file = Path(path).expanduser().absolute()
         if file.name != DATABASE:
             raise Invalid(f"An instance is a folder with a {DATABASE}: name HOME/NAME/{DATABASE}, not {file}.")

@@ -6,6 +6,8 @@ processes within a second; the others need a restart and `flux_status` says so.
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 import time
 from dataclasses import dataclass, field, fields, replace
@@ -13,6 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+log = logging.getLogger(__name__)
+
+# How fast a path learns from a grain's usefulness, by the grain's provenance: not what may be believed.
+PROVENANCE_MULTIPLIERS = {
+    "user_confirmed": 1.0, "user_stated": 1.0, "external_source": 0.9, "ai_stated": 0.5, "ai_inferred": 0.3,
+    "unknown": 0.3,
+}  # fmt: skip
 
 
 class ConfigError(ValueError):
@@ -50,8 +60,9 @@ class Config:
     )
     MAX_GRAINS_PER_CALL: int = _key(100, "items of one batch", low=1, high=1000, hot=True)
     MAX_GRAINS_PER_MINUTE: int = _key(
-        500, "grains one agent may store in any 60 seconds", low=1, high=1_000_000, hot=True
-    )
+        500, "grains one caller of an agent may store in any 60 seconds; the agent 4 times", low=1, high=1_000_000,
+        hot=True,
+    )  # fmt: skip
     MAX_VOTES_PER_MINUTE: int = _key(
         3000, "votes one agent may give in any 60 seconds", low=1, high=1_000_000, hot=True
     )
@@ -229,12 +240,27 @@ class Config:
     ALERT_TELEGRAM_BOT_TOKEN: str = _key("", "without effect: alerts go to ALERT_WEBHOOK_URL", unused=True)
     ALERT_TELEGRAM_CHAT_ID: str = _key("", "without effect: alerts go to ALERT_WEBHOOK_URL", unused=True)
 
+    def provenance_multiplier(self, provenance: str) -> float:
+        """How much a vote on a grain of this provenance counts; half for a name nobody knows."""
+        return PROVENANCE_MULTIPLIERS.get(provenance, 0.5)
+
+    def half_life_hours(self, decay_class: str) -> float:
+        """Half-life of a conduit of this class in hours; that of working ones for a name nobody knows."""
+        return {"core": self.HALF_LIFE_CORE_HOURS, "ephemeral": self.HALF_LIFE_EPHEMERAL_HOURS}.get(
+            decay_class, self.HALF_LIFE_WORKING_HOURS
+        )
+
+    @classmethod
+    def from_yaml(cls, path: str | os.PathLike[str]) -> Config:
+        """A configuration from any file of keys, as flux-memory reads one: unknown keys are logged and skipped."""
+        return parse(Path(path).expanduser().read_text(encoding="utf-8"), source=str(path), skip_unknown=True)
+
 
 FIELDS = {item.name: item for item in fields(Config)}
 _TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 
 
-def parse(text: str, *, source: str = "config.yaml") -> Config:
+def parse(text: str, *, source: str = "config.yaml", skip_unknown: bool = False) -> Config:
     """Read YAML text, refusing anything the instance would silently ignore or misread."""
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -250,6 +276,9 @@ def parse(text: str, *, source: str = "config.yaml") -> Config:
     for key_node, value_node in node.value:
         where = f"{source}, line {key_node.start_mark.line + 1}"
         name = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else "a list or mapping"
+        if name not in FIELDS and skip_unknown:
+            log.warning("%s: the key %r is not known and was skipped", where, name)
+            continue
         if name not in FIELDS:
             raise ConfigError(f"{where}: unknown key {name!r}.{_did_you_mean(name)}")
         if name in values:
@@ -350,7 +379,7 @@ class Live:
     def __init__(self, path: Path, started_with: Config) -> None:
         self._path = path
         self._start = started_with
-        self.seen = started_with
+        self.seen = self._followed = started_with  # with what a program holds itself, and without
         # Not the file's own stamp: it may have changed since the process read it, so the first look reads it again.
         self._stamp: tuple[int, int] | None = (0, 0) if self._read_stamp() else None
         self.next_look = 0.0
@@ -360,11 +389,14 @@ class Live:
         self._held: dict[str, Any] = {}
 
     def hold(self, own: Config) -> None:
-        """For a program that opens an instance itself: what it sets goes before the file, the rest follows it."""
-        for name, item in FIELDS.items():
-            if getattr(own, name) != item.default:
-                self._held[name] = _checked(name, getattr(own, name), "Config")
-        self.seen = replace(self.seen, **self._held)
+        """For a program that opens an instance itself: what it sets goes before the file, the rest follows it.
+
+        What an earlier call of this process set and this one leaves alone is the file's again.
+        """
+        changed = [name for name, item in FIELDS.items() if getattr(own, name) != item.default]
+        held = {name: _checked(name, getattr(own, name), "Config") for name in changed}
+        freed = {name: getattr(self._followed, name) for name in self._held}
+        self._held, self.seen = held, replace(self.seen, **(freed | held))
 
     def _read_stamp(self) -> tuple[int, int] | None:
         try:
@@ -395,7 +427,7 @@ class Live:
             return
         self.problem = None
         merged = {name: getattr(wanted if item.metadata["hot"] else self._start, name) for name, item in FIELDS.items()}
-        self.seen = Config(**(merged | self._held))
+        self._followed, self.seen = Config(**merged), Config(**(merged | self._held))
         self.waiting_for_restart = [name for name in FIELDS if getattr(wanted, name) != merged[name]]
 
 

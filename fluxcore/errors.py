@@ -1,4 +1,8 @@
-"""The one error table: a stable code, an HTTP status, an exit status and a sentence for each refusal."""
+"""The one error table: a stable code, an HTTP status, an exit status and a sentence for each refusal.
+
+A refusal of what was given is also a ValueError, one because of a limit, a right or a state also a RuntimeError:
+flux-memory raises those two, and programs written for it catch them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ class FluxError(Exception):
         return {"code": self.code, "message": self.message, "details": self.details}
 
 
-class BadRequest(FluxError):
+class BadRequest(FluxError, ValueError):
     code, status, exit_status = "bad_request", 400, 64
     message = "The request could not be understood."
 
@@ -40,7 +44,7 @@ class BadHost(BadRequest):
     message = "This server does not answer to that Host name. Add it to FLUX_ALLOWED_HOSTS if it should."
 
 
-class Unauthenticated(FluxError):
+class Unauthenticated(FluxError, RuntimeError):
     code, status, exit_status = "unauthenticated", 401, 77
     message = "Send a valid token: `Authorization: Bearer flux_...`."
 
@@ -50,7 +54,7 @@ class SignInRefused(Unauthenticated):
     message = "The user name or the password is wrong."
 
 
-class Forbidden(FluxError):
+class Forbidden(FluxError, RuntimeError):
     code, status, exit_status = "forbidden", 403, 77
     message = "Your capabilities do not allow this."
 
@@ -80,22 +84,22 @@ class BadOrigin(Forbidden):
     message = "Web pages may not call this door."
 
 
-class NotFound(FluxError):
+class NotFound(FluxError, ValueError):
     code, status, exit_status = "not_found", 404, 66
     message = "There is nothing here under that name."
 
 
-class MethodNotAllowed(FluxError):
+class MethodNotAllowed(FluxError, ValueError):
     code, status, exit_status = "method_not_allowed", 405, 64
     message = "This address does not take that method."
 
 
-class NotAcceptable(FluxError):
+class NotAcceptable(FluxError, ValueError):
     code, status, exit_status = "not_acceptable", 406, 64
     message = "Answers are JSON; allow application/json in Accept."
 
 
-class Conflict(FluxError):
+class Conflict(FluxError, RuntimeError):
     """A precondition did not hold; details carry what is there now."""
 
     code, status, exit_status = "conflict", 409, 75
@@ -127,32 +131,32 @@ class Held(Conflict):
     message = "Somebody else holds it."
 
 
-class Gone(FluxError):
+class Gone(FluxError, ValueError):
     code, status, exit_status = "gone", 410, 66
     message = "That position is older than what is kept. List what there is and watch from its position."
 
 
-class LengthRequired(FluxError):
+class LengthRequired(FluxError, ValueError):
     code, status, exit_status = "length_required", 411, 64
     message = "Send a Content-Length; chunked bodies are not taken."
 
 
-class TooLarge(FluxError):
+class TooLarge(FluxError, ValueError):
     code, status, exit_status = "too_large", 413, 65
     message = "The body is too large."
 
 
-class QuotaReached(TooLarge):
+class QuotaReached(TooLarge, RuntimeError):
     code = "quota"
     message = "There is no more room. Delete something first."
 
 
-class UnsupportedMediaType(FluxError):
+class UnsupportedMediaType(FluxError, ValueError):
     code, status, exit_status = "unsupported_media_type", 415, 65
     message = "Send application/json in UTF-8, not compressed."
 
 
-class Invalid(FluxError):
+class Invalid(FluxError, ValueError):
     code, status, exit_status = "invalid", 422, 65
     message = "A value is not acceptable."
 
@@ -164,12 +168,12 @@ class Invalid(FluxError):
         return cls(f"Unknown {what} {name[:64]!r}. {says}", field=name[:64], allowed=listed)
 
 
-class HeadersTooLarge(FluxError):
+class HeadersTooLarge(FluxError, ValueError):
     code, status, exit_status = "headers_too_large", 431, 64
     message = "Too many or too large headers."
 
 
-class RateLimited(FluxError):
+class RateLimited(FluxError, RuntimeError):
     code, status, exit_status = "rate_limited", 429, 75
     message = "The limit is reached. Wait as long as Retry-After says."
 
@@ -179,17 +183,17 @@ class NameLocked(RateLimited):
     message = "Too many wrong guesses for this name."
 
 
-class Busy(FluxError):
+class Busy(FluxError, RuntimeError):
     code, status, exit_status = "busy", 503, 75
     message = "The server has too much waiting to be written. Nothing was stored; try again."
 
 
-class StorageUnavailable(FluxError):
+class StorageUnavailable(FluxError, RuntimeError):
     code, status, exit_status = "storage_unavailable", 503, 74
     message = "The database did not take the write. Nothing was stored; try again."
 
 
-class OutcomeUnknown(FluxError):
+class OutcomeUnknown(FluxError, RuntimeError):
     code, status, exit_status = "outcome_unknown", 503, 74
     message = (
         "The database connection broke during the commit, so the write may or may not have happened. "
@@ -197,12 +201,12 @@ class OutcomeUnknown(FluxError):
     )
 
 
-class DiskFull(FluxError):
+class DiskFull(FluxError, RuntimeError):
     code, status, exit_status = "disk_full", 507, 74
     message = "The disk is full. Nothing was stored; free some space and try again."
 
 
-class SealBroken(FluxError):
+class SealBroken(FluxError, RuntimeError):
     code, status, exit_status = "seal_broken", 503, 78
     message = (
         "A secret in the database was sealed with another key. Bring back the instance's secret key, "
@@ -210,22 +214,22 @@ class SealBroken(FluxError):
     )
 
 
-class NotReady(FluxError):
+class NotReady(FluxError, RuntimeError):
     code, status, exit_status = "not_ready", 503, 75
     message = "This process cannot take writes now: its database is away or not migrated, or too much is waiting."
 
 
-class NotStarted(FluxError):
+class NotStarted(FluxError, RuntimeError):
     code, status, exit_status = "not_started", 503, 70
     message = "The instance did not start."
 
 
-class BadConfiguration(FluxError):
+class BadConfiguration(FluxError, RuntimeError):
     code, status, exit_status = "bad_configuration", 503, 78
     message = "config.yaml cannot be used."
 
 
-class StopTheInstance(FluxError):
+class StopTheInstance(FluxError, RuntimeError):
     code, status, exit_status = "running", 409, 75
     message = "The instance is running. Stop it first: flux_stop."
 

@@ -6,17 +6,23 @@ holds, rolled back with the write if that fails. With Redis the count is taken b
 and given back if the write fails. When Redis does not answer, the database counts instead, and goes on
 counting beside it for a whole window after it came back: a Redis that fails again and again, or lost
 its memory while away, never opens the limit.
+
+The callers of one agent (`X-Caller-Id`) have a share each inside what the agent has in all. Everything an agent
+counts is in one window, by second and by a digest of the label, so both limits are seen in one read and taken in
+one write. A window knows at most MOST_LABELS labels at a time; those beyond share one place.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection
@@ -27,6 +33,8 @@ from fluxcore.models import LimitWindow
 log = logging.getLogger(__name__)
 
 WINDOW = 60  # seconds
+MOST_LABELS = 256  # labels of one agent that have a share of their own in the same minute
+OTHERS = "*"  # the share of those beyond
 _REDIS_PAUSE = 5.0  # seconds the database counts alone after Redis failed to answer
 
 
@@ -37,7 +45,7 @@ def wait_for(counts: dict[str, int], now: float, cost: int, limit: int) -> float
     answer is late by less than a second. Seconds from a clock that has since been set back are
     dropped once they are more than a window ahead.
     """
-    alive = sorted((int(second), count) for second, count in counts.items() if _alive(int(second), now))
+    alive = sorted((_second(field), count) for field, count in counts.items() if _alive(_second(field), now))
     total = sum(count for _, count in alive)
     wait = 0.0
     for second, count in alive:
@@ -52,11 +60,36 @@ def _alive(second: int, now: float) -> bool:
     return now - WINDOW < second + 1 <= now + 1 + WINDOW
 
 
-def added(counts: dict[str, int], now: float, cost: int) -> dict[str, int]:
-    kept = {second: count for second, count in counts.items() if _alive(int(second), now)}
-    here = str(int(now))
+def added(counts: dict[str, int], now: float, cost: int, place: str = "") -> dict[str, int]:
+    kept = {field: count for field, count in counts.items() if _alive(_second(field), now)}
+    here = f"{int(now)}/{place}" if place else str(int(now))
     kept[here] = kept.get(here, 0) + cost
     return kept
+
+
+def _second(field: str) -> int:
+    """A field of a window is a second, or a second and the digest of a label: 1800000000/5f1d…"""
+    return int(field.partition("/")[0])
+
+
+def digest(label: str) -> str:
+    """What a window keeps of a label, which may be long and hold anything; "" of none."""
+    return hashlib.blake2b(label.encode(), digest_size=6).hexdigest() if label else ""
+
+
+def place_of(counts: Mapping[str, int], now: float, label: str) -> str:
+    """Where a label counts: under its digest, or with the others when the window knows too many already.
+
+    While the others' place counts anything, no new label gets one of its own: it may have counted there.
+    """
+    if not label:
+        return ""
+    known = {field.partition("/")[2] for field in counts if _alive(_second(field), now)} - {""}
+    return label if label in known or (OTHERS not in known and len(known) < MOST_LABELS) else OTHERS
+
+
+def share_of(counts: Mapping[str, int], place: str) -> dict[str, int]:
+    return {field: count for field, count in counts.items() if field.partition("/")[2] == place}
 
 
 @dataclass
@@ -66,52 +99,74 @@ class Ticket:
     key: str
     cost: int
     limit: int
-    second: int | None = None  # where Redis counted it; None = it did not
+    total: int  # what all labels of the key have together; without labels the limit itself
+    label: str = ""  # its digest
+    field: str | None = None  # where Redis counted it; None = it did not
     in_database: bool = True
 
     def take(self) -> None:
         if self.in_database:
-            _take_in_database(self.key, self.cost, self.limit)
+            _take_in_database(self)
 
     def give_back(self) -> None:
         """The write failed: a count made in Redis must not be charged to the caller."""
-        if self.second is not None:
-            _redis().give_back(self.key, self.cost, self.second)
-            self.second = None
+        if self.field is not None:
+            _redis().give_back(self.key, self.cost, self.field)
+            self.field = None
+
+    def refuse_if_over(self, counts: dict[str, int], now: float) -> str:
+        """Where the label counts, if neither its share nor the whole is used up."""
+        place = place_of(counts, now, self.label)
+        alone = wait_for(share_of(counts, place), now, self.cost, self.limit)
+        together = wait_for(counts, now, self.cost, self.total)
+        _refuse_if(max(alone, together), self.limit if alone >= together else self.total)
+        return place
 
 
-def ask(key: str, *, cost: int, limit: int) -> Ticket:
+def ask(key: str, *, cost: int, limit: int, label: str = "", total: int | None = None) -> Ticket:
+    """A ticket for `cost` under the `limit` of a label and the `total` of the key, if there is room now."""
     if cost > limit:
         raise Invalid(f"One call may not take more than the limit of {limit} a minute.", limit=limit)
-    ticket = Ticket(key, cost, limit)
+    ticket = Ticket(key, cost, limit, limit if total is None else total, digest(label))
     if settings.REDIS_URL and _redis().answering():
-        taken = _redis().take(key, cost, limit)
+        taken = _redis().take(ticket)
         if taken is not None:
-            wait, ticket.second = taken
-            _refuse_if(wait, limit)
+            alone, together, ticket.field = taken
+            _refuse_if(max(alone, together), limit if alone >= together else ticket.total)
             ticket.in_database = _redis().doubtful()
     if ticket.in_database:
         try:
-            _refuse_if(wait_for(_counts(key) or {}, time.time(), cost, limit), limit)
+            ticket.refuse_if_over(_counts(key) or {}, time.time())
         except RateLimited:
             ticket.give_back()
             raise
     return ticket
 
 
-def used(keys: Collection[str]) -> dict[str, int]:
+class Used(NamedTuple):
+    """What counts under a limit at this moment: in all, and for the label that has used most."""
+
+    total: int
+    busiest: int
+
+
+def used(keys: Collection[str]) -> dict[str, Used]:
     """What counts under these limits at this moment; only those under which anything does."""
     now, found = time.time(), dict(LimitWindow.objects.filter(key__in=keys).values_list("key", "counts"))
-    sums = {key: _alive_sum(counts, now) for key, counts in found.items()}
+    sums = {key: _alive_sums(counts, now) for key, counts in found.items()}
     if settings.REDIS_URL and _redis().answering():
         for key, counts in _redis().counts(keys).items():
             # While the database counts beside it, each knows of some.
-            sums[key] = max(sums.get(key, 0), _alive_sum(counts, now))
-    return {key: count for key, count in sums.items() if count}
+            sums[key] = max(sums.get(key, Used(0, 0)), _alive_sums(counts, now))
+    return {key: count for key, count in sums.items() if count.total}
 
 
-def _alive_sum(counts: Mapping[str, int], now: float) -> int:
-    return sum(int(count) for second, count in counts.items() if _alive(int(second), now))
+def _alive_sums(counts: Mapping[str, int], now: float) -> Used:
+    by_place: Counter[str] = Counter()
+    for field, count in counts.items():
+        if _alive(_second(field), now):
+            by_place[field.partition("/")[2]] += int(count)
+    return Used(by_place.total(), max(by_place.values(), default=0))
 
 
 def _refuse_if(wait: float, limit: int) -> None:
@@ -119,17 +174,17 @@ def _refuse_if(wait: float, limit: int) -> None:
         raise RateLimited(retry_after=wait, limit=limit, per_seconds=WINDOW)
 
 
-def _take_in_database(key: str, cost: int, limit: int) -> None:
+def _take_in_database(ticket: Ticket) -> None:
     # SQLite's write transaction is exclusive already; PostgreSQL needs the row lock.
     lock = " FOR UPDATE" if connection.vendor == "postgresql" else ""
-    counts = _counts(key, lock)
+    counts = _counts(ticket.key, lock)
     if counts is None:
-        LimitWindow.objects.bulk_create([LimitWindow(key=key)], ignore_conflicts=True)
-        counts = _counts(key, lock) or {}
+        LimitWindow.objects.bulk_create([LimitWindow(key=ticket.key)], ignore_conflicts=True)
+        counts = _counts(ticket.key, lock) or {}
     now = time.time()
-    _refuse_if(wait_for(counts, now, cost, limit), limit)
+    place = ticket.refuse_if_over(counts, now)
     with connection.cursor() as cursor:
-        cursor.execute(_SET, [json.dumps(added(counts, now, cost)), key])
+        cursor.execute(_SET, [json.dumps(added(counts, now, ticket.cost, place)), ticket.key])
 
 
 _GET = f"SELECT counts FROM {LimitWindow._meta.db_table} WHERE key = %s"  # noqa: S608
@@ -147,32 +202,45 @@ def _counts(key: str, lock: str = "") -> dict[str, int] | None:
     return found
 
 
-# The same rule as `wait_for` and `added`, run inside Redis so that check and count are one step.
+# The same rule as `place_of`, `wait_for` and `added`, run inside Redis so that check and count are one step.
 _SCRIPT = """
-local now, cost, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local flat, alive, total = redis.call('HGETALL', KEYS[1]), {}, 0
+local now, cost, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local limit, total, label, most, others = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7]), ARGV[8]
+local flat, alive, known, labels = redis.call('HGETALL', KEYS[1]), {}, {}, 0
 for i = 1, #flat, 2 do
-  local second, count = tonumber(flat[i]), tonumber(flat[i + 1])
+  local second, place = string.match(flat[i], '^(%d+)/?(.*)$')
+  second = tonumber(second)
   if second + 1 > now - window and second + 1 <= now + 1 + window then
-    alive[#alive + 1] = {second, count}
-    total = total + count
+    alive[#alive + 1] = {second, tonumber(flat[i + 1]), place}
+    if place ~= '' and not known[place] then
+      known[place] = true
+      labels = labels + 1
+    end
   else
     redis.call('HDEL', KEYS[1], flat[i])
   end
 end
-if total + cost <= limit then
-  redis.call('HINCRBY', KEYS[1], math.floor(now), cost)
-  redis.call('EXPIRE', KEYS[1], window * 2 + 2)
-  return {'0', math.floor(now)}
-end
+if label ~= '' and not known[label] and (known[others] or labels >= most) then label = others end
 table.sort(alive, function(a, b) return a[1] < b[1] end)
-local wait = 0
-for _, pair in ipairs(alive) do
-  if total + cost <= limit then break end
-  total = total - pair[2]
-  wait = pair[1] + 1 + window - now
+local function wait_for(bound, place)
+  local used, wait = 0, 0
+  for _, one in ipairs(alive) do if not place or one[3] == place then used = used + one[2] end end
+  for _, one in ipairs(alive) do
+    if used + cost <= bound then break end
+    if not place or one[3] == place then
+      used = used - one[2]
+      wait = one[1] + 1 + window - now
+    end
+  end
+  return wait
 end
-return {tostring(wait), -1}
+local alone, together = wait_for(limit, label), wait_for(total, nil)
+if alone > 0 or together > 0 then return {tostring(alone), tostring(together), ''} end
+local field = tostring(math.floor(now))
+if label ~= '' then field = field .. '/' .. label end
+redis.call('HINCRBY', KEYS[1], field, cost)
+redis.call('EXPIRE', KEYS[1], window * 2 + 2)
+return {'0', '0', field}
 """
 
 # Taken from the second it was counted in, and only if that is still there: a negative count left
@@ -210,15 +278,18 @@ class _Redis:
     def answering(self) -> bool:
         return time.monotonic() >= self._quiet_until
 
-    def take(self, key: str, cost: int, limit: int) -> tuple[float, int | None] | None:
-        """Seconds to wait (0 = taken) and the second it counts in; None when Redis does not answer."""
+    def take(self, ticket: Ticket) -> tuple[float, float, str | None] | None:
+        """Seconds to wait for the label's share and for the whole, and the field it counts in.
+
+        None when Redis does not answer.
+        """
+        args = (time.time(), ticket.cost, WINDOW, ticket.limit, ticket.total, ticket.label, MOST_LABELS, OTHERS)
         try:
-            answer: Any = self._script(keys=[self._prefix + key], args=[time.time(), cost, limit, WINDOW])
+            answer: Any = self._script(keys=[self._prefix + ticket.key], args=args)
         except self._errors as error:
             self._failed(error)
             return None
-        wait, second = float(answer[0]), int(answer[1])
-        return wait, second if second >= 0 else None
+        return float(answer[0]), float(answer[1]), answer[2].decode() or None
 
     def counts(self, keys: Collection[str]) -> dict[str, dict[str, int]]:
         """The windows as they are; nothing when it does not answer."""
@@ -231,13 +302,13 @@ class _Redis:
             self._failed(error)
             return {}
         return {
-            key: {second.decode(): int(count) for second, count in flat.items()}
+            key: {field.decode(): int(count) for field, count in flat.items()}
             for key, flat in zip(keys, answers, strict=True)
         }
 
-    def give_back(self, key: str, cost: int, second: int) -> None:
+    def give_back(self, key: str, cost: int, field: str) -> None:
         try:
-            self._give_back(keys=[self._prefix + key], args=[second, cost])
+            self._give_back(keys=[self._prefix + key], args=[field, cost])
         except self._errors as error:
             self._failed(error)
 
@@ -272,4 +343,4 @@ def forget_old() -> int:
 
 
 def _any_alive(counts: dict[str, int], now: float) -> bool:
-    return any(_alive(int(second), now) for second in counts)
+    return any(_alive(_second(field), now) for field in counts)

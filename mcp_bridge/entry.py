@@ -20,7 +20,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--space", default="main", help="the agent's space (default main)")
     parser.add_argument("--agent", default="assistant", help="who calls (default assistant)")
     parser.add_argument(
-        "--ceiling", default="ai_stated", help="the highest provenance the agent may claim (default ai_stated)"
+        "--ceiling", default="user_stated", help="the highest provenance the agent may claim (default user_stated)"
     )
 
 

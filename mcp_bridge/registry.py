@@ -37,6 +37,8 @@ Run = Callable[[Principal, dict[str, Any]], dict[str, Any]]
 Asks = Callable[[Principal, dict[str, Any]], Iterable[tuple[str, str | None]]]
 # What a caller may say about itself in any call, as with flux-memory: a label, never an identity.
 LABELS = {"caller_id": 128, "client": 60, "role": 60}
+# The one that is published with every tool: three would cost every model their words.
+CALLER_ID = {"type": "string", "maxLength": LABELS["caller_id"], "description": "Who calls, as client:role."}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class Tool:
     def input_schema(self) -> dict[str, Any]:
         return {
             "type": "object",
-            "properties": dict(self.takes),
+            "properties": {**self.takes, "caller_id": CALLER_ID},
             "required": list(self.required),
             "additionalProperties": False,
         }

@@ -15,6 +15,10 @@ class Recorded(TypedDict):
     missed: list[str]
     status: str
     changed: bool
+    ok: bool
+    action: str  # reinforced or penalized
+    signal: float
+    effective_signal: float
 
 
 class Result(TypedDict):
@@ -26,6 +30,10 @@ class Result(TypedDict):
     strength: NotRequired[float]
     missed: NotRequired[list[str]]
     changed: NotRequired[bool]
+    ok: NotRequired[bool]
+    action: NotRequired[str]
+    signal: NotRequired[float]
+    effective_signal: NotRequired[float]
     error: ItemError | None
 
 

@@ -27,6 +27,7 @@ class Particulars(TypedDict):
 class Stored(TypedDict):
     grain_id: str
     status: str  # stored, corroborated; quarantined, pending_deletion: the text was removed and is not recalled
+    action: str  # the same in flux-memory's words: stored_wired or duplicate where it is recalled
     provenance: str
     provenance_claimed: NotRequired[str]  # of a caller without a token, where it was lowered
     reason: NotRequired[str]  # why it is not recalled
@@ -63,6 +64,7 @@ class ItemResult(TypedDict):
     index: int
     grain_id: str | None
     status: str
+    action: NotRequired[str]
     provenance: NotRequired[str]
     provenance_claimed: NotRequired[str]
     reason: NotRequired[str]
@@ -83,6 +85,8 @@ class Grain(Particulars):
     corroborations: int
     digest: str
     enriched: bool
+    content_snippet: str
+    created_at: str
 
 
 class GrainPage(TypedDict):

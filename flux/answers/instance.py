@@ -8,6 +8,7 @@ from typing import Any, NotRequired, TypedDict
 class Root(TypedDict):
     name: str
     api: str
+    health: str
     docs: str
 
 

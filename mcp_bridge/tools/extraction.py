@@ -30,7 +30,7 @@ EXTRACT = Tool(
     takes={**_TAKES, "content": text("The text or the turn, as it was said.")},
     required=("content",),
     gives=gives(
-        ("grain_id", "status", "provenance", "extraction"),
+        ("grain_id", "status", "action", "provenance", "extraction"),
         **STORED,
         extraction=one_of(("waiting", "done", "given_up", "off"), "off: no model looks at it, store facts one by one."),
     ),

@@ -58,6 +58,9 @@ STORED = {
         ("stored", "corroborated", "quarantined", "pending_deletion", "refused"),
         "quarantined, pending_deletion: this text was removed here and is not recalled.",
     ),
+    "action": one_of(
+        ("stored_wired", "duplicate", "quarantined", "pending_deletion"), "The status in flux-memory's words."
+    ),
     "provenance": one_of(AUTHORITY),
     "reason": text("Why it is not recalled."),
 }
@@ -186,7 +189,8 @@ _BALLOT = {
 _RECORDED = {
     "trace_id": identifier(), "grain_id": identifier(), "useful": yes_or_no(), "strength": number(),
     "missed": many(identifier()), "status": one_of(("recorded", "refused")),
-    "changed": yes_or_no("False: it had been said before."),
+    "changed": yes_or_no("False: it had been said before."), "ok": yes_or_no(),
+    "action": one_of(("reinforced", "penalized")), "effective_signal": number("How much the vote counts."),
 }  # fmt: skip
 
 
@@ -203,7 +207,8 @@ def _feedback(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _said(vote: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in vote.items() if value is not None and value != []}
+    """What says something, and of two names for one number the one that flux-memory has here."""
+    return {name: value for name, value in vote.items() if value is not None and value != [] and name != "signal"}
 
 
 FEEDBACK = Tool(
@@ -242,6 +247,13 @@ PENDING = Tool(
 )  # fmt: skip
 
 
+# Fields of a grain in a list beyond those of an answer; the last three are flux-memory's.
+_LISTED = {
+    "recorded_at": moment(), "status": one_of(_STATUS), "content_snippet": text("The first 120 characters."),
+    "created_at": moment("The same as recorded_at."),
+}  # fmt: skip
+
+
 # Looking -------------------------------------------------------------------------------------------
 def _list(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     from memory.grains import select
@@ -249,7 +261,7 @@ def _list(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     room = short.budget(given.get("max_tokens"))
     wanted = {name: value for name, value in given.items() if name != "max_tokens"}
     page = select.page(principal, **{"limit": 20, **wanted})
-    grains = [{**short.grain(one), "recorded_at": one["recorded_at"]} for one in page["grains"]]
+    grains = [{**short.grain(one), **some(one, *_LISTED)} for one in page["grains"]]
     kept, omitted = short.fitting(grains, room)
     found = {"grains": kept, "count": page["count"]}
     if omitted:
@@ -274,7 +286,7 @@ LIST = Tool(
     },
     gives=gives(
         ("grains", "count"), count=whole("Grains of this page."), omitted=whole("Those there was no room for."),
-        grains=many({**_HIT, "properties": {**_HIT["properties"], "recorded_at": moment()}}),
+        grains=many({**_HIT, "properties": {**_HIT["properties"], **_LISTED}}),
         next_cursor=text("For the next page."),
     ),
     needs=("grains.read",), reads=True, repeats=True,

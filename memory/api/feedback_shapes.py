@@ -11,7 +11,7 @@ from rest_framework import serializers
 from accounts.verbs import MAX_REASON
 from fluxcore.idempotency import MAX_KEY
 from memory.api import parsers, shapes
-from memory.grains.learning import ballots
+from memory.grains.learning import ballots, votes
 
 _ID = {"type": "string", "format": "uuid"}
 VOTE_IDS = [
@@ -24,6 +24,7 @@ _STRENGTH = {
     "type": ["number", "null"], "minimum": ballots.LEAST, "maximum": ballots.MOST,
     "description": "How sure the caller is. Default 1.",
 }  # fmt: skip
+_ACTIONS = list(votes.ACTIONS.values())
 _MISSED = {"type": "array", "items": _ID, "maxItems": ballots.MAX_MISSED}
 
 
@@ -66,6 +67,10 @@ class Recorded(serializers.Serializer[None]):
     missed = serializers.ListField(child=serializers.UUIDField())
     status = serializers.ChoiceField(choices=["recorded"])
     changed = serializers.BooleanField(help_text="False: it had been said before.")
+    ok = serializers.BooleanField()
+    action = serializers.ChoiceField(choices=_ACTIONS, help_text="What flux-memory calls it.")
+    signal = serializers.FloatField(help_text="How much the vote counts, below 0 against the grain.")
+    effective_signal = serializers.FloatField(help_text="The same as signal.")
 
 
 class Result(serializers.Serializer[None]):
@@ -77,6 +82,10 @@ class Result(serializers.Serializer[None]):
     strength = serializers.FloatField(required=False)
     missed = serializers.ListField(required=False, child=serializers.UUIDField())
     changed = serializers.BooleanField(required=False)
+    ok = serializers.BooleanField(required=False)
+    action = serializers.ChoiceField(choices=_ACTIONS, required=False)
+    signal = serializers.FloatField(required=False)
+    effective_signal = serializers.FloatField(required=False)
     error = shapes.ItemError(allow_null=True)
 
 

@@ -23,6 +23,8 @@ class Grain(Particulars):
     corroborations = serializers.IntegerField()
     digest = serializers.CharField(help_text="Equal texts have equal ones.")
     enriched = serializers.BooleanField(help_text="Whether its vector and nearest neighbours are there.")
+    content_snippet = serializers.CharField(help_text="The first 120 characters of content.")
+    created_at = serializers.DateTimeField(help_text="The same as recorded_at.")
 
 
 class GrainPage(serializers.Serializer[None]):

@@ -13,17 +13,15 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from accounts.labels import LABEL as LABEL
+from accounts.labels import LABELS as LABELS
+from accounts.labels import check_label
 from fluxcore.canonical import loads
 from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, TooLarge, UnsupportedMediaType
 
-# flux-memory's names for who calls, with their longest text. They label a caller inside its token's agent
-# and are never an identity.
-LABELS = {"caller_id": 128, "client": 60, "role": 60}
-# No controls and nothing that reorders or hides text where the label is shown.
-LABEL = r"^[^\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]*$"
 # A header has no agreed encoding beyond ASCII, and HTTP takes the spaces off its edges.
 HEADER = r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$"
-_LABEL, _HEADER = re.compile(LABEL), re.compile(HEADER)
+_HEADER = re.compile(HEADER)
 
 
 class StrictJSON(BaseParser):
@@ -136,13 +134,11 @@ def text(value: dict[str, Any], name: str) -> str | None:
 def label(request: Request, value: dict[str, Any]) -> str:
     """What the caller calls itself: the header, else the body fields. All of them are checked."""
     given: dict[str, str] = {}
-    for name, longest in LABELS.items():
+    for name in LABELS:
         if name in value:
             found = text(value, name)
             if found:
-                if len(found) > longest or not _LABEL.fullmatch(found):
-                    raise Invalid(f"{name} has at most {longest} characters, all of them visible.", field=name)
-                given[name] = found
+                given[name] = check_label(name, found)
     header = request.META.get("HTTP_X_CALLER_ID")
     if header is not None:
         # The server hands out a value beyond ASCII as an empty one; such names belong into the body.

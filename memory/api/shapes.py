@@ -17,6 +17,7 @@ from accounts.verbs import MAX_REASON
 from fluxcore.idempotency import MAX_KEY
 from memory.api import parsers
 from memory.grains import items, texts
+from memory.grains.store import ACTIONS
 from memory.health.signals import State
 
 ORIGINS = [(name, name) for name in AUTHORITY]
@@ -36,6 +37,7 @@ TIME = (
 class Root(serializers.Serializer[None]):
     name = serializers.CharField()
     api = serializers.CharField()
+    health = serializers.CharField()
     docs = serializers.CharField()
 
 
@@ -109,6 +111,7 @@ _WHY = "Why it is not recalled; only with quarantined and pending_deletion."
 class Stored(serializers.Serializer[None]):
     grain_id = serializers.UUIDField()
     status = serializers.ChoiceField(choices=["stored", "corroborated", *_REMOVED], help_text=_STATUS)
+    action = serializers.ChoiceField(choices=list(ACTIONS.values()), help_text="The status in flux-memory's words.")
     provenance = serializers.ChoiceField(choices=ORIGINS)
     provenance_claimed = serializers.ChoiceField(
         choices=ORIGINS, required=False, help_text="What a caller without a token had claimed, where it was lowered."
@@ -152,6 +155,7 @@ class ItemResult(serializers.Serializer[None]):
     index = serializers.IntegerField()
     grain_id = serializers.UUIDField(allow_null=True)
     status = serializers.ChoiceField(choices=["stored", "corroborated", *_REMOVED, "refused"], help_text=_STATUS)
+    action = serializers.ChoiceField(choices=list(ACTIONS.values()), required=False)
     provenance = serializers.ChoiceField(choices=ORIGINS, required=False)
     provenance_claimed = serializers.ChoiceField(choices=ORIGINS, required=False)
     reason = serializers.CharField(required=False, help_text=_WHY)

@@ -58,7 +58,7 @@ class Root(Call):
     @extend_schema(operation_id="root", auth=[], responses=shapes.Root)
     def get(self, request: Request) -> HttpResponse:
         """What this server is and where to read on."""
-        return json_answer({"name": "Flux Memory", "api": "/api/v1/", "docs": "/api/v1/docs"})
+        return json_answer({"name": "Flux Memory", "api": "/api/v1/", "health": "/health", "docs": "/api/v1/docs"})
 
 
 class Store(Call):

@@ -11,11 +11,13 @@ from django.db import connection
 
 from accounts.principals import Principal
 from accounts.verbs import selector
+from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
 from memory.grains import hydrate, narrowing
 from memory.grains.models import Grain
 from memory.grains.sizes import MAX_PAGE as MAX_PAGE
 
+SNIPPET = 120  # characters of a text in a list, as flux-memory shows them
 # 63 bits in URL-safe base 64; the published schema says the same.
 CURSOR = r"^[A-Za-f][A-Za-z0-9_-]{10}$"
 _CURSOR = re.compile(CURSOR)
@@ -51,6 +53,9 @@ def shape(row: tuple[Any, ...]) -> dict[str, Any]:
         "corroborations": grain.corroborations,
         "digest": digest,
         "enriched": bool(enriched),
+        # flux-memory's names for the two.
+        "content_snippet": grain.text[:SNIPPET],
+        "created_at": clock.rfc3339(grain.recorded_at),
     }
 
 

@@ -45,10 +45,19 @@ class Kept:
 
 
 _Known = dict[tuple[str, str, str], Kept]  # by the key of the item
+# flux-memory's words for what became of a text, beside ours. It had none for a text that was removed.
+ACTIONS = {"stored": "stored_wired", "corroborated": "duplicate", **{name: name for name in removals.REMOVED}}
+# So many callers (X-Caller-Id) of one agent can store at full speed at the same time.
+CALLERS_AT_ONCE = 4
+
+
+def agent_limit() -> int:
+    """Grains all callers of one agent may store together in any 60 seconds."""
+    return CALLERS_AT_ONCE * config.current().MAX_GRAINS_PER_MINUTE
 
 
 def ticket(act: Act, cost: int) -> Ticket:
-    return act.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE)
+    return act.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE, total=agent_limit())
 
 
 @verb("grains.store", needs="grains.write")
@@ -215,7 +224,7 @@ def _answer(
     act.record(grain, digest=texts.salted(item.digest, one.salt), origin=item.origin, **{"status": status, **more})
     # What the arenas are told goes with the grain's first event: a second one in the same batch changes nothing.
     act.event(kind, grain, {"origin": item.origin, **more}, told.pop(one.number, None))
-    return {"grain_id": grain, "status": status, "provenance": item.origin, **reason}
+    return {"grain_id": grain, "status": status, "action": ACTIONS[status], "provenance": item.origin, **reason}
 
 
 def _corroborate(times: dict[int, int]) -> None:

@@ -17,11 +17,13 @@ from accounts.models import Agent
 from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock, config, limits
+from memory.grains import store
 from memory.health.models import Tally
 from memory.health.sheet import hour_of
 
 HOURS = 24
 MOST = 100  # agents on one page, those that called last
+NOTHING = limits.Used(0, 0)
 _COUNTED = ("stores", "stated", "answered", "judged")
 
 
@@ -84,9 +86,9 @@ def _sums(space: int, hour: int) -> tuple[dict[str, dict[tuple[str, int], float]
 
 
 def _caller(
-    agent: Agent, granted: list[str], sums: dict[tuple[str, int], float], hour: int, used: dict[str, int]
+    agent: Agent, granted: list[str], sums: dict[tuple[str, int], float], hour: int, used: dict[str, limits.Used]
 ) -> Caller:
-    settings = config.current()
+    settings, grains = config.current(), used.get(f"grains:{agent.pk}", NOTHING)
     totals = {name: int(sum(value for (one, _), value in sums.items() if one == name)) for name in _COUNTED}
     held = holdings.together(holdings.layers(agent.capabilities, granted, agent.trust), ())
     return Caller(
@@ -98,7 +100,8 @@ def _caller(
             for at in range(hour - HOURS + 1, hour + 1)
         ),
         shares=(
-            Share("grains", used.get(f"grains:{agent.pk}", 0), settings.MAX_GRAINS_PER_MINUTE),
-            Share("votes", used.get(f"votes:{agent.pk}", 0), settings.MAX_VOTES_PER_MINUTE),
+            Share("grains", grains.total, store.agent_limit()),
+            Share("busiest caller", grains.busiest, settings.MAX_GRAINS_PER_MINUTE),
+            Share("votes", used.get(f"votes:{agent.pk}", NOTHING).total, settings.MAX_VOTES_PER_MINUTE),
         ),
     )  # fmt: skip

@@ -38,7 +38,9 @@ def test_it_remembers_a_text_with_all_that_is_said_about_it(run, main):
         "--json",
     )  # fmt: skip
     grain = Grain.objects.get()
-    assert said.json() == {"grain_id": str(grain.uuid), "status": "stored", "provenance": "external_source"}
+    assert said.json() == {
+        "grain_id": str(grain.uuid), "status": "stored", "action": "stored_wired", "provenance": "external_source"
+    }  # fmt: skip
     assert (grain.text, grain.session, grain.speaker, grain.tags) == (
         "The boiler was serviced", "house", "Ada", ["heating", "home"]
     )  # fmt: skip

@@ -27,9 +27,9 @@ def back_end(request, settings):
     limits._made.clear()
 
 
-def use(key="k", cost=1, limit=5, fail=False):
+def use(key="k", cost=1, limit=5, fail=False, **labelled):
     """A write under the limit, as a verb makes it."""
-    ticket = limits.ask(key, cost=cost, limit=limit)
+    ticket = limits.ask(key, cost=cost, limit=limit, **labelled)
 
     def work():
         ticket.take()
@@ -68,6 +68,75 @@ def test_one_caller_does_not_use_up_anothers(back_end):
     for _ in range(5):
         use("one")
     assert use("two") == "written"
+
+
+def test_labels_have_shares_inside_the_total(back_end):
+    for label in ("", "a", "b"):
+        assert [use(limit=2, total=7, label=label) for _ in range(2)] == ["written"] * 2
+        with pytest.raises(RateLimited) as refusal:
+            use(limit=2, total=7, label=label)
+        assert refusal.value.details["limit"] == 2
+    with pytest.raises(RateLimited) as refusal:
+        use(cost=2, limit=2, total=7, label="c")
+    assert refusal.value.details["limit"] == 7
+    assert use(limit=2, total=7, label="c") == "written"
+    assert limits.used(["k"]) == {"k": (7, 2)}
+
+
+def test_who_is_over_both_is_told_the_longer_wait(back_end):
+    with time_machine.travel(1_800_000_000, tick=False) as clock:
+        use(limit=1, total=2, label="a")
+        clock.shift(20)
+        use(limit=1, total=2, label="b")
+        clock.shift(10)
+        with pytest.raises(RateLimited) as refusal:
+            use(limit=1, total=2, label="b")  # the whole has room again in 31 seconds, the label in 51
+        assert refusal.value.retry_after == pytest.approx(51)
+        assert refusal.value.details["limit"] == 1
+
+
+def test_a_flood_of_labels_shares_one_place_and_one_row(back_end, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_LABELS", 3)
+    passed = 0
+    for number in range(40):
+        try:
+            use(limit=2, total=30, label=f"invented {number}")
+            passed += 1
+        except RateLimited:
+            pass
+    assert passed == 3 + 2  # three with a share each, all others together one share of two
+    assert use(limit=2, total=30, label="invented 0") == "written"  # who was there keeps its own
+    assert use(limit=2, total=30) == "written"
+    with pytest.raises(RateLimited):
+        use(limit=2, total=30, label="invented 9")
+    assert LimitWindow.objects.count() == (back_end == "database")
+
+
+def test_who_counted_with_the_others_gets_no_second_share_in_the_same_minute(back_end, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_LABELS", 1)
+    with time_machine.travel(1_800_000_000, tick=False) as clock:
+        use(limit=1, total=9, label="first")
+        clock.shift(30)
+        assert use(limit=1, total=9, label="late") == "written"
+        clock.shift(32)  # the first has left the window, the others' share has not
+        with pytest.raises(RateLimited):
+            use(limit=1, total=9, label="late")
+        clock.shift(30)
+        assert use(limit=1, total=9, label="late") == "written"
+
+
+def test_a_failed_write_of_a_label_is_not_charged(back_end):
+    for _ in range(9):
+        with pytest.raises(Invalid):
+            use(limit=2, total=8, label="a", fail=True)
+    assert [use(limit=2, total=8, label="a") for _ in range(2)] == ["written"] * 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_shares_and_total_are_exact_over_threads(back_end):
+    found = together(30, lambda number: use(limit=4, total=10, label="abc"[number % 3]))
+    assert found.count("written") == 10
+    assert sum(isinstance(answer, RateLimited) for answer in found) == 20
 
 
 def test_after_the_time_it_says_the_caller_gets_in(back_end):

@@ -94,10 +94,11 @@ def test_it_counts_what_agents_really_did(olga, home, make_token):
 
 def test_the_share_of_each_limit_that_the_minute_has_used(grace, home, make_token, configure):
     principal = tokens.authenticate(make_token("bob"))
-    for number in range(2):
-        store(principal, content=f"said {number}")
+    for label in ("", "desk", "desk"):
+        store(principal.labelled(label), content=f"said {label}")
     text = card(grace.get("/agents"), "bob")
-    assert "Grains this minute 2 of 500" in text and "Votes this minute 0 of 3,000" in text
+    assert "Grains this minute 3 of 2,000 Busiest caller this minute 2 of 500" in text
+    assert "Votes this minute 0 of 3,000" in text and "near its limit" not in text
     configure(MAX_GRAINS_PER_MINUTE=2)
     assert "near its limit" in card(grace.get("/agents"), "bob")
 

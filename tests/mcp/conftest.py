@@ -30,6 +30,6 @@ def server(blank: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def stdio(home: Instance) -> Iterator[Driver]:
-    driver = over_stdio(home, "--ceiling", "user_stated")
+    driver = over_stdio(home)
     yield driver
     driver.close()

@@ -81,13 +81,13 @@ def test_resources_and_prompts(stdio: Driver) -> None:
 
 
 def test_the_handshake_of_the_older_revision(home: Instance) -> None:
-    driver = over_stdio(home, "--agent", "assistant", "--space", "main", mode="legacy")
+    driver = over_stdio(home, "--agent", "assistant", "--space", "main", "--ceiling", "ai_stated", mode="legacy")
     try:
         assert driver.client.protocol_version == "2025-11-25"
         assert list(driver.tools()) == USUAL
         assert driver.call("flux_store", content="Two revisions, one memory.")["status"] == "stored"
         refused = driver.refused("flux_store", content="I vouch for this.", provenance="user_stated")
-        assert refused[0] == "origin_above_ceiling"  # the ceiling left out is ai_stated
+        assert refused[0] == "origin_above_ceiling"
     finally:
         driver.close()
 

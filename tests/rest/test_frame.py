@@ -196,5 +196,5 @@ def test_it_refuses_whoever_rules_json_out(api, accept):
 
 def test_the_root_says_where_to_read_on(db, as_agent):
     body = as_agent(None).get("/").json()
-    assert body == {"name": "Flux Memory", "api": "/api/v1/", "docs": "/api/v1/docs"}
-    assert as_agent(None).get(body["docs"]).status_code == 200
+    assert body == {"name": "Flux Memory", "api": "/api/v1/", "health": "/health", "docs": "/api/v1/docs"}
+    assert [as_agent(None).get(body[name]).status_code for name in ("health", "docs")] == [200, 200]

@@ -21,7 +21,7 @@ def store_many(api, count: int, start: int = 0) -> list[str]:
 PARTICULARS = {
     "id", "content", "provenance", "decay_class", "confidence", "origin", "authority", "status", "valid_from",
     "valid_to", "time", "session", "speaker", "tags", "pinned", "recorded_at", "ordinal", "writer", "label",
-    "corroborations", "digest", "enriched",
+    "corroborations", "digest", "enriched", "content_snippet", "created_at",
 }  # fmt: skip
 BELONGINGS = {"conduits", "found_by", "recalls", "transitions", "votes", "cluster", "lineage"}
 
@@ -43,6 +43,13 @@ def test_it_gives_one_grain_with_its_origin_and_writer(api):
         "decay_class": "working", "confidence": 1.0,
     }  # fmt: skip
     assert {name: grain[name] for name in expected} == expected
+    assert grain["created_at"] == grain["recorded_at"]
+
+
+def test_the_snippet_is_the_beginning_of_a_long_text(api):
+    api.post("/store", {"content": "long " * 100})
+    (grain,) = api.get("/grains").json()["grains"]
+    assert grain["content_snippet"] == ("long " * 100)[:120]
     (listed,) = api.get("/grains").json()["grains"]
     assert listed == {name: grain[name] for name in PARTICULARS}
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from accounts.labels import check_label
 from accounts.models import AuditEntry
+from fluxcore.errors import Invalid
+from fluxcore.models import LimitWindow
 from memory.grains.models import Grain
 from tests.rest.routes import refused
 
@@ -48,6 +51,12 @@ def test_naming_another_agent_gives_none_of_its_rights(make_token, as_agent, lab
     assert (grain.writer, grain.space.name) == ("agent:anna", "north")
 
 
+@pytest.mark.parametrize("label", ["x" * 129, "two\nlines", "\u202eback", "half \ud800", 7, None])
+def test_a_label_nobody_could_read_is_refused(label):
+    with pytest.raises(Invalid):
+        check_label("caller_id", label)
+
+
 def test_a_label_without_a_token_is_nobody(db, as_agent):
     nobody = as_agent(None)
     headers = {"X-Caller-Id": "alice", "Cookie": "sessionid=alice", "Remote-User": "alice", "X-Forwarded-User": "alice"}
@@ -55,17 +64,43 @@ def test_a_label_without_a_token_is_nobody(db, as_agent):
     refused(nobody.post("/store", {"content": "x", "caller_id": "alice"}, headers=headers), 401, "unauthenticated")
 
 
-def test_changing_the_label_does_not_go_around_the_limit(api, configure):
+def test_every_label_has_a_share_of_its_own(api, configure):
+    """As flux-memory limits per caller: header, body and no label at all are three callers of one agent."""
     configure(MAX_GRAINS_PER_MINUTE=2)
+    callers = [({"X-Caller-Id": "desk"}, {}), ({}, {"caller_id": "phone"}), ({}, {})]
     codes = [
+        [api.post("/store", {"content": f"{at} {n}", **fields}, headers=headers).status_code for n in range(3)]
+        for at, (headers, fields) in enumerate(callers)
+    ]
+    assert codes == [[200, 200, 429]] * 3
+    again = api.post("/store", {"content": "x", "caller_id": "desk"})
+    assert (again.status_code, again.json()["details"]["limit"]) == (429, 2)  # the same label, said in the body
+    assert 0 < int(again.headers["Retry-After"]) <= 61
+
+
+def test_changing_the_label_does_not_go_around_the_agents_limit(api, configure):
+    configure(MAX_GRAINS_PER_MINUTE=2)
+    answers = [
         api.post(
             "/store",
             {"content": f"{n}", "caller_id": f"c{n}", "client": f"k{n}", "role": f"r{n}"},
             headers={"X-Caller-Id": f"h{n}", "X-Forwarded-For": f"10.0.0.{n}", "X-Real-IP": f"10.0.0.{n}"},
-        ).status_code
-        for n in range(5)
+        )
+        for n in range(11)
     ]
-    assert codes == [200, 200, 429, 429, 429]
+    assert [one.status_code for one in answers] == [200] * 8 + [429] * 3
+    assert answers[-1].json()["details"]["limit"] == 8
+    assert LimitWindow.objects.count() == 1  # labels make no rows
+
+
+def test_votes_are_counted_for_the_agent_alone(make_token, as_agent, configure):
+    configure(MAX_VOTES_PER_MINUTE=1)
+    api = as_agent(make_token(capabilities=("grains.read", "grains.write", "grains.feedback")))
+    grain = api.post("/store", {"content": "the kettle is blue"}).json()["grain_id"]
+    trace = api.post("/retrieve", {"query": "kettle"}).json()["trace_id"]
+    vote = {"trace_id": trace, "grain_id": grain, "useful": True}
+    codes = [api.post("/feedback", vote, headers={"X-Caller-Id": label}).status_code for label in ("one", "two")]
+    assert codes == [200, 429]
 
 
 def test_carrying_anothers_label_does_not_use_up_its_limit(make_token, as_agent, configure):

@@ -27,7 +27,12 @@ def test_it_stores_and_reads_back(api, path):
 def test_an_equal_text_of_the_same_origin_is_corroboration(api):
     first = api.post("/store", {"content": "The  cat sleeps"}).json()
     second = api.post("/store", {"content": "The cat sleeps "}).json()
-    assert second == {"grain_id": first["grain_id"], "status": "corroborated", "provenance": "ai_stated"}
+    assert second == {
+        "grain_id": first["grain_id"],
+        "status": "corroborated",
+        "action": "duplicate",
+        "provenance": "ai_stated",
+    }
     assert Grain.objects.get().corroborations == 1
 
 

@@ -96,3 +96,5 @@ def test_what_a_program_sets_goes_before_the_file_and_the_rest_follows_it(tmp_pa
     assert (live().TOP_K, live().MAX_GRAINS_PER_CALL) == (9, 8)
     with pytest.raises(config.ConfigError, match="TOP_K"):
         live.hold(Config(TOP_K=0))
+    live.hold(Config(MAX_GRAINS_PER_CALL=2))
+    assert (live().TOP_K, live().MAX_GRAINS_PER_CALL) == (4, 2)  # what the next service leaves alone is the file's

@@ -28,11 +28,8 @@ from memory.grains.learning.ballots import Ballot
 from memory.grains.models import Grain, Judged, Trace, Vote
 from memory.grains.receipt import Receipt
 
-# How fast a path learns from a grain's usefulness, by where the grain comes from: not what may be believed.
-MULTIPLIERS = {
-    "user_confirmed": 1.0, "user_stated": 1.0, "external_source": 0.9, "ai_stated": 0.5, "ai_inferred": 0.3,
-    "unknown": 0.3,
-}  # fmt: skip
+# flux-memory's words for what a vote does.
+ACTIONS = {True: "reinforced", False: "penalized"}
 _JUDGED = ("uuid", "space", "actor", "label", "asked_at", "query", "terms", "encoder")
 COLUMNS = (
     "space", "judged", "grain", "useful", "strength", "scale", "missed", "place", "implied", "corrected", "at",
@@ -235,10 +232,12 @@ def _record(act: Act, given: Sequence[Said], scale: Mapping[int, float]) -> list
         chores.ask_for_learning(space)
     for said in given:
         due.judged(said.receipt.space, said.receipt.actor, [str(said.receipt.id)])
-    return [_answer(act, said, judged[said.receipt.id], changed) for said in given]
+    return [_answer(act, said, judged[said.receipt.id], changed, scale) for said in given]
 
 
-def _answer(act: Act, said: Said, question: int, changed: set[tuple[int, int]]) -> dict[str, Any]:
+def _answer(
+    act: Act, said: Said, question: int, changed: set[tuple[int, int]], scale: Mapping[int, float]
+) -> dict[str, Any]:
     trace = str(said.receipt.id)
     for word in said.words:
         act.record(word.outside, trace=trace, useful=word.useful, strength=word.strength, missed=word.missed)
@@ -254,7 +253,15 @@ def _answer(act: Act, said: Said, question: int, changed: set[tuple[int, int]]) 
         "missed": [str(one) for one in ballot.missed],
         "status": "recorded",
         "changed": bool(new),
+        **_as_flux_memory_says(said, scale),
     }
+
+
+def _as_flux_memory_says(said: Said, scale: Mapping[int, float]) -> dict[str, Any]:
+    """The same in flux-memory's words; its REST answer and its result have two names for one number."""
+    word = said.words[0]
+    signal = round((1 if word.useful else -1) * word.strength * scale[word.grain], 4)
+    return {"ok": True, "action": ACTIONS[word.useful], "signal": signal, "effective_signal": signal}
 
 
 def questions(receipts: Sequence[Receipt]) -> dict[uuid.UUID, int]:
@@ -297,6 +304,6 @@ def scales(grains: set[int], besides: Collection[uuid.UUID] = ()) -> dict[int, f
         )
         found = cursor.fetchall()
     return {
-        grain: MULTIPLIERS[origins.AUTHORITY[authority]] * (0.5 + (useful + 1) / (count + 2))
+        grain: config.PROVENANCE_MULTIPLIERS[origins.AUTHORITY[authority]] * (0.5 + (useful + 1) / (count + 2))
         for grain, authority, count, useful in found
     }

@@ -35,7 +35,8 @@ def test_a_vote_is_durable_at_once_and_waits_for_the_worker(memory, answer):
     said = memory.vote(answer["trace_id"], grain, useful=True, strength=0.5)
     assert said == {
         "trace_id": answer["trace_id"], "grain_id": grain, "useful": True, "strength": 0.5, "missed": [],
-        "status": "recorded", "changed": True,
+        "status": "recorded", "changed": True, "ok": True, "action": "reinforced", "signal": 0.25,
+        "effective_signal": 0.25,
     }  # fmt: skip
     vote = Vote.objects.get()
     assert (vote.useful, vote.strength, vote.applied, vote.missed) == (True, 0.5, False, False)

@@ -1,0 +1,21 @@
+"""Labels a caller gives itself inside its agent (`caller_id`, `client`, `role`): never an identity."""
+
+from __future__ import annotations
+
+import re
+
+from fluxcore.canonical import refuse_surrogates
+from fluxcore.errors import Invalid
+
+# flux-memory's names for who calls, with their longest text.
+LABELS = {"caller_id": 128, "client": 60, "role": 60}
+# No controls and nothing that reorders or hides text where the label is shown.
+LABEL = r"^[^\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]*$"
+_LABEL = re.compile(LABEL)
+
+
+def check_label(name: str, value: object) -> str:
+    if not isinstance(value, str) or len(value) > LABELS[name] or not _LABEL.fullmatch(value):
+        raise Invalid(f"{name} has at most {LABELS[name]} characters, all of them visible.", field=name)
+    refuse_surrogates(value, name=name)
+    return value

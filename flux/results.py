@@ -1,0 +1,23 @@
+"""What `FluxService` answers: the same keys as over REST, and flux-memory's attributes and pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+class FeedbackResult(dict[str, Any]):
+    """What became of a vote: `result.action` is `result["action"]`."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class StoreResult(FeedbackResult):
+    """What became of a text: keys and attributes, and `grain_id, status = result` with flux-memory's status."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self["grain_id"], self["action"]))
