@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import json
 import time
 
+import jsonschema
 import pytest
+from django.core.management import call_command
 
 from accounts.models import AuditEntry
+from accounts.principals import shell
 from fluxcore.models import Event
+from mcp_bridge import registry
+from memory.grains.lifecycle import verbs
 from memory.grains.models import Grain
 from tests.rest.routes import refused
 
@@ -168,3 +175,32 @@ def test_a_text_said_again_comes_back_from_its_way_out(api, before, after):
         ("quarantined", True) if after == "quarantined" else ("corroborated", False)
     )
     assert Grain.objects.get().status == after
+
+
+def test_every_way_in_says_that_a_removed_text_is_not_recalled(api, principal):
+    """REST, MCP and the shell, one text or many; in a program it is the same verb."""
+    text = "the vault opens at nine"
+    verbs.quarantine(shell(), grain=api.post("/store", {"content": text}).json()["grain_id"])
+
+    def over_mcp(name, **given):
+        tool = registry.find_for(principal, name)
+        answer = tool.run(principal, registry.checked(tool, given)[0])
+        jsonschema.validate(json.loads(json.dumps(answer)), tool.output_schema())
+        return answer
+
+    def at_the_shell(*words):
+        out = io.StringIO()
+        call_command("flux_store", text, "--space", "home", *words, stdout=out)
+        return out.getvalue()
+
+    answers = [
+        api.post("/store", {"content": text, "session": "rest"}).json(),
+        api.post("/store/batch", {"items": [{"content": text, "session": "batch"}]}).json()["results"][0],
+        api.post("/extract", {"content": text, "session": "extract"}).json(),
+        over_mcp("flux_store", content=text, session="mcp"),
+        over_mcp("flux_store", items=[{"content": text, "session": "mcp batch"}])["results"][0],
+        json.loads(at_the_shell("--provenance", "ai_stated", "--session", "shell", "--json")),
+    ]
+    assert [(one["status"], "not recalled" in one["reason"]) for one in answers] == [("quarantined", True)] * 6
+    assert "not recalled" in at_the_shell("--provenance", "ai_stated")
+    assert api.post("/retrieve", {"query": text}).json()["grains"] == []
