@@ -21,6 +21,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
+from fluxcore import limit_messages
 from fluxcore.errors import Invalid, RateLimited
 from fluxcore.models import LimitWindow
 
@@ -68,10 +69,11 @@ class Ticket:
     limit: int
     second: int | None = None  # where Redis counted it; None = it did not
     in_database: bool = True
+    seen: str | None = None  # the database's counts as `ask` read them
 
     def take(self) -> None:
         if self.in_database:
-            _take_in_database(self.key, self.cost, self.limit)
+            _take_in_database(self)
 
     def give_back(self) -> None:
         """The write failed: a count made in Redis must not be charged to the caller."""
@@ -82,17 +84,19 @@ class Ticket:
 
 def ask(key: str, *, cost: int, limit: int) -> Ticket:
     if cost > limit:
-        raise Invalid(f"One call may not take more than the limit of {limit} a minute.", limit=limit)
+        message, details = limit_messages.over_rate(key, limit=limit, cost=cost)
+        raise Invalid(message, **details)
     ticket = Ticket(key, cost, limit)
     if settings.REDIS_URL and _redis().answering():
         taken = _redis().take(key, cost, limit)
         if taken is not None:
             wait, ticket.second = taken
-            _refuse_if(wait, limit)
+            _refuse_if(wait, key, limit)
             ticket.in_database = _redis().doubtful()
     if ticket.in_database:
         try:
-            _refuse_if(wait_for(_counts(key) or {}, time.time(), cost, limit), limit)
+            ticket.seen = _counts(key)
+            _refuse_if(wait_for(_parsed(ticket.seen), time.time(), cost, limit), key, limit)
         except RateLimited:
             ticket.give_back()
             raise
@@ -114,36 +118,47 @@ def _alive_sum(counts: Mapping[str, int], now: float) -> int:
     return sum(int(count) for second, count in counts.items() if _alive(int(second), now))
 
 
-def _refuse_if(wait: float, limit: int) -> None:
+def _refuse_if(wait: float, key: str, limit: int) -> None:
     if wait > 0:
-        raise RateLimited(retry_after=wait, limit=limit, per_seconds=WINDOW)
+        raise limit_messages.rate_reached(key, limit=limit, seconds=WINDOW, wait=wait)
 
 
-def _take_in_database(key: str, cost: int, limit: int) -> None:
+def _take_in_database(ticket: Ticket) -> None:
+    """Count. Where nobody else has since `ask` looked, that is one statement: it writes only what it saw."""
+    if ticket.seen is not None and _add(ticket, ticket.seen, _SET_IF[connection.vendor], [ticket.seen]):
+        return
     # SQLite's write transaction is exclusive already; PostgreSQL needs the row lock.
     lock = " FOR UPDATE" if connection.vendor == "postgresql" else ""
-    counts = _counts(key, lock)
+    counts = _counts(ticket.key, lock)
     if counts is None:
-        LimitWindow.objects.bulk_create([LimitWindow(key=key)], ignore_conflicts=True)
-        counts = _counts(key, lock) or {}
-    now = time.time()
-    _refuse_if(wait_for(counts, now, cost, limit), limit)
+        LimitWindow.objects.bulk_create([LimitWindow(key=ticket.key)], ignore_conflicts=True)
+        counts = _counts(ticket.key, lock)
+    _add(ticket, counts, _SET, [])
+
+
+def _add(ticket: Ticket, counts: str | None, statement: str, more: list[str]) -> bool:
+    now, held = time.time(), _parsed(counts)
+    _refuse_if(wait_for(held, now, ticket.cost, ticket.limit), ticket.key, ticket.limit)
     with connection.cursor() as cursor:
-        cursor.execute(_SET, [json.dumps(added(counts, now, cost)), key])
+        cursor.execute(statement, [json.dumps(added(held, now, ticket.cost)), ticket.key, *more])
+        return bool(cursor.rowcount)
 
 
 _GET = f"SELECT counts FROM {LimitWindow._meta.db_table} WHERE key = %s"  # noqa: S608
 _SET = f"UPDATE {LimitWindow._meta.db_table} SET counts = %s WHERE key = %s"  # noqa: S608
+_SET_IF = {"sqlite": f"{_SET} AND counts = %s", "postgresql": f"{_SET} AND counts = %s::jsonb"}
 
 
-def _counts(key: str, lock: str = "") -> dict[str, int] | None:
-    """A window's counts, with plain SQL: every store asks twice."""
+def _counts(key: str, lock: str = "") -> str | None:
+    """A window's counts as the database has them, with plain SQL: every store asks."""
     with connection.cursor() as cursor:
         cursor.execute(_GET + lock, [key])
         row = cursor.fetchone()
-    if row is None:
-        return None
-    found: dict[str, int] = json.loads(row[0])  # both databases hand the JSON out as text to a plain cursor
+    return None if row is None else str(row[0])  # both databases hand the JSON out as text to a plain cursor
+
+
+def _parsed(counts: str | None) -> dict[str, int]:
+    found: dict[str, int] = json.loads(counts) if counts is not None else {}
     return found
 
 

@@ -170,9 +170,10 @@ def carry_out(act: Act, room: Room, one: Order) -> dict[str, Any]:
     if done is None:
         raise conflict(act, room, one.key, expected)
     fresh = done.displaced < 0
-    quotas.count(room, keys=1 if fresh else 0, size=value.size - max(done.displaced, 0))
-    history.note(by, done, value)
-    _tell(act, room, one, done, sha=value.sha, size=value.size)
+    kept = history.note(by, done, value)
+    pruned = quotas.count(room, keys=1 if fresh else 0, size=value.size - max(done.displaced, 0), kept=kept)
+    more = {"history_pruned": pruned} if pruned else {}
+    _tell(act, room, one, done, sha=value.sha, size=value.size, **more)
     answer = {"key": one.key, "version": done.version, "expires_at": moment.told(done.expires)}
     if one.value is not None:
         return {**answer, "sha": value.sha}
@@ -209,8 +210,7 @@ def _delete(act: Act, room: Room, by: Writer, one: Order) -> dict[str, Any]:
         _check(act, room, one, held)
         act.record(_object(room, one.key), deleted=False)
         return {"key": one.key, "deleted": False, "version": 0}
-    quotas.count(room, keys=-1, size=-done.displaced)
-    history.note(by, done, None)
+    quotas.count(room, keys=-1, size=-done.displaced, kept=history.note(by, done, None))
     _tell(act, room, one, done)
     return {"key": one.key, "deleted": True, "version": done.version}
 

@@ -23,6 +23,7 @@ WITHOUT_A_PAGE = {
     "fluxcore.Pulse": "one row of time lived; flux_status says what follows from it",
     "fluxcore.Turn": "when what comes round was last asked for; flux_jobs schedule lists it",
     "keyvalue.Revision": "an earlier version of a key, on the page of the key",
+    "keyvalue.VersionFloor": "one number for the deleted boards of a space; nothing to see or change",
     "keyvalue.Horizon": "one row: how far back a watch can go",
     "keyvalue.Clockwork": "how far the clock of expiry is ahead of the machine's; nothing to see or change",
     "transfer.Import": "has a page of its own, where one is asked for and followed",
