@@ -10,9 +10,11 @@ import threading
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Q
 
 from fluxcore import booth, clock, config, jobs, lanes
+from fluxcore.errors import QuotaReached
 from memory.extraction import answer, breaker, budget, chores, derive, prompt, wire
 from memory.extraction.answer import Statement
 from memory.extraction.models import Extraction
@@ -142,8 +144,13 @@ def _keep(run: jobs.Run, space: int, taken: Taken, ready: list[tuple[Item, State
     breaker.succeeded()
     row = _still(taken)
     if row is not None:
-        why = _unfit(row.grain)
-        count = 0 if why else derive.keep(row.grain, ready, model)
+        why, count = _unfit(row.grain), 0
+        if not why:
+            try:
+                with transaction.atomic():
+                    count = derive.keep(row.grain, ready, model)
+            except QuotaReached as refusal:
+                why = refusal.message
         _end(row, _GIVEN_UP if why else _DONE, problem=why, found=count)
         run.say(why or f"{model}: {count} statements.")
     chores.ask(space)

@@ -28,6 +28,7 @@ WITHOUT_A_PAGE = {
     "keyvalue.Clockwork": "how far the clock of expiry is ahead of the machine's; nothing to see or change",
     "transfer.Import": "has a page of its own, where one is asked for and followed",
     "transfer.Piece": "what of an import waits; what became of it stands on the page of the import",
+    "grains.GrainUsage": "sums by writer; the Agents page and flux_status show them",
     "grains.Bookmark": "how far a job has read; nothing to see or change",
     "grains.Standing": "when a grain was last recalled; its page lists the recalls",
     "health.Place": "one row: how far the event log has been counted",

@@ -12,7 +12,7 @@ from fluxcore import booth, clock, events
 from memory.arena import files
 from memory.arena.changes import Changes, conduits
 from memory.engine import words
-from memory.grains import full_text
+from memory.grains import full_text, usage
 from memory.grains.learning import apply, attune
 from memory.grains.lifecycle import asking, quotes
 from memory.grains.models import Cluster, Conduit, Entry, Grain, Judged, Member, Recalled, Tombstone, Trace, Vote
@@ -42,6 +42,7 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
     full_text.forget(numbers)
     unjudged = _unjudged(space, numbers)
     _forget(Grain, space, numbers)
+    usage.take_away(space, grains)
     _excuse(space, unjudged)
     entries = _orphans(space, {entry for _, entry, _, _ in links if entry is not None})
     questions = sorted({judged for _, _, judged in votes})

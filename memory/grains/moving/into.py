@@ -11,7 +11,7 @@ from accounts.verbs import Act, Change, verb
 from fluxcore import clock, rows
 from fluxcore.errors import FluxError, Invalid
 from memory.arena import changes
-from memory.grains import chores, full_text, wiring
+from memory.grains import chores, full_text, usage, wiring
 from memory.grains.models import Grain
 from memory.grains.moving.arrivals import Arrival, checked
 from memory.grains.wiring import Before
@@ -65,11 +65,16 @@ def brought(
     before = wiring.look(space, [one.item for one in unique], clock.now()) if unique else []
     known = _there(before, unique)
     new = [(one, then) for one, then in zip(unique, before, strict=True) if then.same is None]
-    if new:
-        _insert(act, space, unique, before, new, source)
-        known |= {one.item.key: one.item.grain for one, _ in new}
+    fits, refusal = usage.fitting(act.principal, [one.item.text for one, _ in new])
+    if fits:
+        _insert(act, space, new[:fits], source)
+        usage.add(act.principal, [one.item.text for one, _ in new[:fits]])
+        known |= {one.item.key: one.item.grain for one, _ in new[:fits]}
     for index, one in good:
-        grain = known[one.item.key]
+        grain = known.get(one.item.key)
+        if grain is None and refusal is not None:
+            results[index] = {"status": REFUSED, "grain_id": None, "capped": False, "error": refusal.body()}
+            continue
         stored = grain == one.item.grain
         if stored:
             act.record(str(grain), digest=one.item.digest, origin=one.item.origin, status="imported", source=source)
@@ -97,20 +102,17 @@ def _there(before: Sequence[Before], unique: Sequence[Arrival]) -> dict[tuple[st
     return {numbers[number]: outside for number, outside in found}
 
 
-def _insert(
-    act: Act, space: int, unique: Sequence[Arrival], before: Sequence[Before],
-    new: Sequence[tuple[Arrival, Before]], source: str,
-) -> None:  # fmt: skip
+def _insert(act: Act, space: int, new: Sequence[tuple[Arrival, Before]], source: str) -> None:
     moment, who = clock.now(), act.principal.actor
-    places = dict(zip((one.item.key for one in unique), wiring.ordinals([u.item for u in unique], before), strict=True))
+    ordinals = wiring.ordinals([one.item for one, _ in new], [then for _, then in new])
     values = [
         (
             one.item.grain, space, one.item.text, one.item.digest, one.item.origin, one.authority, one.confidence,
             one.decay_class, one.status, who, one.label, one.corroborations, one.pinned, one.item.session,
-            places[one.item.key], one.item.speaker, list(one.item.tags), one.item.said_at, one.item.valid_from,
+            ordinal, one.item.speaker, list(one.item.tags), one.item.said_at, one.item.valid_from,
             one.item.valid_to, one.recorded_at or moment,
         )
-        for one, _ in new
+        for (one, _), ordinal in zip(new, ordinals, strict=True)
     ]  # fmt: skip
     numbers = {
         (digest, origin, session): number
