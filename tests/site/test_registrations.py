@@ -13,6 +13,7 @@ OURS = ("fluxsite", "fluxcore", "accounts", "memory", "dashboard", "mcp_bridge",
 WITHOUT_A_PAGE = {
     "accounts.Authenticator": "a sealed key; whether a person has one stands on their page",
     "accounts.BackupCode": "digests of codes; how many are left stands under the person's own account",
+    "extraction.AgentSpend": "what an agent spent on the model; the Agents page and flux_status say it",
     "extraction.Derived": "which words a statement rests on; the grain's page shows its lineage",
     "extraction.Extraction": "texts that wait for the model; the Agents page and flux_status count them",
     "extraction.Server": "how the model is; the Agents page and flux_status say it",

@@ -10,6 +10,6 @@ from memory.grains.models.usage import GrainUsage
 
 __all__ = [
     "Attunement", "Bookmark", "Cluster", "Clustering", "Conduit", "DecayClass", "Effect", "Entry", "Grain",
-    "GrainUsage", "Judged", "Member", "Pair", "Passage", "Recalled", "Relation", "Shift", "Standing", "Tombstone", "Touch", "Trace",
-    "Transition", "Vector", "Vote",
+    "GrainUsage", "Judged", "Member", "Pair", "Passage", "Recalled", "Relation", "Shift", "Standing", "Tombstone",
+    "Touch", "Trace", "Transition", "Vector", "Vote",
 ]  # fmt: skip
