@@ -21,7 +21,7 @@ class Rate:
     """A limit per minute."""
 
     what: str  # after its number: "500 grains stored by one agent"
-    raised_by: str | None = None  # the key of config.yaml; None: it is fixed
+    raised_by: str | None = None  # the key of config.yaml or the environment variable; None: it is fixed
     bulk: bool = False  # whether `flux import` does the same without it
 
 
@@ -72,11 +72,17 @@ def too_large(what: str, *, limit: int, raised_by: str | None, bulk: bool = Fals
     return TooLarge(_more(message, details, raised_by, bulk=bulk), **details)
 
 
+def body_too_large(what: str, limit: int, raised_by: str | None = "FLUX_MAX_BODY_BYTES") -> TooLarge:
+    """413: a whole request is too large. Many texts at once go by `flux import`."""
+    return too_large(what, limit=limit, raised_by=raised_by, bulk=True)
+
+
 def _more(message: str, details: dict[str, Any], raised_by: str | None, *, bulk: bool = False) -> str:
     """What raises the limit and what has none, in the message and beside it."""
     if raised_by is not None:
         details["raised_by"] = raised_by
-        message += f" {raised_by} in config.yaml raises it."
+        where = "the environment" if raised_by.startswith("FLUX_") else "config.yaml"
+        message += f" {raised_by} in {where} raises it."
     if bulk:
         details["without_limit"] = BULK
         message += f" {_BULK_SAYS}"

@@ -14,7 +14,8 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from fluxcore.canonical import loads
-from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, TooLarge, UnsupportedMediaType
+from fluxcore import limit_messages
+from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, UnsupportedMediaType
 
 # flux-memory's names for who calls, with their longest text. They label a caller inside its token's agent
 # and are never an identity.
@@ -92,7 +93,7 @@ def body(request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = ())
     if not (length.isdecimal() and length.isascii()):
         raise BadJSON("Content-Length is not a number.")
     if len(length) > 15 or int(length) > settings.MAX_BODY_BYTES:
-        raise TooLarge(f"A body has at most {settings.MAX_BODY_BYTES} bytes.", limit=settings.MAX_BODY_BYTES)
+        raise limit_messages.body_too_large("A body", settings.MAX_BODY_BYTES)
     raw = request._request.body
     if len(raw) != int(length):
         raise BadJSON("The body is shorter than its Content-Length.")
