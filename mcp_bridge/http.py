@@ -18,8 +18,7 @@ from django.conf import settings
 
 from accounts import refusals, tokens
 from accounts.principals import Principal
-from fluxcore import metrics
-from fluxcore import limit_messages
+from fluxcore import limit_messages, metrics
 from fluxcore.errors import BadRequest, FluxError, Forbidden, MethodNotAllowed, Unauthenticated
 from mcp_bridge import protected, refusing
 from mcp_bridge.aside import aside

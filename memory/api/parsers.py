@@ -13,8 +13,8 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from fluxcore.canonical import loads
 from fluxcore import limit_messages
+from fluxcore.canonical import loads
 from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, UnsupportedMediaType
 
 # flux-memory's names for who calls, with their longest text. They label a caller inside its token's agent
