@@ -77,7 +77,7 @@ def delete(act: Act, *, board: str) -> Change:
                     board=row.name, created_by=row.created_by,
                 )  # fmt: skip
             _refuse_while_others_work(who, found)
-        gone = {"keys": row.keys, "bytes": row.bytes + row.history_bytes, "tasks": row.queued}
+        gone: dict[str, Any] = {"keys": row.keys, "bytes": row.bytes + row.history_bytes, "tasks": row.queued}
         _remove(row)
         act.record(str(where), **gone)
         act.event("board.deleted", str(where), {"in": str(where)})
