@@ -57,7 +57,7 @@ class Card:
 
     @property
     def busiest(self) -> bool:
-        return any(share.percent >= 80 for share in self.caller.shares)
+        return any(share.percent >= 80 for share in (*self.caller.shares, *self.caller.quotas))
 
     @property
     def says(self) -> str:

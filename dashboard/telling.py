@@ -100,6 +100,7 @@ SENTENCES = {
     "queue.done": "finished a task of {key} on {in}",
     "board.made": "made {in}",
     "board.cleared": "emptied {in}",
+    "board.deleted": "deleted {in}",
     "job.done": "finished {job} in {seconds} s",
     "job.failed": "failed at {job}, try {tries}; it is tried again",
     "job.parked": "gave up {job} after {tries|try}: it waits for somebody to look",

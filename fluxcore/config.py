@@ -67,6 +67,12 @@ class Config:
         3000, "votes one agent may give in any 60 seconds", low=1, high=1_000_000, hot=True
     )
     MAX_WRITE_QUEUE_DEPTH: int = _key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
+    MAX_GRAINS_PER_AGENT: int = _key(1_000_000, "grains stored by one agent", low=1, high=10**10, hot=True)
+    MAX_BYTES_PER_AGENT: int = _key(
+        1_073_741_824, "UTF-8 bytes of the grains stored by one agent", low=1, high=10**13, hot=True
+    )
+    MAX_GRAINS_PER_SPACE: int = _key(5_000_000, "grains of a space", low=1, high=10**10, hot=True)
+    MAX_BYTES_PER_SPACE: int = _key(5_368_709_120, "UTF-8 bytes of the grains of a space", low=1, high=10**13, hot=True)
     MAX_GRAIN_BYTES: int = _key(16_384, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
     # Exact memory
     MAX_KV_VALUE_BYTES: int = _key(
@@ -74,8 +80,11 @@ class Config:
     )
     MAX_KV_KEYS: int = _key(100_000, "keys of one agent's memory, and of one board", low=1, high=100_000_000, hot=True)
     MAX_KV_BYTES: int = _key(
-        268_435_456, "bytes of values of one agent's memory, and of one board", low=1, high=10**12, hot=True
-    )
+        268_435_456, "bytes of values and their history in one agent's memory, and on one board", low=1, high=10**12,
+        hot=True,
+    )  # fmt: skip
+    MAX_BOARDS_PER_AGENT: int = _key(20, "boards one agent may have made", low=0, high=100_000, hot=True)
+    MAX_BOARDS_PER_SPACE: int = _key(500, "boards of a space", low=1, high=100_000, hot=True)
     MAX_KV_WRITES_PER_MINUTE: int = _key(
         6000, "keys, locks and tasks one agent may change in any 60 seconds", low=1, high=10_000_000, hot=True
     )
@@ -97,6 +106,9 @@ class Config:
     )
     LLM_TOKENS_PER_DAY: int = _key(
         4_000_000, "tokens one space may spend on the model in a day (UTC)", low=0, high=10**12, hot=True
+    )
+    LLM_AGENT_SHARE: float = _key(
+        0.5, "share of those calls and tokens for one agent, where a space has several", low=0.01, high=1, hot=True
     )
     LLM_QUERY_WORDS_ENABLED: bool = _key(
         False, "let the model add words to a question, in the mode flux_extracts", hot=True

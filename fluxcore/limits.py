@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import connection
 
+from fluxcore import limit_messages
 from fluxcore.errors import Invalid, RateLimited
 from fluxcore.models import LimitWindow
 
@@ -103,6 +104,7 @@ class Ticket:
     label: str = ""  # its digest
     field: str | None = None  # where Redis counted it; None = it did not
     in_database: bool = True
+    seen: str | None = None  # the database's counts as `ask` read them
 
     def take(self) -> None:
         if self.in_database:
@@ -119,24 +121,34 @@ class Ticket:
         place = place_of(counts, now, self.label)
         alone = wait_for(share_of(counts, place), now, self.cost, self.limit)
         together = wait_for(counts, now, self.cost, self.total)
-        _refuse_if(max(alone, together), self.limit if alone >= together else self.total)
+        self.refuse_if(alone, together)
         return place
+
+    def refuse_if(self, alone: float, together: float) -> None:
+        """Refuse by the share or by the whole, whichever has to be waited for longer; 0 is no wait."""
+        wait = max(alone, together)
+        if wait > 0:
+            share = alone >= together and self.total > self.limit
+            limit = self.limit if alone >= together else self.total
+            raise limit_messages.rate_reached(self.key, limit=limit, seconds=WINDOW, wait=wait, of_caller=share)
 
 
 def ask(key: str, *, cost: int, limit: int, label: str = "", total: int | None = None) -> Ticket:
     """A ticket for `cost` under the `limit` of a label and the `total` of the key, if there is room now."""
     if cost > limit:
-        raise Invalid(f"One call may not take more than the limit of {limit} a minute.", limit=limit)
+        message, details = limit_messages.over_rate(key, limit=limit, cost=cost)
+        raise Invalid(message, **details)
     ticket = Ticket(key, cost, limit, limit if total is None else total, digest(label))
     if settings.REDIS_URL and _redis().answering():
         taken = _redis().take(ticket)
         if taken is not None:
             alone, together, ticket.field = taken
-            _refuse_if(max(alone, together), limit if alone >= together else ticket.total)
+            ticket.refuse_if(alone, together)
             ticket.in_database = _redis().doubtful()
     if ticket.in_database:
         try:
-            ticket.refuse_if_over(_counts(key) or {}, time.time())
+            ticket.seen = _counts(key)
+            ticket.refuse_if_over(_parsed(ticket.seen), time.time())
         except RateLimited:
             ticket.give_back()
             raise
@@ -169,36 +181,42 @@ def _alive_sums(counts: Mapping[str, int], now: float) -> Used:
     return Used(by_place.total(), max(by_place.values(), default=0))
 
 
-def _refuse_if(wait: float, limit: int) -> None:
-    if wait > 0:
-        raise RateLimited(retry_after=wait, limit=limit, per_seconds=WINDOW)
-
-
 def _take_in_database(ticket: Ticket) -> None:
+    """Count. Where nobody else has since `ask` looked, that is one statement: it writes only what it saw."""
+    if ticket.seen is not None and _add(ticket, ticket.seen, _SET_IF[connection.vendor], [ticket.seen]):
+        return
     # SQLite's write transaction is exclusive already; PostgreSQL needs the row lock.
     lock = " FOR UPDATE" if connection.vendor == "postgresql" else ""
     counts = _counts(ticket.key, lock)
     if counts is None:
         LimitWindow.objects.bulk_create([LimitWindow(key=ticket.key)], ignore_conflicts=True)
-        counts = _counts(ticket.key, lock) or {}
-    now = time.time()
-    place = ticket.refuse_if_over(counts, now)
+        counts = _counts(ticket.key, lock)
+    _add(ticket, counts, _SET, [])
+
+
+def _add(ticket: Ticket, counts: str | None, statement: str, more: list[str]) -> bool:
+    now, held = time.time(), _parsed(counts)
+    place = ticket.refuse_if_over(held, now)
     with connection.cursor() as cursor:
-        cursor.execute(_SET, [json.dumps(added(counts, now, ticket.cost, place)), ticket.key])
+        cursor.execute(statement, [json.dumps(added(held, now, ticket.cost, place)), ticket.key, *more])
+        return bool(cursor.rowcount)
 
 
 _GET = f"SELECT counts FROM {LimitWindow._meta.db_table} WHERE key = %s"  # noqa: S608
 _SET = f"UPDATE {LimitWindow._meta.db_table} SET counts = %s WHERE key = %s"  # noqa: S608
+_SET_IF = {"sqlite": f"{_SET} AND counts = %s", "postgresql": f"{_SET} AND counts = %s::jsonb"}
 
 
-def _counts(key: str, lock: str = "") -> dict[str, int] | None:
-    """A window's counts, with plain SQL: every store asks twice."""
+def _counts(key: str, lock: str = "") -> str | None:
+    """A window's counts as the database has them, with plain SQL: every store asks."""
     with connection.cursor() as cursor:
         cursor.execute(_GET + lock, [key])
         row = cursor.fetchone()
-    if row is None:
-        return None
-    found: dict[str, int] = json.loads(row[0])  # both databases hand the JSON out as text to a plain cursor
+    return None if row is None else str(row[0])  # both databases hand the JSON out as text to a plain cursor
+
+
+def _parsed(counts: str | None) -> dict[str, int]:
+    found: dict[str, int] = json.loads(counts) if counts is not None else {}
     return found
 
 

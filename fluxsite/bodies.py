@@ -6,7 +6,7 @@ import json
 import secrets
 from typing import Any
 
-from fluxcore.errors import TooLarge
+from fluxcore import limit_messages
 
 FORM = 1024 * 1024  # bytes of the other fields and the frame around the files
 
@@ -40,7 +40,7 @@ def bounded(application: Any, most: int) -> Any:
 
 
 async def _refuse(send: Any, most: int) -> None:
-    refusal = TooLarge(f"A request has at most {most} bytes.", limit=most)
+    refusal = limit_messages.body_too_large("A request", most, raised_by=None)
     body = json.dumps({**refusal.body(), "request_id": secrets.token_hex(8)}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()),
                (b"connection", b"close"), (b"cache-control", b"no-store")]  # fmt: skip

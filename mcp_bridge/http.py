@@ -18,7 +18,7 @@ from django.conf import settings
 
 from accounts import refusals, tokens
 from accounts.principals import Principal
-from fluxcore import metrics
+from fluxcore import limit_messages, metrics
 from fluxcore.errors import (
     BadRequest,
     FluxError,
@@ -27,7 +27,6 @@ from fluxcore.errors import (
     MethodNotAllowed,
     NotReady,
     OutcomeUnknown,
-    TooLarge,
     Unauthenticated,
 )
 from mcp_bridge import protected, refusing
@@ -199,7 +198,7 @@ async def _read(receive: Any) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > settings.MAX_BODY_BYTES:
-            raise TooLarge(f"A message has at most {settings.MAX_BODY_BYTES} bytes.", limit=settings.MAX_BODY_BYTES)
+            raise limit_messages.body_too_large("A message", settings.MAX_BODY_BYTES)
         if not message.get("more_body"):
             return b"".join(parts)
 

@@ -87,6 +87,14 @@ class MadeBoard(Board):
     made: bool
 
 
+class DeletedBoard(TypedDict):
+    board: str
+    deleted: bool
+    keys: int | None  # None for who may read only part of it
+    bytes: int | None
+    tasks: int | None
+
+
 class Boards(TypedDict):
     boards: list[Board]
     count: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flux.answers import Boards, Claimed, Finished, Lock, Locks, MadeBoard, Queues, Task, Watched
+from flux.answers import Boards, Claimed, DeletedBoard, Finished, Lock, Locks, MadeBoard, Queues, Task, Watched
 from flux.core import Said, call
 from flux.rooms.saying import value_of
 
@@ -26,6 +26,13 @@ class Sharing:
     ) -> Said[MadeBoard]:
         """A new board; an ephemeral one is emptied whenever the instance starts."""
         return Said({"board": board, "ephemeral": ephemeral, "reason": reason, "idempotency_key": idempotency_key})
+
+    @call("DELETE", "boards/{board}")
+    def delete_board(
+        self, board: str, *, reason: str | None = None, idempotency_key: str | None = None
+    ) -> Said[DeletedBoard]:
+        """Delete a board this agent made, with its keys, their history, its locks and tasks."""
+        return Said({"reason": reason, "idempotency_key": idempotency_key}, path={"board": board})
 
     @call("GET", "locks")
     def list_locks(self, board: str | None = None, pattern: str | None = None) -> Said[Locks]:

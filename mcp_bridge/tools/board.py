@@ -12,6 +12,7 @@ from mcp_bridge.tools import keys
 
 _BOARD = {"board": text("Which board. Default main.")}
 _TTL = number("How long it is yours, seconds. Default 30.", low=0)
+_LOCK_TTL = number("How long it is yours, seconds, at most a day. Default 30.", low=0, high=86_400)
 _IF_ALL: Schema = {"type": ["integer", "null"]}  # told to who may read all of a board
 _TOKEN = whole("As taking it answered it.", low=1)
 _LOCK = {"board": text(), "lock": text(), "token": whole(), "expires_at": {"type": ["string", "null"]}}
@@ -79,14 +80,21 @@ GROUP = Group(
              required=("board",), needs=("bb.write",), repeats=True,
              gives=gives(("board", "made"), board=text(), made=yes_or_no(), ephemeral=yes_or_no(),
                          keys=_IF_ALL, bytes=_IF_ALL, created_by=text(), created_at=moment())),
+        Tool("board_remove", "Delete a board",
+             "Delete a board you made, with its keys, their history, its locks and tasks.",
+             _calls("boards", "delete"), takes={**_BOARD, **keys.OPTIONS}, required=("board",), needs=("bb.write",),
+             destroys=True,
+             gives=gives(("board", "deleted"), board=text(), deleted=yes_or_no(), keys=_IF_ALL, bytes=_IF_ALL,
+                         tasks=_IF_ALL)),
         Tool("board_lock", "Take a lock",
              "Hold a lock for a while, alone. Its token grows with each holder: send it as fence with what you write.",
              _calls("locks", "acquire", "lock", "ttl_secs", "note"),
-             takes={"lock": text(longest=512), "ttl_secs": _TTL, "note": text(longest=200), **_BOARD, **keys.OPTIONS},
+             takes={"lock": text(longest=512), "ttl_secs": _LOCK_TTL, "note": text(longest=200), **_BOARD,
+                    **keys.OPTIONS},
              required=("lock",), needs=("bb.write",), gives=gives(("lock", "token"), **_LOCK)),
         Tool("board_renew", "Keep a lock", "Hold a lock longer, while it is still yours.",
              _calls("locks", "renew", "lock", "token", "ttl_secs"),
-             takes={"lock": text(longest=512), "token": _TOKEN, "ttl_secs": _TTL, **_BOARD, **keys.OPTIONS},
+             takes={"lock": text(longest=512), "token": _TOKEN, "ttl_secs": _LOCK_TTL, **_BOARD, **keys.OPTIONS},
              required=("lock", "token"), needs=("bb.write",), gives=gives(("lock", "token"), **_LOCK)),
         Tool("board_unlock", "Let a lock go", "Let a lock go that is yours.",
              _calls("locks", "release", "lock", "token"),

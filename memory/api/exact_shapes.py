@@ -33,8 +33,8 @@ def any_value(says: str, **options: Any) -> serializers.Field[Any, Any, Any, Any
     return shaped({}, says, **options)
 
 
-def seconds(says: str) -> serializers.Field[Any, Any, Any, Any]:
-    shape = {"type": "number", "exclusiveMinimum": 0, "maximum": given.MAX_TTL_SECONDS}
+def seconds(says: str, *, most: int = given.MAX_TTL_SECONDS) -> serializers.Field[Any, Any, Any, Any]:
+    shape = {"type": "number", "exclusiveMinimum": 0, "maximum": most}
     return shaped(shape, says, required=False, allow_null=True)
 
 

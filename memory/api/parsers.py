@@ -16,8 +16,9 @@ from rest_framework.request import Request
 from accounts.labels import LABEL as LABEL
 from accounts.labels import LABELS as LABELS
 from accounts.labels import check_label
+from fluxcore import limit_messages
 from fluxcore.canonical import loads
-from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, TooLarge, UnsupportedMediaType
+from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, UnsupportedMediaType
 
 # A header has no agreed encoding beyond ASCII, and HTTP takes the spaces off its edges.
 HEADER = r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$"
@@ -90,7 +91,7 @@ def body(request: Request, fields: tuple[str, ...], asked: tuple[str, ...] = ())
     if not (length.isdecimal() and length.isascii()):
         raise BadJSON("Content-Length is not a number.")
     if len(length) > 15 or int(length) > settings.MAX_BODY_BYTES:
-        raise TooLarge(f"A body has at most {settings.MAX_BODY_BYTES} bytes.", limit=settings.MAX_BODY_BYTES)
+        raise limit_messages.body_too_large("A body", settings.MAX_BODY_BYTES)
     raw = request._request.body
     if len(raw) != int(length):
         raise BadJSON("The body is shorter than its Content-Length.")

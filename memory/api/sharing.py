@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from accounts.verbs import Verb
 from fluxcore.errors import Invalid
-from memory.api import parsers
+from memory.api import exact_shapes, parsers
 from memory.api import sharing_shapes as shapes
 from memory.api.shapes import WRITE_HEADERS
 from memory.api.views import Call, json_answer, principal, write_options
@@ -41,6 +41,18 @@ class Boards(Call):
     def post(self, request: Request) -> HttpResponse:
         """A new board; an ephemeral one is emptied whenever the instance starts."""
         return _called(request, boards.make, ("board",), ("ephemeral",))
+
+
+class Board(Call):
+    @extend_schema(
+        operation_id="delete_board", responses={200: shapes.DeletedBoard},
+        parameters=[*exact_shapes.named("board"), *WRITE_HEADERS],
+    )  # fmt: skip
+    def delete(self, request: Request, board: str) -> HttpResponse:
+        """Delete a board that you made, with its keys, their history, its locks and its tasks."""
+        parsers.query(request, ())
+        value = parsers.optional_body(request, ("reason", "idempotency_key"), ())
+        return json_answer(boards.delete(principal(request, value), board=board, **write_options(request, value)))
 
 
 class Locks(Call):
@@ -104,6 +116,7 @@ def _finishing(name: str, verb: Verb, *more: str) -> Any:
 
 CALLS = [
     ("boards", Boards.as_view()),
+    ("boards/<str:board>", Board.as_view()),
     ("locks", Locks.as_view()),
     ("locks/renew", RenewLock.as_view()),
     ("locks/release", ReleaseLock.as_view()),

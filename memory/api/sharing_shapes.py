@@ -11,6 +11,7 @@ from accounts.names import NAME
 from memory.api.exact_shapes import GLOB, KEY_PATTERN, any_value, seconds, shaped, whole
 from memory.api.shapes import Labelled, _text
 from memory.keyvalue import locks, watching
+from memory.keyvalue.given import MAX_LOCK_SECONDS
 from memory.keyvalue.models import MAX_KEY
 
 _BOARD = {"type": "string", "pattern": f"^{NAME}$"}
@@ -42,6 +43,14 @@ class MadeBoard(Board):
     made = serializers.BooleanField(help_text="False: it was there already.")
 
 
+class DeletedBoard(serializers.Serializer[None]):
+    board = serializers.CharField()
+    deleted = serializers.BooleanField()
+    keys = serializers.IntegerField(allow_null=True, help_text="null for who may read only part of the board.")
+    bytes = serializers.IntegerField(allow_null=True, help_text="Of values and their history.")
+    tasks = serializers.IntegerField(allow_null=True)
+
+
 class Boards(serializers.Serializer[None]):
     boards = Board(many=True)
     count = serializers.IntegerField()
@@ -50,7 +59,7 @@ class Boards(serializers.Serializer[None]):
 class Acquire(Labelled):
     lock = _name("The lock's name; capabilities see it like a key of the board.")
     board = _board()
-    ttl_secs = seconds("How long it is yours. Default 30.")
+    ttl_secs = seconds("How long it is yours, at most a day. Default 30.", most=MAX_LOCK_SECONDS)
     note = _text("Shown to who finds it held.", maxLength=locks.MAX_NOTE, pattern=r"^[\x20-\x7e]*$")
 
 
@@ -61,7 +70,7 @@ class Release(Labelled):
 
 
 class Renew(Release):
-    ttl_secs = seconds("How long from now. Default 30.")
+    ttl_secs = seconds("How long from now, at most a day. Default 30.", most=MAX_LOCK_SECONDS)
 
 
 class Lock(serializers.Serializer[None]):

@@ -23,10 +23,10 @@ def question_seconds() -> float:
     return settings.LLM_QUERY_MILLISECONDS / 1000 if settings.LLM_QUERY_WORDS_ENABLED and on() else 0.0
 
 
-def words_for(space: int, query: str) -> Sequence[str]:
+def words_for(space: int, query: str, who: str) -> Sequence[str]:
     from memory.extraction import words
 
-    return words.find(space, query)
+    return words.find(space, query, who)
 
 
 def ask(space: int, *, due_at: datetime | None = None) -> None:

@@ -39,16 +39,18 @@ def _wanted(act: Act, grain: str) -> str:
     defaults = {
         "space_id": found.space_id,
         "ceiling": origins.RANK[act.principal.ceiling],
+        "asked_by": act.principal.actor,
         "asked_at": now,
         "due_at": now,
     }
     row, new = Extraction.objects.get_or_create(grain=found, defaults=defaults)
     if row.state == Extraction.State.GIVEN_UP:
+        row.asked_by = act.principal.actor
         _afresh(row)
     if new or row.state == _WAITING:
         # Handed over by two, the statements rest on the lower word of both.
         row.ceiling = max(row.ceiling, origins.RANK[act.principal.ceiling])
-        row.save(update_fields=["ceiling"])
+        row.save(update_fields=["ceiling", "asked_by"])
         chores.ask(found.space_id)
     return str(row.state)
 

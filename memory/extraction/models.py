@@ -19,6 +19,7 @@ class Extraction(models.Model):
     grain = models.OneToOneField("grains.Grain", on_delete=models.PROTECT, related_name="+")
     # Position in `origins.AUTHORITY` of the highest origin its writer's token could vouch for.
     ceiling = models.SmallIntegerField()
+    asked_by = models.CharField(max_length=160, default="", db_default="")  # whose share of the budget it takes
     state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
     tries = models.PositiveSmallIntegerField(default=0)
     asked_at = models.DateTimeField()
@@ -73,6 +74,23 @@ class Spend(models.Model):
 
     def __str__(self) -> str:
         return f"{self.day} {self.calls}"
+
+
+class AgentSpend(models.Model):
+    """What one agent has spent of its space's budget in one day (UTC)."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    day = models.DateField()
+    who = models.CharField(max_length=160)  # "agent:alice"
+    calls = models.PositiveIntegerField(default=0)
+    tokens = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["space", "day", "who"], name="spend_agent_day")]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.who} {self.calls}"
 
 
 class Server(models.Model):

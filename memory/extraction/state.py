@@ -62,6 +62,12 @@ def warnings() -> list[str]:
             f"{found['spaces_without_budget']} space(s) have spent the model's budget of today: "
             "LLM_CALLS_PER_DAY, LLM_TOKENS_PER_DAY"
         )
+    without = [one.who.partition(":")[2] for one in budget.spent_by_agents() if budget.share_is_spent(one)]
+    if without:
+        said.append(
+            f"{len(without)} agent(s) have spent their share of today's budget, for example {without[0]}: "
+            "LLM_AGENT_SHARE"
+        )
     if found["server"] not in (None, *_HERE):
         said.append(f"texts that are to be extracted leave this machine: LLM_BASE_URL names {found['server']}")
     return said

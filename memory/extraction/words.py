@@ -35,12 +35,12 @@ _SCHEMA = {
 _late = Breaker(longest=breaker.LONGEST)
 
 
-def find(space: int, query: str) -> Sequence[str]:
+def find(space: int, query: str, who: str = "") -> Sequence[str]:
     """Nothing, wherever a rule or the model stands in the way."""
     if len(query) > _LONGEST_QUESTION or not _late.may_try():
         return ()
     most = prompt.estimate(_RULES) + prompt.estimate(query) + ANSWER_TOKENS
-    day = booth.write(lambda: _take(space, most), lane=lanes.of(space))
+    day = booth.write(lambda: _take(space, most, who), lane=lanes.of(space))
     if day is None:
         return ()
     said, problem = None, None
@@ -50,17 +50,17 @@ def find(space: int, query: str) -> Sequence[str]:
     except ModelProblem as error:
         problem, found = error, []
     spent = said.tokens if said is not None else None
-    booth.write(lambda: _settle(space, day, most, spent, problem), lane=lanes.of(space))
+    booth.write(lambda: _settle(space, day, most, spent, problem, who), lane=lanes.of(space))
     (_late.failed if problem else _late.succeeded)()
     return found
 
 
-def _take(space: int, most: int) -> date | None:
-    return budget.take(space, most) if breaker.turn() is None else None
+def _take(space: int, most: int, who: str) -> date | None:
+    return budget.take(space, most, who) if breaker.turn() is None else None
 
 
-def _settle(space: int, day: date, most: int, spent: int | None, problem: ModelProblem | None) -> None:
-    budget.settle(space, day, taken=most, spent=spent, failed=problem is not None)
+def _settle(space: int, day: date, most: int, spent: int | None, problem: ModelProblem | None, who: str) -> None:
+    budget.settle(space, day, taken=most, spent=spent, failed=problem is not None, who=who)
     if problem is None:
         breaker.succeeded()
     elif not isinstance(problem, wire.TooLate):

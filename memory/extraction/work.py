@@ -10,9 +10,11 @@ import threading
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Q
 
 from fluxcore import booth, clock, config, jobs, lanes
+from fluxcore.errors import QuotaReached
 from memory.extraction import answer, breaker, budget, chores, derive, prompt, wire
 from memory.extraction.answer import Statement
 from memory.extraction.models import Extraction
@@ -68,22 +70,26 @@ def extract(run: jobs.Run) -> jobs.Apply | None:
 
 def _take(space: int) -> Taken | datetime | None:
     """The next text, the model's turn and the money for it; when to come again; None: nothing can be done now."""
-    now = clock.now()
+    now, without_share = clock.now(), set[str]()
     while True:
         row = (
             Extraction.objects.filter(Q(taken_until=None) | Q(taken_until__lt=now), space=space, state=_WAITING)
-            .filter(due_at__lte=now).select_related("grain__space").order_by("due_at", "id").first()
+            .filter(due_at__lte=now).exclude(asked_by__in=without_share).select_related("grain__space")
+            .order_by("due_at", "id").first()
         )  # fmt: skip
         if row is None:
             return None
         why = _unfit(row.grain)
-        if not why:
+        if why:
+            _end(row, _GIVEN_UP, problem=why)
+        elif budget.fits_share(space, prompt.tokens(row.grain), row.asked_by):
             break
-        _end(row, _GIVEN_UP, problem=why)
+        else:
+            without_share.add(row.asked_by)  # its texts wait for tomorrow; those of the others do not
     later = breaker.turn()
     if later is not None:
         return later
-    day = budget.take(space, prompt.tokens(row.grain))
+    day = budget.take(space, prompt.tokens(row.grain), row.asked_by)
     if day is None:
         return None  # the minute asks again once there is money
     row.taken_until = now + timedelta(seconds=2 * config.current().LLM_TIMEOUT_SECONDS + 60)
@@ -118,16 +124,16 @@ def _asked(space: int, taken: Taken) -> list[Statement]:
     try:
         return _once(taken)
     except BadAnswer:
-        day = booth.write(lambda: _again(space, taken.most), lane=lanes.of(space))
+        day = booth.write(lambda: _again(space, taken), lane=lanes.of(space))
         if day is None:
             raise
         taken.calls.append((day, None))
     return _once(taken)
 
 
-def _again(space: int, most: int) -> date | None:
+def _again(space: int, taken: Taken) -> date | None:
     """On trial after a failure there is one call to a turn, and no second at once."""
-    return None if breaker.known().failures else budget.take(space, most)
+    return None if breaker.known().failures else budget.take(space, taken.most, taken.row.asked_by)
 
 
 def _once(taken: Taken) -> list[Statement]:
@@ -142,8 +148,13 @@ def _keep(run: jobs.Run, space: int, taken: Taken, ready: list[tuple[Item, State
     breaker.succeeded()
     row = _still(taken)
     if row is not None:
-        why = _unfit(row.grain)
-        count = 0 if why else derive.keep(row.grain, ready, model)
+        why, count = _unfit(row.grain), 0
+        if not why:
+            try:
+                with transaction.atomic():
+                    count = derive.keep(row.grain, ready, model)
+            except QuotaReached as refusal:
+                why = refusal.message
         _end(row, _GIVEN_UP if why else _DONE, problem=why, found=count)
         run.say(why or f"{model}: {count} statements.")
     chores.ask(space)
@@ -173,7 +184,7 @@ def _settle(space: int, taken: Taken, *, failed: bool) -> None:
     """Of two calls the first one failed; of the last one we are told."""
     for place, (day, spent) in enumerate(taken.calls):
         last = place == len(taken.calls) - 1
-        budget.settle(space, day, taken=taken.most, spent=spent, failed=failed or not last)
+        budget.settle(space, day, taken=taken.most, spent=spent, failed=failed or not last, who=taken.row.asked_by)
 
 
 def _still(taken: Taken) -> Extraction | None:

@@ -23,7 +23,7 @@ Later = Callable[[], tuple[str, ...]]
 @dataclass(frozen=True)
 class Finder:
     seconds: Callable[[], float]  # how long a question may wait for it; 0: not at all
-    find: Callable[[int, str], Sequence[str]]  # space and question; runs in a thread of its own
+    find: Callable[[int, str, str], Sequence[str]]  # space, question and who asks; runs in a thread of its own
 
 
 _finder: Finder | None = None
@@ -35,7 +35,7 @@ def offer(finder: Finder | None) -> None:
     _finder = finder
 
 
-def begin(space: int, query: str) -> Later:
+def begin(space: int, query: str, who: str) -> Later:
     """Have somebody look; what is returned waits for the rest of the time and gives the words that are new."""
     finder = _finder
     seconds = finder.seconds() if finder is not None else 0.0
@@ -45,7 +45,7 @@ def begin(space: int, query: str) -> Later:
 
     def look() -> None:
         try:
-            found.extend(finder.find(space, query))
+            found.extend(finder.find(space, query, who))
         except Exception as error:
             log.warning("nobody found words for a question: %s", type(error).__name__)
         finally:

@@ -59,7 +59,7 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     ask = asking.checked(given)
     if principal.space is None:
         raise Invalid("Name a space to recall from.", field="space")
-    later = hints.begin(principal.space, ask.query)
+    later = hints.begin(principal.space, ask.query, principal.actor)
     due.demand(principal)
     moment = clock.now()
     # Before the place: nobody waits there for somebody else.

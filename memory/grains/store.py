@@ -17,7 +17,7 @@ from fluxcore import clock, config, rows
 from fluxcore.errors import FluxError, Forbidden, Invalid
 from fluxcore.limits import Ticket
 from memory.arena.changes import Changes
-from memory.grains import chores, full_text, texts, validity, wiring
+from memory.grains import chores, full_text, texts, usage, validity, wiring
 from memory.grains.items import Item, checked
 from memory.grains.lifecycle import moves, removals
 from memory.grains.lifecycle.moves import Step
@@ -138,6 +138,7 @@ def insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
     new = [(item, then) for item, then in pairs if known[item.key].uuid == item.grain]
     told = {}
     if new:
+        usage.add(act.principal, [item.text for item, _ in new])
         placed = [wiring.Placed(known[item.key].number, item) for item, _ in new]
         told = wiring.wire(space, placed, [then for _, then in new], moment)
         full_text.note(space, [(one.grain, one.item.keys) for one in placed])

@@ -17,7 +17,10 @@ from accounts.models import Agent
 from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock, config, limits
+from memory.extraction import budget
+from memory.extraction import chores as model
 from memory.grains import store
+from memory.health import usage
 from memory.health.models import Tally
 from memory.health.sheet import hour_of
 
@@ -29,15 +32,24 @@ _COUNTED = ("stores", "stated", "answered", "judged")
 
 @dataclass(frozen=True)
 class Share:
-    """How much of a limit the last minute has used."""
+    """How much of a limit is used: by the last minute, or by what is stored."""
 
     what: str
     used: int
     limit: int
+    in_bytes: bool = False
+
+    @property
+    def used_says(self) -> str:
+        return usage.in_units(self.used) if self.in_bytes else f"{self.used:,}"
+
+    @property
+    def limit_says(self) -> str:
+        return usage.in_units(self.limit) if self.in_bytes else f"{self.limit:,}"
 
     @property
     def percent(self) -> int:
-        return min(100, round(100 * self.used / self.limit))
+        return min(100, round(100 * self.used / max(self.limit, 1)))
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,8 @@ class Caller:
     last_seen: datetime | None
     totals: dict[str, int]  # of the last day
     hours: tuple[tuple[int, int], ...]  # stores and answers, the oldest hour first
-    shares: tuple[Share, ...]
+    shares: tuple[Share, ...]  # of the limits per minute
+    quotas: tuple[Share, ...]  # of what it may have stored, and spend in a day
 
 
 @selector("agents.activity", needs="accounts.read")
@@ -73,7 +86,32 @@ def activity(principal: Principal) -> list[Caller]:
         granted[agent].append(capability)
     sums, last = _sums(principal.space or 0, hour_of(now.timestamp()))
     used = limits.used([f"{what}:{agent.pk}" for agent in agents for what in ("grains", "votes")])
-    return [_caller(agent, granted[agent.pk], sums.get(f"agent:{agent.name}", {}), last, used) for agent in agents]
+    space = principal.space or 0
+    stored, budgeted = usage.used(space), budget.share(space) if model.on() else None
+    return [
+        _caller(
+            agent, granted[agent.pk], sums.get(f"agent:{agent.name}", {}), last, used,
+            quotas(stored.get((space, agent.name), usage.Used()), budgeted),
+        )
+        for agent in agents
+    ]  # fmt: skip
+
+
+def quotas(own: usage.Used, budgeted: tuple[int, int] | None) -> tuple[Share, ...]:
+    """What an agent uses of each quota; `budgeted` are its calls and tokens of a day, where a model is asked."""
+    settings = config.current()
+    found = [
+        Share("memories", own.grains, settings.MAX_GRAINS_PER_AGENT),
+        Share("size of memories", own.grain_bytes, settings.MAX_BYTES_PER_AGENT, in_bytes=True),
+        Share("keys with history", own.key_bytes, settings.MAX_KV_BYTES, in_bytes=True),
+        Share("boards made", own.boards, settings.MAX_BOARDS_PER_AGENT),
+    ]
+    if budgeted is not None:
+        found += [
+            Share("model calls today", own.model_calls, budgeted[0]),
+            Share("model tokens today", own.model_tokens, budgeted[1]),
+        ]
+    return tuple(found)
 
 
 def _sums(space: int, hour: int) -> tuple[dict[str, dict[tuple[str, int], float]], int]:
@@ -86,8 +124,9 @@ def _sums(space: int, hour: int) -> tuple[dict[str, dict[tuple[str, int], float]
 
 
 def _caller(
-    agent: Agent, granted: list[str], sums: dict[tuple[str, int], float], hour: int, used: dict[str, limits.Used]
-) -> Caller:
+    agent: Agent, granted: list[str], sums: dict[tuple[str, int], float], hour: int, used: dict[str, limits.Used],
+    quotas: tuple[Share, ...],
+) -> Caller:  # fmt: skip
     settings, grains = config.current(), used.get(f"grains:{agent.pk}", NOTHING)
     totals = {name: int(sum(value for (one, _), value in sums.items() if one == name)) for name in _COUNTED}
     held = holdings.together(holdings.layers(agent.capabilities, granted, agent.trust), ())
@@ -104,4 +143,5 @@ def _caller(
             Share("busiest caller", grains.busiest, settings.MAX_GRAINS_PER_MINUTE),
             Share("votes", used.get(f"votes:{agent.pk}", NOTHING).total, settings.MAX_VOTES_PER_MINUTE),
         ),
+        quotas=quotas,
     )  # fmt: skip

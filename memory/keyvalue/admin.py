@@ -13,7 +13,7 @@ from django.urls import reverse
 from accounts import filters, showing
 from accounts.forms import ActForm, SpaceField
 from accounts.modeladmin import Act, FluxModelAdmin, Section
-from memory.keyvalue import boards, forgetting, keeping, locks, moment, pictures
+from memory.keyvalue import boards, forgetting, keeping, locks, moment, pictures, places
 from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
 
 _MOST = 50
@@ -37,6 +37,10 @@ class VersionForm(ActForm):
 
 def _make(principal: Any, row: None, **given: Any) -> dict[str, Any]:
     return dict(boards.make(principal, **given))
+
+
+def _delete_board(principal: Any, row: Namespace, **given: Any) -> dict[str, Any]:
+    return dict(boards.delete(principal, board=row.name, **given))
 
 
 def _restore(principal: Any, row: Item, **given: Any) -> dict[str, Any]:
@@ -82,10 +86,15 @@ class NamespacePage(FluxModelAdmin):
         "add", "Make a board", "bb.write", _make, BoardForm, done="The board is there.",
         says="Agents of the space with bb.read or bb.write reach it at once.",
     )  # fmt: skip
-    list_display = ["name_of", "kind", "keys", "size", "lasts", "created", "space"]
+    acts = (
+        Act("delete", "Delete the board", "bb.write", _delete_board, dangerous=True, done="The board is deleted.",
+            fits=lambda row: row.kind == Namespace.Kind.BOARD.value and row.name != places.MAIN,
+            says="Its keys, their history, its locks and its tasks go with it. This cannot be undone."),
+    )  # fmt: skip
+    list_display = ["name_of", "kind", "keys", "size", "history", "lasts", "created", "space"]
     list_filter = [filters.values("kind", "kind", Namespace.Kind.values), filters.spaces("space_id")]
     ordering = ["-id"]
-    fields = ["name_of", "kind", "keys", "size", "lasts", "created", "created_by", "space"]
+    fields = ["name_of", "kind", "keys", "size", "history", "lasts", "created", "created_by", "space"]
     empty_says = "No agent has kept anything under a key yet."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -103,6 +112,10 @@ class NamespacePage(FluxModelAdmin):
     @admin.display(description="bytes", ordering="bytes")
     def size(self, row: Any) -> str:
         return f"{row.bytes:,}"
+
+    @admin.display(description="history bytes", ordering="history_bytes")
+    def history(self, row: Any) -> str:
+        return f"{row.history_bytes:,}"
 
     @admin.display(description="lasts")
     def lasts(self, row: Any) -> Any:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Max
+
 from accounts.authorise import may
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, selector, verb
 from fluxcore import booth, clock, events, lanes
-from fluxcore.errors import Conflict, Invalid, QuotaReached
+from fluxcore.errors import Conflict, Forbidden, Held, Invalid
 from memory.keyvalue import places, quotas
 from memory.keyvalue.given import check_flag
-from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
-from memory.keyvalue.places import Place
+from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task, VersionFloor
+from memory.keyvalue.places import Place, Room
 
-MAX_BOARDS = 100  # of a space
 _BOARD = Namespace.Kind.BOARD.value
 
 
@@ -38,10 +39,13 @@ def make(act: Act, *, board: str, ephemeral: bool = False) -> Change:
 
     def change() -> dict[str, Any]:
         ticket.take()
-        defaults = {"ephemeral": ephemeral, "created_at": clock.now(), "created_by": act.principal.actor}
+        floor = VersionFloor.objects.filter(space=space).values_list("floor", flat=True).first() or 0
+        defaults = {
+            "ephemeral": ephemeral, "floor": floor, "created_at": clock.now(), "created_by": act.principal.actor
+        }  # fmt: skip
         row, made = Namespace.objects.get_or_create(space_id=space, kind=_BOARD, name=where.name, defaults=defaults)
-        if made and Namespace.objects.filter(space=space, kind=_BOARD).count() > MAX_BOARDS:
-            raise QuotaReached(f"A space has at most {MAX_BOARDS} boards.", limit=MAX_BOARDS, what="boards")
+        if made:
+            quotas.count_boards(act.principal)
         if row.ephemeral != ephemeral:
             raise Conflict("That board is there and of the other kind.", board=row.name, ephemeral=row.ephemeral)
         act.record(str(where), ephemeral=ephemeral, made=made)
@@ -50,6 +54,62 @@ def make(act: Act, *, board: str, ephemeral: bool = False) -> Change:
         return {**_shown(act.principal, where, row), "made": made}
 
     return change
+
+
+@verb("boards.delete", needs="bb.write", asks=_makes)
+def delete(act: Act, *, board: str) -> Change:
+    """Delete a board with its keys, their history, its locks and its tasks. An agent deletes only what it made."""
+    where, who = places.board(board), act.principal
+    if where.name == places.MAIN:
+        raise Invalid(f"The board {places.MAIN} is always there. Delete its keys instead.", field="board")
+    ticket = quotas.share(act)
+
+    def change() -> dict[str, Any]:
+        ticket.take()
+        found = places.room(who, where, make=False)
+        if found is None:
+            raise TypeError(board)
+        row = Namespace.objects.get(pk=found.id)
+        if who.kind == "agent":
+            if row.created_by != who.actor:
+                raise Forbidden(
+                    f"{row.created_by} made this board. An agent deletes only boards it made; a person can delete any.",
+                    board=row.name, created_by=row.created_by,
+                )  # fmt: skip
+            _refuse_while_others_work(who, found)
+        gone: dict[str, Any] = {"keys": row.keys, "bytes": row.bytes + row.history_bytes, "tasks": row.queued}
+        _remove(row)
+        act.record(str(where), **gone)
+        act.event("board.deleted", str(where), {"in": str(where)})
+        whole = may(who, where.operation(who, "read"))
+        return {"board": row.name, "deleted": True, **(gone if whole else dict.fromkeys(gone))}
+
+    return change
+
+
+def _refuse_while_others_work(who: Principal, board: Room) -> None:
+    """An agent does not pull a board away from under a lock or a task of somebody else."""
+    lock = Lock.objects.filter(board=board.id, expires__gt=board.now).exclude(holder__in=("", who.actor))
+    task = Task.objects.filter(board=board.id, expires__gt=board.now).exclude(holder=who.actor)
+    for held, what in ((lock.order_by("-expires").first(), "a lock"), (task.order_by("-expires").first(), "a task")):
+        if held is not None:
+            raise Held(
+                f"{held.holder} holds {what} on this board. Try again when it is released or has run out.",
+                retry_after=held.expires - board.now, board=board.where.name, holder=held.holder,
+            )  # fmt: skip
+
+
+def _remove(board: Namespace) -> None:
+    """Everything on it, then the board. Versions and fencing tokens that were given there are not given again."""
+    Revision.objects.filter(item__namespace=board)._raw_delete("default")
+    given = Item.objects.filter(namespace=board).aggregate(most=Max("version"))["most"] or 0
+    tokens = Lock.objects.filter(board=board).aggregate(most=Max("token"))["most"] or 0
+    for model, field in ((Item, "namespace"), (Lock, "board"), (Task, "board")):
+        model._default_manager.filter(**{field: board})._raw_delete("default")
+    space, floor = board.space_id, max(board.floor, given, tokens)
+    VersionFloor.objects.get_or_create(space_id=space, defaults={"floor": floor})
+    VersionFloor.objects.filter(space=space, floor__lt=floor).update(floor=floor)
+    board.delete()
 
 
 def _looks(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
@@ -93,6 +153,6 @@ def _clear(board: Namespace) -> None:
     Item.objects.filter(namespace=board).update(value=None, sha="", size=0, expires=None, displaced=-1)
     Task.objects.filter(board=board).delete()
     Lock.objects.filter(board=board).update(holder="", expires=0.0)
-    Namespace.objects.filter(pk=board.pk).update(keys=0, bytes=0, queued=0, queued_bytes=0)
+    Namespace.objects.filter(pk=board.pk).update(keys=0, bytes=0, history_bytes=0, queued=0, queued_bytes=0)
     where = f"boards/{board.name}"
     events.append("board.cleared", space=board.space_id, actor="instance", subject=where, data={"in": where})

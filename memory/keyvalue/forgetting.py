@@ -16,7 +16,7 @@ from accounts.verbs import Act, Change, verb
 from fluxcore import clock, idempotency, jobs, scrubbing
 from fluxcore.errors import Forbidden, Invalid
 from fluxcore.models import IdempotencyKey
-from memory.keyvalue import chores, fences, keeping, orders, quotas
+from memory.keyvalue import chores, fences, history, keeping, orders, quotas
 from memory.keyvalue.keeping import writes
 from memory.keyvalue.models import Item, Namespace, Revision
 from memory.keyvalue.places import Place, Room, place, room
@@ -50,6 +50,8 @@ def forget(act: Act, *, where: str, **given: Any) -> Change:
         _check_writers(act.principal, found, one.key)
         by = Writer(found.id, found.floor, found.now, clock.now(), act.principal.actor)
         done = orders.removed(act, found, by, one)
+        if done is not None:
+            quotas.count(found, keys=-1, size=-done.displaced)
         gone = _erase(act, found, one.key)
         version = done.version if done is not None else 0
         act.record(f"{home}/{one.key}", deleted=done is not None, version=version, forgotten=gone)
@@ -89,7 +91,7 @@ def _erase(act: Act, home: Room, key: str) -> int:
         Item.objects.filter(pk=item.pk).update(value=None, sha="", size=0, expires=None, displaced=-1)
     kept = Revision.objects.filter(item=item)
     gone = kept.filter(kind=Revision.Kind.WRITTEN).count() or int(item.value is not None)
-    kept.delete()
+    history.remove(kept)
     idempotency.redact(f"{act.principal.chain}/", key, lambda answer: _without_value(answer, key))
     return gone
 

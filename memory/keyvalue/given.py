@@ -8,14 +8,15 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from fluxcore import config
+from fluxcore import config, limit_messages
 from fluxcore.canonical import dumps, loads, refuse_surrogates
-from fluxcore.errors import BadJSON, Invalid, TooLarge
+from fluxcore.errors import BadJSON, Invalid
 from fluxcore.globs import compile_glob
 from fluxcore.preconditions import UNSET, Precondition
 from memory.keyvalue.models import MAX_KEY
 
 MAX_TTL_SECONDS = 10 * 365 * 86_400
+MAX_LOCK_SECONDS = 86_400  # a day: a holder that is gone keeps nobody waiting longer
 MAX_VERSION = 2**53 - 1
 # Controls, halves of characters and what no text may hold: nobody could type or tell apart such a key.
 _REFUSED = ("Cc", "Cs", "Cn")
@@ -59,7 +60,9 @@ def check_value(value: Any, *, name: str = "value") -> Value:
     raw = text.encode()
     limit = config.current().MAX_KV_VALUE_BYTES
     if len(raw) > limit:
-        raise TooLarge(f"A value has at most {limit} bytes of JSON (MAX_KV_VALUE_BYTES).", limit=limit, bytes=len(raw))
+        raise limit_messages.too_large(
+            "A value as canonical JSON", limit=limit, raised_by="MAX_KV_VALUE_BYTES", bytes=len(raw)
+        )
     try:
         loads(raw)  # not every door reads as strictly, and steps make values larger: what is kept must be read again
     except BadJSON as refusal:
@@ -78,16 +81,14 @@ def value_of(text: str) -> Any:
     return loads(text.encode())
 
 
-def check_ttl(ttl_secs: Any, *, name: str = "ttl_secs") -> float | None:
-    """Seconds to live; None: for ever."""
+def check_ttl(ttl_secs: Any, *, name: str = "ttl_secs", most: int = MAX_TTL_SECONDS) -> float | None:
+    """Seconds to live, at most `most`; None: for ever."""
     if ttl_secs is None:
         return None
     if isinstance(ttl_secs, bool) or not isinstance(ttl_secs, int | float) or not math.isfinite(ttl_secs):
         raise Invalid(f"{name} is a number of seconds.", field=name)
-    if not 0 < ttl_secs <= MAX_TTL_SECONDS:
-        raise Invalid(
-            f"{name} is more than 0 and at most {MAX_TTL_SECONDS} seconds.", field=name, limit=MAX_TTL_SECONDS
-        )
+    if not 0 < ttl_secs <= most:
+        raise Invalid(f"{name} is more than 0 and at most {most} seconds.", field=name, limit=most)
     return float(ttl_secs)
 
 

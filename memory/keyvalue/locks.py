@@ -17,7 +17,7 @@ from fluxcore import clock, rows
 from fluxcore.errors import Fenced, Held, Invalid
 from fluxcore.globs import compile_glob
 from memory.keyvalue import moment, places, quotas
-from memory.keyvalue.given import check_key, check_pattern, check_ttl, check_version
+from memory.keyvalue.given import MAX_LOCK_SECONDS, check_key, check_pattern, check_ttl, check_version
 from memory.keyvalue.models import Lock
 from memory.keyvalue.places import Room
 
@@ -55,7 +55,7 @@ def acquire(
     act: Act, *, lock: str, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS, note: str = ""
 ) -> Change:
     """Take a lock for so many seconds, if nobody holds it. The answer's token goes into whatever is done under it."""
-    name, ttl = check_key(lock, name="lock"), check_ttl(ttl_secs if ttl_secs is not None else DEFAULT_SECONDS)
+    name, ttl = check_key(lock, name="lock"), check_ttl(ttl_secs, most=MAX_LOCK_SECONDS) or DEFAULT_SECONDS
     if not isinstance(note, str) or len(note) > MAX_NOTE or not note.isprintable():
         raise Invalid(f"A note is one line of at most {MAX_NOTE} characters.", field="note")
     ticket = quotas.share(act)
@@ -63,14 +63,14 @@ def acquire(
     def change() -> dict[str, Any]:
         ticket.take()
         room = inside(act, board)
-        until = room.now + (ttl or DEFAULT_SECONDS)
+        until = room.now + ttl
         who, at = act.principal.actor, rows.adapt_moment(clock.now())
         with connection.cursor() as cursor:
-            cursor.execute(_ACQUIRE, [room.id, name, 1, who, note, until, at, room.now])
+            cursor.execute(_ACQUIRE, [room.id, name, room.floor + 1, who, note, until, at, room.now])
             row = cursor.fetchone()
         if row is None:
             raise held(room, name)
-        if row[0] == 1:
+        if row[0] == room.floor + 1:
             quotas.count_locks(room)
         return _told(act, room, "lock.acquired", name, token=row[0], expires=until)
 
@@ -83,7 +83,7 @@ def renew(
 ) -> Change:
     """Hold a lock for so many seconds from now. Only its holder, and only while it is one."""
     name, number = check_key(lock, name="lock"), check_version(token, name="token", low=1)
-    ttl = check_ttl(ttl_secs) or DEFAULT_SECONDS
+    ttl = check_ttl(ttl_secs, most=MAX_LOCK_SECONDS) or DEFAULT_SECONDS
     ticket = quotas.share(act)
 
     def change() -> dict[str, Any]:

@@ -29,6 +29,7 @@ class Namespace(models.Model):
     ephemeral = models.BooleanField(default=False)  # a start of the instance empties it
     keys = models.BigIntegerField(default=0)  # what is kept, expired or not
     bytes = models.BigIntegerField(default=0)
+    history_bytes = models.BigIntegerField(default=0, db_default=0)  # of all revisions of its keys
     queued = models.BigIntegerField(default=0)  # tasks of its queues, and their bytes
     queued_bytes = models.BigIntegerField(default=0)
     floor = models.BigIntegerField(default=0)  # no version up to here is given again to a key nobody remembers
@@ -40,6 +41,19 @@ class Namespace(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}s/{self.name}"
+
+
+class VersionFloor(models.Model):
+    """The highest version and fencing token on the deleted boards of a space: boards made since begin above it.
+
+    Otherwise a version or token of a deleted board could be taken for one of a new board of the same name.
+    """
+
+    space = models.OneToOneField("accounts.Space", on_delete=models.PROTECT, related_name="+", primary_key=True)
+    floor = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return str(self.floor)
 
 
 class Item(models.Model):

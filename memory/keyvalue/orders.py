@@ -173,10 +173,11 @@ def carry_out(act: Act, room: Room, one: Order) -> dict[str, Any]:
     if done is None:
         raise conflict(act, room, one.key, expected)
     fresh = done.displaced < 0
-    quotas.count(room, keys=1 if fresh else 0, size=value.size - max(done.displaced, 0))
-    history.note(by, done, value)
+    kept = history.note(by, done, value)
+    pruned = quotas.count(room, keys=1 if fresh else 0, size=value.size - max(done.displaced, 0), kept=kept)
+    more = {"history_pruned": pruned} if pruned else {}
     # Its digest is not told: an entry of the chain stays for ever, and a value can be purged.
-    _tell(act, room, one, done, size=value.size)
+    _tell(act, room, one, done, size=value.size, **more)
     answer = {"key": one.key, "version": done.version, "expires_at": moment.told(done.expires)}
     if one.value is not None:
         return {**answer, "sha": value.sha}
@@ -206,14 +207,12 @@ def _check(act: Act, room: Room, one: Order, held: Held | None) -> None:
 
 
 def removed(act: Act, room: Room, by: Writer, one: Order) -> Written | None:
-    """Take the value away; None: there was none, and the caller did not expect one."""
+    """Take the value away, to be counted by the caller; None: there was none, and nobody expected one."""
     done = statements.remove(by, one.key, one.expected)
     if done is None:
         # Nothing there is what the caller wants, unless it said that something else is.
         held = statements.current(room.id, one.key, room.now)
         _check(act, room, one, held)
-        return None
-    quotas.count(room, keys=-1, size=-done.displaced)
     return done
 
 
@@ -222,7 +221,7 @@ def _delete(act: Act, room: Room, by: Writer, one: Order) -> dict[str, Any]:
     if done is None:
         act.record(_object(room, one.key), deleted=False)
         return {"key": one.key, "deleted": False, "version": 0}
-    history.note(by, done, None)
+    quotas.count(room, keys=-1, size=-done.displaced, kept=history.note(by, done, None))
     _tell(act, room, one, done)
     return {"key": one.key, "deleted": True, "version": done.version}
 

@@ -78,6 +78,7 @@ class Room:
     ephemeral: bool
     keys: int
     bytes: int
+    history: int  # bytes of earlier and present versions in the history
     floor: int
     now: float
 
@@ -86,7 +87,7 @@ class Room:
 CLOCK = f"LEFT JOIN {Clockwork._meta.db_table} c ON c.boot = %s"
 _TABLE = Namespace._meta.db_table
 _ROOM = (
-    f"SELECT n.id, n.ephemeral, n.keys, n.bytes, n.floor, c.ahead FROM {_TABLE} n {CLOCK} "  # noqa: S608
+    f"SELECT n.id, n.ephemeral, n.keys, n.bytes, n.history_bytes, n.floor, c.ahead FROM {_TABLE} n {CLOCK} "  # noqa: S608
     "WHERE n.space_id = %s AND n.kind = %s AND n.name = %s"
 )
 
@@ -102,10 +103,10 @@ def room(principal: Principal, where: Place, *, make: bool) -> Room | None:
             return None
         _make(principal, where)
         found = rows.read(_ROOM, [moment.boot(), principal.space, where.kind, where.name])
-    number, ephemeral, keys, size, floor, ahead = found[0]
+    number, ephemeral, keys, size, history, floor, ahead = found[0]
     if ahead is None and make:
         ahead = moment.begin()
-    return Room(number, where, bool(ephemeral), keys, size, floor, moment.now(ahead))
+    return Room(number, where, bool(ephemeral), keys, size, history, floor, moment.now(ahead))
 
 
 def _make(principal: Principal, where: Place) -> None:

@@ -1,32 +1,45 @@
-"""How much a namespace may hold and how often an agent may change something."""
+"""How much a namespace may hold, how many boards there may be, and how often an agent may change something."""
 
 from __future__ import annotations
 
 from django.db.models import Count, F, Q, Sum
 
+from accounts.principals import Principal
 from accounts.verbs import Act
-from fluxcore import config
-from fluxcore.errors import QuotaReached
+from fluxcore import config, limit_messages
 from fluxcore.limits import Ticket
+from memory.keyvalue import history
 from memory.keyvalue.models import Item, Lock, Namespace
 from memory.keyvalue.places import Room
 
 MAX_TASKS, MAX_LOCKS = 100_000, 10_000  # of a board
+_BOARD = Namespace.Kind.BOARD.value
 
 
 def share(act: Act, cost: int = 1) -> Ticket:
     return act.share("kv", cost=cost, limit=config.current().MAX_KV_WRITES_PER_MINUTE)
 
 
-def count(room: Room, *, keys: int, size: int) -> None:
-    """Add to what the namespace holds, inside the write; past a limit the whole write is refused."""
-    if not keys and not size:
-        return
-    room.keys, room.bytes = room.keys + keys, room.bytes + size
-    limits = config.current()
+def count(room: Room, *, keys: int, size: int, kept: int = 0) -> int:
+    """Add keys, bytes of values and bytes of history to what the namespace has, inside the write.
+
+    Values have precedence: where there is no more room, the oldest versions of the history go, and only when the
+    values alone are more than the limit is the write refused. How many versions went.
+    """
+    if not keys and not size and not kept:
+        return 0
+    room.keys, room.bytes, room.history = room.keys + keys, room.bytes + size, room.history + kept
+    limits, pruned = config.current(), 0
     if (keys > 0 and room.keys > limits.MAX_KV_KEYS) or (size > 0 and room.bytes > limits.MAX_KV_BYTES):
         _refuse_if_full(room, grew_keys=keys > 0, grew_bytes=size > 0)
-    Namespace.objects.filter(pk=room.id).update(keys=F("keys") + keys, bytes=F("bytes") + size)
+    over = room.bytes + room.history - limits.MAX_KV_BYTES
+    if over > 0 and size + kept > 0:
+        pruned, freed = history.prune(room.id, over, slack=limits.MAX_KV_BYTES // 64)
+        room.history, kept = room.history - freed, kept - freed
+    Namespace.objects.filter(pk=room.id).update(
+        keys=F("keys") + keys, bytes=F("bytes") + size, history_bytes=F("history_bytes") + kept
+    )
+    return pruned
 
 
 def count_tasks(room: Room, *, tasks: int, size: int) -> None:
@@ -36,19 +49,35 @@ def count_tasks(room: Room, *, tasks: int, size: int) -> None:
     if tasks < 0:
         return
     queued, held = board.values_list("queued", "queued_bytes").get()
+    full, do = f"The queues of {room.where}", "Finish tasks first"
     if queued > MAX_TASKS:
-        raise QuotaReached(f"A board has at most {MAX_TASKS} tasks.", limit=MAX_TASKS, what="tasks")
+        raise limit_messages.quota_reached(full, limit=MAX_TASKS, what="tasks", raised_by=None, do=do)
     most = config.current().MAX_KV_BYTES
     if held > most:
-        raise QuotaReached(
-            f"The tasks of {room.where} hold {most} bytes; that is the most (MAX_KV_BYTES).", limit=most, what="bytes"
-        )
+        raise limit_messages.quota_reached(full, limit=most, what="bytes", raised_by="MAX_KV_BYTES", do=do)
 
 
 def count_locks(room: Room) -> None:
     """A lock's row stays for its token, so there is an end to their number; looked at when one gets a new name."""
     if Lock.objects.filter(board=room.id).count() > MAX_LOCKS:
-        raise QuotaReached(f"A board has at most {MAX_LOCKS} locks.", limit=MAX_LOCKS, what="locks")
+        do = "Use one of the names again"
+        raise limit_messages.quota_reached(str(room.where), limit=MAX_LOCKS, what="locks", raised_by=None, do=do)
+
+
+def count_boards(principal: Principal) -> None:
+    """After a board was made: refuse it if it is one too many for who made it, or for the space."""
+    limits = config.current()
+    found = Namespace.objects.filter(space=principal.space, kind=_BOARD)
+    if principal.agent is not None and found.filter(created_by=principal.actor).count() > limits.MAX_BOARDS_PER_AGENT:
+        raise limit_messages.quota_reached(
+            f"The list of boards made by {principal.name}", limit=limits.MAX_BOARDS_PER_AGENT, what="boards",
+            raised_by="MAX_BOARDS_PER_AGENT", do="Delete a board first",
+        )  # fmt: skip
+    if found.count() > limits.MAX_BOARDS_PER_SPACE:
+        raise limit_messages.quota_reached(
+            "The space", limit=limits.MAX_BOARDS_PER_SPACE, what="boards", raised_by="MAX_BOARDS_PER_SPACE",
+            do="Delete a board first",
+        )  # fmt: skip
 
 
 def _refuse_if_full(room: Room, *, grew_keys: bool, grew_bytes: bool) -> None:
@@ -57,12 +86,10 @@ def _refuse_if_full(room: Room, *, grew_keys: bool, grew_bytes: bool) -> None:
     live = Item.objects.filter(Q(expires=None) | Q(expires__gt=room.now), namespace=room.id, value__isnull=False)
     held = live.aggregate(keys=Count("id"), bytes=Sum("size"))
     if grew_keys and held["keys"] > limits.MAX_KV_KEYS:
-        raise QuotaReached(
-            f"{room.where} holds {limits.MAX_KV_KEYS} keys; that is the most (MAX_KV_KEYS).",
-            limit=limits.MAX_KV_KEYS, what="keys",
-        )  # fmt: skip
+        raise limit_messages.quota_reached(
+            str(room.where), limit=limits.MAX_KV_KEYS, what="keys", raised_by="MAX_KV_KEYS"
+        )
     if grew_bytes and (held["bytes"] or 0) > limits.MAX_KV_BYTES:
-        raise QuotaReached(
-            f"{room.where} holds {limits.MAX_KV_BYTES} bytes; that is the most (MAX_KV_BYTES).",
-            limit=limits.MAX_KV_BYTES, what="bytes",
-        )  # fmt: skip
+        raise limit_messages.quota_reached(
+            str(room.where), limit=limits.MAX_KV_BYTES, what="bytes", raised_by="MAX_KV_BYTES"
+        )

@@ -9,7 +9,7 @@ from django.db.models import Count, F, Q
 
 from fluxcore import booth, clock, config, events, jobs, lanes, lived
 from fluxcore.models import Event
-from memory.keyvalue import moment
+from memory.keyvalue import history, moment
 from memory.keyvalue.models import Horizon, Item, Namespace, Revision
 
 AT_ONCE = 1_000
@@ -59,16 +59,14 @@ def destroy(now: float) -> int:
         )
         if gone:
             Namespace.objects.filter(pk=item.namespace_id).update(keys=F("keys") - 1, bytes=F("bytes") - item.size)
-    old = Revision.objects.filter(expires__lte=over).values("pk")[:AT_ONCE]
-    Revision.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()
+    history.remove(Revision.objects.filter(expires__lte=over)[:AT_ONCE])
     return len(found)
 
 
 def cut() -> None:
     """Revisions older than histories go back."""
     before = clock.now() - timedelta(days=config.current().KV_HISTORY_DAYS)
-    old = list(Revision.objects.filter(at__lt=before).order_by("at").values_list("pk", flat=True)[:AT_ONCE])
-    Revision.objects.filter(pk__in=old).delete()
+    history.remove(Revision.objects.filter(at__lt=before).order_by("at")[:AT_ONCE])
 
 
 _NEWS = Q(kind__startswith="kv.") | Q(kind__startswith="lock.") | Q(kind__startswith="queue.")
@@ -107,4 +105,5 @@ def _bury(namespace: int) -> None:
         return
     floor = max(item.version for item in rows)
     Namespace.objects.filter(pk=namespace, floor__lt=floor).update(floor=floor)
+    history.remove(Revision.objects.filter(item__in=rows))
     Item.objects.filter(pk__in=[item.pk for item in rows], value=None).delete()

@@ -96,6 +96,10 @@ DOINGS: dict[tuple[str, str], Doing] = {
         "operator", "boards.make", lambda house: Namespace.objects.filter(name="ops", ephemeral=True).exists(),
         {"space": "home", "board": "ops", "ephemeral": "on"},
     ),
+    ("keyvalue.namespace", "delete"): Doing(
+        "operator", "boards.delete", lambda house: not Namespace.objects.filter(name="spare").exists(),
+        before=lambda house: Namespace.objects.filter(pk=house.row("keyvalue.namespace").pk).update(name="spare"),
+    ),
     ("keyvalue.item", "restore"): Doing(
         "operator", "kv.restore", lambda house: (item(house).value, item(house).version) == ('"first of home"', 3),
         {"version": "1"},

@@ -51,7 +51,7 @@ WORKS = [
     "flux_board write a 1", "flux_board read kept", "flux_board cas b null 2", "flux_board delete a", "flux_board list",
     "flux_board touch kept --ttl 9", "flux_board incr kept 1", "flux_board append l 1", "flux_board patch o {{}}",
     "flux_board history kept", "flux_board restore kept 1", "flux_board purge kept --confirm kept",
-    "flux_board boards", "flux_board make ops",
+    "flux_board boards", "flux_board make ops", "flux_board remove spare",
     "flux_board locks", "flux_board lock mine", "flux_board renew held {lock}", "flux_board unlock held {lock}",
     "flux_board break held", "flux_board queues", "flux_board add work 1", "flux_board claim work",
     "flux_board done claimed {task} 1",
@@ -156,6 +156,7 @@ def things(run, tmp_path, monkeypatch, settings):
     trace, grain = _judged()
     run("flux_kv", "write", "helper", "kept", "1")
     run("flux_board", "write", "kept", "1")
+    run("flux_board", "make", "spare")
     run("flux_board", "add", "claimed", "1")
     return {
         "lock": run("flux_board", "lock", "held", "--json").json()["token"],

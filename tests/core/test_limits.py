@@ -49,7 +49,7 @@ def test_the_limit_is_reached_and_no_more(back_end):
     with pytest.raises(RateLimited) as refusal:
         use()
     assert 0 < refusal.value.retry_after <= 61
-    assert refusal.value.details == {"limit": 5, "per_seconds": 60}
+    assert refusal.value.details == {"limit": 5, "per_seconds": 60, "what": "calls"}
 
 
 def test_a_call_may_cost_more_than_one(back_end):

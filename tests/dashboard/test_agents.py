@@ -21,12 +21,13 @@ from accounts.sessions import FRESH
 from dashboard.agents import bars
 from fluxcore import booth, clock, jobs, limits
 from mcp_bridge.clients import CLIENTS
-from memory.extraction.models import Extraction, Server, Spend
+from memory.extraction.models import AgentSpend, Extraction, Server, Spend
 from memory.grains.models import Grain
 from memory.grains.store import store
 from memory.health import activity, chores
 from memory.health.models import Tally
 from memory.health.sheet import hour_of
+from memory.keyvalue import boards, keeping
 from tests.dashboard.conftest import Person, browser, post
 from tests.log import settled
 
@@ -103,6 +104,23 @@ def test_the_share_of_each_limit_that_the_minute_has_used(grace, home, make_toke
     assert "near its limit" in card(grace.get("/agents"), "bob")
 
 
+def test_what_each_agent_has_stored_of_its_quotas(grace, home, make_token, configure):
+    principal = tokens.authenticate(make_token("bob", capabilities=("grains.write", "memory.write", "bb.write")))
+    store(principal, content="x" * 1536)
+    for value in ("a" * 98, "b" * 98):
+        keeping.put(principal, where="agents/bob", key="k", value=value)
+    boards.make(principal, board="ops")
+    text = card(grace.get("/agents"), "bob")
+    assert "Memories 1 of 1,000,000 Size of memories 1.5 KiB of 1 GiB" in text
+    assert "Keys with history 300 B of 256 MiB Boards made 1 of 20" in text and "Model calls" not in text
+    assert "Memories 0 of 1,000,000" in card(grace.get("/agents"), "alice")
+    configure(MAX_BOARDS_PER_AGENT=1, OPERATING_MODE="flux_extracts", LLM_CALLS_PER_DAY=10)
+    AgentSpend.objects.create(space=home, day=clock.now().date(), who="agent:bob", calls=4, tokens=700)
+    text = card(grace.get("/agents"), "bob")
+    assert "near its limit" in text
+    assert "Model calls today 4 of 5 Model tokens today 700 of 2,000,000" in text
+
+
 def test_what_is_over_does_not_count(home):
     assert limits.used(["grains:1"]) == {}
     limits.LimitWindow.objects.create(key="grains:1", counts={"1": 5})
@@ -174,7 +192,7 @@ def test_no_more_agents_are_shown_than_a_page_holds(grace, home, monkeypatch, ma
 def test_bars_share_one_scale_and_stay_in_the_picture():
     caller = activity.Caller(
         number=1, uuid=None, name="a", trust="trusted", active=True, parent=None, capabilities=(), tokens=0,
-        last_seen=None, totals={}, hours=((0, 0), (10, 0), (5, 5), (0, 2)), shares=(),
+        last_seen=None, totals={}, hours=((0, 0), (10, 0), (5, 5), (0, 2)), shares=(), quotas=(),
     )  # fmt: skip
     drawn = bars(caller, 20)
     assert [(bar.x, bar.y, bar.height, bar.kind) for bar in drawn] == [

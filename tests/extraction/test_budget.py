@@ -9,9 +9,10 @@ import pytest
 from accounts.principals import find_space
 from fluxcore import booth, clock
 from memory.extraction import budget, chores, prompt, state
-from memory.extraction.models import Extraction, Spend
+from memory.extraction.models import AgentSpend, Extraction, Spend
 from memory.grains.models import Grain
 from tests.extraction.ollama import html
+from tests.grains.conftest import Memory
 
 pytestmark = pytest.mark.usefixtures("standing_clock")
 
@@ -69,7 +70,8 @@ def test_tomorrow_there_is_money_again(desk, configure):
     texts(desk, 2)
     desk.work()
     assert booth.write(chores.ask_for_what_waits) == 0, "nobody is woken for nothing"
-    Spend.objects.update(day=clock.now().date() - timedelta(days=1))
+    for model in (Spend, AgentSpend):
+        model.objects.update(day=clock.now().date() - timedelta(days=1))
     desk.later()
     assert len(desk.model.calls) == 2
     assert Extraction.objects.filter(state="waiting").count() == 0
@@ -83,8 +85,6 @@ def test_zero_forbids_every_call(desk, configure):
 
 
 def test_each_space_has_a_budget_of_its_own(desk):
-    from tests.grains.conftest import Memory
-
     other = type(desk)(Memory("elsewhere", "bob"), desk.model)
     texts(desk, 1)
     texts(other, 2)
@@ -93,6 +93,56 @@ def test_each_space_has_a_budget_of_its_own(desk):
     assert calls == {"home": 1, "elsewhere": 2}
     assert state.overview(find_space("elsewhere").pk)["today"]["calls"] == 2
     assert state.overview()["today"]["calls"] == 3
+
+
+def test_one_agent_leaves_the_others_their_part_of_the_budget(desk, configure):
+    configure(LLM_CALLS_PER_DAY=5, LLM_AGENT_SHARE=0.5)
+    other = type(desk)(Memory("home", "bob"), desk.model)
+    texts(desk, 5)
+    desk.work()
+    assert len(desk.model.calls) == 3, "half of five, rounded up"
+    other.hand_over("The van was sold.")
+    desk.later()
+    assert {one.who: one.calls for one in AgentSpend.objects.all()} == {"agent:alice": 3, "agent:bob": 1}
+    assert spend().calls == 4
+    assert Extraction.objects.filter(state="waiting", asked_by="agent:alice").count() == 2
+    assert "1 agent(s) have spent their share of today's budget, for example alice: LLM_AGENT_SHARE" in state.warnings()
+    configure(LLM_CALLS_PER_DAY=5, LLM_AGENT_SHARE=1.0)
+    desk.later()
+    assert spend().calls == 5
+
+
+def test_a_share_counts_tokens_too_and_as_the_server_reports_them(desk, configure):
+    Memory("home", "bob")
+    grain = texts(desk, 3)[0]
+    most = prompt.tokens(Grain.objects.get(uuid=grain))
+    configure(LLM_TOKENS_PER_DAY=2 * (most + 340), LLM_AGENT_SHARE=0.5)
+    desk.work()
+    assert AgentSpend.objects.get().tokens == spend().tokens == 2 * 340
+
+
+def test_an_agent_alone_in_its_space_has_all_of_the_budget(desk, configure):
+    configure(LLM_CALLS_PER_DAY=2, LLM_AGENT_SHARE=0.5)
+    texts(desk, 3)
+    desk.work()
+    assert spend().calls == 2
+
+
+def test_words_for_a_question_take_the_share_of_who_asks(desk, configure):
+    Memory("home", "bob")
+    configure(LLM_CALLS_PER_DAY=2, LLM_AGENT_SHARE=0.5)
+    space = find_space("home").pk
+    assert booth.write(lambda: budget.take(space, 1, "agent:alice")) is not None
+    assert booth.write(lambda: budget.take(space, 1, "agent:alice")) is None
+    assert booth.write(lambda: budget.take(space, 1, "user:ada")) is not None
+
+
+def test_a_full_space_keeps_the_text_and_takes_no_statement(desk, configure):
+    configure(MAX_GRAINS_PER_SPACE=1)
+    (grain,) = texts(desk, 1)
+    desk.work()
+    assert (desk.row(grain).state, desk.derived()) == ("given_up", [])
+    assert "MAX_GRAINS_PER_SPACE" in desk.row(grain).problem
 
 
 @pytest.mark.parametrize("spent", [None, 0, 10, 5000])

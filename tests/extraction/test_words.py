@@ -80,10 +80,10 @@ def test_a_question_waits_no_longer_than_it_may(asking):
 
 def test_a_third_question_at_once_goes_without(asking):
     free = threading.Event()
-    hints.offer(hints.Finder(lambda: 0.01, lambda space, query: free.wait(30) and []))
-    waiting = [hints.begin(1, "a question") for _ in range(hints.AT_ONCE)]
-    hints.offer(hints.Finder(lambda: 5.0, lambda space, query: ["never"]))
-    assert hints.begin(1, "another")() == ()
+    hints.offer(hints.Finder(lambda: 0.01, lambda space, query, who: free.wait(30) and []))
+    waiting = [hints.begin(1, "a question", "agent:alice") for _ in range(hints.AT_ONCE)]
+    hints.offer(hints.Finder(lambda: 5.0, lambda space, query, who: ["never"]))
+    assert hints.begin(1, "another", "agent:alice")() == ()
     free.set()
     assert [one() for one in waiting] == [()] * hints.AT_ONCE
 

@@ -24,6 +24,7 @@ def every_tool(call: Call) -> None:
         assert call(f"{prefix}_delete", key="n")["deleted"] is True
     call("board_make", board="ops", ephemeral=True)
     assert {one["board"] for one in call("board_boards")["boards"]} == {"main", "ops"}
+    assert call("board_remove", board="ops")["deleted"] is True
     token = call("board_lock", lock="l", ttl_secs=60)["token"]
     assert call("board_locks")["locks"][0]["token"] == token
     call("board_set", key="under", value=1, fence={"lock": "l", "token": token})

@@ -144,3 +144,13 @@ def test_a_board_that_was_emptied_is_told(alice):
 )  # fmt: skip
 def test_bad_questions_are_named(alice, query, field):
     assert refused(alice.get(f"/watch{query}"), 422, "invalid")["field"] == field
+
+
+def test_a_board_that_was_deleted_is_told_and_so_is_the_next_of_its_name(alice, bob):
+    alice.post("/boards", {"board": "ops"})
+    settled()
+    here = bob.get("/watch?place=boards/ops&wait=0").json()["position"]
+    alice.delete("/boards/ops")
+    bob.post("/boards", {"board": "ops"})
+    seen = watched(bob, here, place="boards/ops")["changes"]
+    assert [one["kind"] for one in seen] == ["board.deleted", "board.made"]

@@ -15,7 +15,7 @@ from fluxcore import clock
 from memory.grains.models import Cluster, Grain, Judged, Trace, Vote
 from memory.grains.receipt import packed
 from memory.keyvalue import keeping, locks, queues
-from memory.keyvalue.models import Lock, Task
+from memory.keyvalue.models import Lock, Namespace, Task
 from tests.conftest import Api
 
 
@@ -50,9 +50,10 @@ class Route:
         cluster = cluster_of(grain) if "{cluster}" in self.path else ""
         if self.named:
             remember(self.method)
+        board = a_board() if self.route == "boards/<str:board>" else "main"
         return (
             prefix
-            + self.path.format(grain=grain, trace=made(grain), cluster=cluster, agent="alice", board="main", key=KEY)
+            + self.path.format(grain=grain, trace=made(grain), cluster=cluster, agent="alice", board=board, key=KEY)
             + self.query
         )
 
@@ -100,6 +101,15 @@ def a_lock() -> dict[str, Any]:
     who = replace(shell(agent.space), kind="agent", name="alice", capabilities=parsed(("bb.write",)), agent=agent.pk)
     Lock.objects.update(holder="")
     return {"lock": KEY, "token": locks.acquire(who, lock=KEY)["token"]}
+
+
+def a_board() -> str:
+    """One that alice has made."""
+    agent = Agent.objects.filter(name="alice").select_related("space").first()
+    if agent is not None:
+        given = {"created_by": "agent:alice", "created_at": clock.now()}
+        Namespace.objects.get_or_create(space=agent.space, kind="board", name="disposable", defaults=given)
+    return "disposable"
 
 
 def a_task() -> dict[str, Any]:
@@ -196,6 +206,7 @@ ROUTES: dict[str, Route] = {
         ),
         Route("GET", "boards", "bb.read"),
         Route("POST", "boards", "bb.write", {"board": "made-by-the-table"}, missing="bb.write@made-by-the-table"),
+        Route("DELETE", "boards/<str:board>", "bb.write", missing="bb.write@disposable"),
         Route("GET", "locks", "bb.read", missing="bb.read@main"),
         Route("POST", "locks", "bb.write", lambda grain: no_lock(), missing=ANY_LOCK),
         Route("POST", "locks/renew", "bb.write", lambda grain: a_lock(), missing=ANY_LOCK),

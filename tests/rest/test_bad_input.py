@@ -258,7 +258,11 @@ def test_a_gzipped_body_is_not_unpacked(api):
 
 def test_an_oversize_body_is_refused_by_its_length_alone(api, settings):
     body = b'{"content": "' + b"x" * settings.MAX_BODY_BYTES + b'"}'
-    assert refused(api.post("/store", raw=body, headers=JSON), 413, "too_large") == {"limit": settings.MAX_BODY_BYTES}
+    assert refused(api.post("/store", raw=body, headers=JSON), 413, "too_large") == {
+        "limit": settings.MAX_BODY_BYTES,
+        "raised_by": "FLUX_MAX_BODY_BYTES",
+        "without_limit": "flux import",
+    }
 
 
 def test_a_body_of_exactly_the_limit_is_read(api, settings):

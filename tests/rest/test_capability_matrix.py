@@ -49,6 +49,7 @@ CALLS: dict[str, list[str]] = {
 WITHOUT_A_CAPABILITY = {"GET ", "GET readyz", "GET me", "GET grant-requests", "POST grant-requests"}
 # Answered to everybody, with more for those who hold the operation.
 MORE_FOR_HOLDERS = {"GET health"}
+WHOLE_BOARD = ("POST boards", "DELETE boards/<str:board>")  # a whole board is no name inside of one
 WITHOUT_A_CALL = {
     "artifacts.propose", "artifacts.read", "artifacts.write", "snapshots.create", "snapshots.read",
     "transcript.read", "transcript.write",
@@ -131,12 +132,12 @@ def test_missing_it_is_refused_whatever_else_is_held(holder, as_agent, grain, op
 def test_on_a_name_inside_its_scope_it_is_answered_and_outside_refused(make_token, as_agent, call):
     route = ROUTES[call]
     inside = (f"{route.needs}:kept/**", *route.besides)
-    if call != "POST boards":  # a whole board is no name inside of one
+    if call not in WHOLE_BOARD:
         assert route.call(as_agent(make_token(capabilities=inside))).status_code == 200
     outside = route.call(as_agent(make_token(capabilities=(f"{route.needs}:other/*", *route.besides))))
     if call == "GET boards":
         assert outside.json()["count"] == 1
-    elif route.missing and ":" not in route.missing and call != "POST boards":
+    elif route.missing and ":" not in route.missing and call not in WHOLE_BOARD:
         assert outside.json()["count"] == 0  # a list shows what lies inside and says nothing of the rest
     else:
         refused(outside, 403, "forbidden")

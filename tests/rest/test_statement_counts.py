@@ -16,14 +16,14 @@ COUNTS = {
         "GET /grains/{id}": 7,
         "GET /grains": 2,
         "POST /store": 13,
-        "POST /store again": 9,
+        "POST /store again": 8,
         "POST /store/batch": 13,
     },
     "postgresql": {
         "GET /grains/{id}": 7,
         "GET /grains": 2,
         "POST /store": 16,
-        "POST /store again": 12,
+        "POST /store again": 11,
         "POST /store/batch": 16,
     },
 }

@@ -124,7 +124,18 @@ def test_the_limit_is_exact_and_retry_after_is_true(api, configure):
     answers = [api.post("/store", {"content": f"number {n}"}) for n in range(5)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
     details = refused(answers[-1], 429, "rate_limited")
-    assert details == {"limit": 3, "per_seconds": 60}
+    assert details == {
+        "limit": 3,
+        "per_seconds": 60,
+        "what": "grains stored by one agent",
+        "raised_by": "MAX_GRAINS_PER_MINUTE",
+        "without_limit": "flux import",
+    }
+    assert answers[-1].json()["message"] == (
+        "The limit is reached: 3 grains stored by one agent in 60 seconds. Wait as long as Retry-After says. "
+        "MAX_GRAINS_PER_MINUTE in config.yaml raises it. To load many at once without this limit: "
+        "`flux import FILE` (in a checkout `manage.py flux_import FILE`)."
+    )
     assert 1 <= int(answers[-1].headers["Retry-After"]) <= 61
     assert Grain.objects.count() == 3
 

@@ -13,7 +13,7 @@ from fluxcore import booth, clock, events, idempotency
 from memory.arena import files
 from memory.arena.changes import Changes, conduits
 from memory.engine import words
-from memory.grains import full_text
+from memory.grains import full_text, usage
 from memory.grains.learning import apply, attune
 from memory.grains.lifecycle import asking, quotes, removals
 from memory.grains.models import Cluster, Conduit, Entry, Grain, Judged, Member, Recalled, Tombstone, Trace, Vote
@@ -47,6 +47,7 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
     owners = f"{Space.objects.get(pk=space).uuid.hex}/"
     for grain in grains:
         idempotency.redact(owners, str(grain.uuid))
+    usage.take_away(space, grains)
     _excuse(space, unjudged)
     entries = _orphans(space, {entry for _, entry, _, _ in links if entry is not None})
     questions = sorted({judged for _, _, judged in votes})

@@ -6,9 +6,10 @@ from memory.grains.models.graph import Conduit, DecayClass, Entry, Grain, Relati
 from memory.grains.models.lessons import Attunement, Effect, Judged, Pair, Vote
 from memory.grains.models.lifecycle import Bookmark, Removal, Standing, Tombstone, Transition
 from memory.grains.models.receipts import Recalled, Trace
+from memory.grains.models.usage import GrainUsage
 
 __all__ = [
-    "Attunement", "Bookmark", "Cluster", "Clustering", "Conduit", "DecayClass", "Effect", "Entry", "Grain", "Judged",
-    "Member", "Pair", "Passage", "Recalled", "Relation", "Removal", "Shift", "Standing", "Tombstone", "Touch", "Trace",
-    "Transition", "Vector", "Vote",
+    "Attunement", "Bookmark", "Cluster", "Clustering", "Conduit", "DecayClass", "Effect", "Entry", "Grain",
+    "GrainUsage", "Judged", "Member", "Pair", "Passage", "Recalled", "Relation", "Removal", "Shift", "Standing",
+    "Tombstone", "Touch", "Trace", "Transition", "Vector", "Vote",
 ]  # fmt: skip

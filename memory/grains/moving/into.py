@@ -11,7 +11,7 @@ from accounts.verbs import Act, Change, verb
 from fluxcore import clock, rows
 from fluxcore.errors import Conflict, FluxError, Invalid
 from memory.arena import changes
-from memory.grains import chores, full_text, texts, wiring
+from memory.grains import chores, full_text, texts, usage, wiring
 from memory.grains.models import Grain
 from memory.grains.moving.arrivals import Arrival, checked
 from memory.grains.wiring import Before
@@ -81,16 +81,19 @@ def brought(
         unique, before = [one for one, _ in pairs], [then for _, then in pairs]
     known = _there(before, unique)
     new = [(one, then) for one, then in zip(unique, before, strict=True) if then.same is None]
+    fits, no_room = usage.fitting(act.principal, [one.item.text for one, _ in new])
+    new = new[:fits]
     salts = {one.item.key: texts.new_salt() for one, _ in new}
     if new:
-        _insert(act, space, unique, before, new, salts, source)
+        _insert(act, space, new, salts, source)
+        usage.add(act.principal, [one.item.text for one, _ in new])
         known |= {one.item.key: one.item.grain for one, _ in new}
     for index, one in good:
-        refusal = refusals[one.item.key]
+        grain = known.get(one.item.key)
+        refusal = refusals[one.item.key] or (no_room if grain is None else None)
         if refusal is not None:
             results[index] = _refused(refusal)
             continue
-        grain = known[one.item.key]
         stored = grain == one.item.grain
         if stored:
             digest = texts.salted(one.item.digest, salts[one.item.key])
@@ -124,19 +127,18 @@ def _there(before: Sequence[Before], unique: Sequence[Arrival]) -> dict[tuple[st
 
 
 def _insert(
-    act: Act, space: int, unique: Sequence[Arrival], before: Sequence[Before],
-    new: Sequence[tuple[Arrival, Before]], salts: dict[tuple[str, str, str], str], source: str,
-) -> None:  # fmt: skip
+    act: Act, space: int, new: Sequence[tuple[Arrival, Before]], salts: dict[tuple[str, str, str], str], source: str
+) -> None:
     moment, who = clock.now(), act.principal.actor
-    places = dict(zip((one.item.key for one in unique), wiring.ordinals([u.item for u in unique], before), strict=True))
+    ordinals = wiring.ordinals([one.item for one, _ in new], [then for _, then in new])
     values = [
         (
             one.item.grain, space, one.item.text, one.item.digest, salts[one.item.key], one.item.origin, one.authority,
             one.confidence, one.decay_class, one.status, who, one.label, one.corroborations, one.pinned,
-            one.item.session, places[one.item.key], one.item.speaker, list(one.item.tags), one.item.said_at,
+            one.item.session, ordinal, one.item.speaker, list(one.item.tags), one.item.said_at,
             one.item.valid_from, one.item.valid_to, one.recorded_at or moment,
         )
-        for one, _ in new
+        for (one, _), ordinal in zip(new, ordinals, strict=True)
     ]  # fmt: skip
     numbers = {
         (digest, origin, session): number

@@ -14,7 +14,7 @@ from memory.management.exact import KeyCommand, value_of, version_of
 
 ACTIONS = [
     "read", "write", "cas", "delete", "list", "touch", "incr", "append", "patch", "history", "restore", "purge",
-    "boards", "make", "locks", "lock", "renew", "unlock", "break", "queues", "add", "claim", "done",
+    "boards", "make", "remove", "locks", "lock", "renew", "unlock", "break", "queues", "add", "claim", "done",
 ]  # fmt: skip
 
 
@@ -25,7 +25,7 @@ class Command(KeyCommand):
         parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
         parser.add_argument(
             "arguments", nargs="*", metavar="KEY ...",
-            help="write KEY JSON, cas KEY EXPECTED JSON (null: absent), make BOARD, lock NAME, "
+            help="write KEY JSON, cas KEY EXPECTED JSON (null: absent), make or remove BOARD, lock NAME, "
             "renew or unlock NAME TOKEN, add QUEUE JSON, claim QUEUE, done QUEUE TASK TOKEN",
         )  # fmt: skip
         parser.add_argument("--board", default=MAIN, help=f"which board (default {MAIN})")
@@ -102,6 +102,11 @@ class Command(KeyCommand):
         (name,) = self.wanted(options, "BOARD")
         made = boards.make(self.who(options), board=name, ephemeral=options["ephemeral"], reason=options["reason"])
         self.say(made, f"Made the board {name}." if made["made"] else f"The board {name} is there already.")
+
+    def _remove(self, options: dict[str, Any], where: str) -> None:
+        (name,) = self.wanted(options, "BOARD")
+        done = boards.delete(self.who(options), board=name, reason=options["reason"])
+        self.say(done, f"Deleted the board {name} with {done['keys']} keys and {done['tasks']} tasks.")
 
     # Locks ------------------------------------------------------------------------------------------
     def _locks(self, options: dict[str, Any], where: str) -> None:

@@ -14,8 +14,11 @@ from fluxcore import config
 from fluxsite import running, setup
 from memory.api import loopback
 from memory.grains.models import Grain
-from memory.health import vitals
+from memory.health import usage, vitals
 from memory.management.base import FluxCommand
+
+_MOST = 20  # rows of what agents use
+_NAME = 24  # characters of a name among them
 
 
 class Command(FluxCommand):
@@ -42,6 +45,7 @@ class Command(FluxCommand):
             found["counts"] = {
                 "spaces": Space.objects.count(), "agents": Agent.objects.count(), "grains": Grain.objects.count()
             }  # fmt: skip
+            found["usage"] = {"rows": usage.table(), "limits": usage.limits()}
             found["warnings"] += loopback.warnings() + checkpoints.warnings()
             if state is not None:
                 found["warnings"] += _changed_since(state)
@@ -80,8 +84,46 @@ class Command(FluxCommand):
                 ("versions", f"flux {found['version']}, python {versions['python']}, django {versions['django']}"),
             ]
         self.table(("", ""), rows, empty="")
+        if "usage" in found:
+            self._print_usage(found["usage"], with_model=found["model"]["state"] != "off")
         for warning in found["warnings"]:
             self.console.print(Text(f"! {warning}", "yellow"))
+
+    def _print_usage(self, found: dict[str, Any], *, with_model: bool) -> None:
+        """What agents use of their quotas, and what the quotas are."""
+        shown = found["rows"][:_MOST]
+        self.console.print()
+        self.table(
+            ("space, agent", "memories", "size", "keys", "boards", *(("model calls",) if with_model else ())),
+            [
+                (
+                    f"  {_short(one['agent'])}" if one["agent"] else Text(_short(one["space"]), "bold"),
+                    f"{one['grains']:,}", usage.in_units(one["grain_bytes"]), usage.in_units(one["key_bytes"]),
+                    one["boards"], *((one["model_calls"],) if with_model else ()),
+                )
+                for one in shown
+            ],
+            empty="No agent yet.",
+        )  # fmt: skip
+        if len(found["rows"]) > len(shown):
+            self.console.print(Text(f"{len(found['rows']) - len(shown)} more with --json.", "dim"))
+        agent, space = found["limits"]["agent"], found["limits"]["space"]
+        says = [
+            f"Limits of an agent: {agent['MAX_GRAINS_PER_AGENT']:,} memories, "
+            f"{usage.in_units(agent['MAX_BYTES_PER_AGENT'])}, keys {usage.in_units(agent['MAX_KV_BYTES'])}, "
+            f"{agent['MAX_BOARDS_PER_AGENT']} boards",
+            f"Limits of a space: {space['MAX_GRAINS_PER_SPACE']:,} memories, "
+            f"{usage.in_units(space['MAX_BYTES_PER_SPACE'])}, {space['MAX_BOARDS_PER_SPACE']} boards",
+        ]
+        if with_model:
+            says.append(f"An agent may spend {agent['LLM_AGENT_SHARE']:.0%} of its space's budget for the model.")
+        for line in says:
+            self.console.print(Text(line, "dim"))
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for the numbers beside it in 80 columns."""
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
 
 
 def _changed_since(state: dict[str, Any]) -> list[str]:

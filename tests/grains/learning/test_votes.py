@@ -157,7 +157,12 @@ def test_an_agent_gives_so_many_votes_a_minute_and_a_batch_counts_each(memory, a
     memory.vote(*vote.values())
     with pytest.raises(RateLimited) as refused:
         memory.vote(*vote.values())
-    assert refused.value.details == {"limit": 3, "per_seconds": 60}
+    assert refused.value.details == {
+        "limit": 3,
+        "per_seconds": 60,
+        "what": "votes of one agent",
+        "raised_by": "MAX_VOTES_PER_MINUTE",
+    }
     with pytest.raises(Invalid):
         votes.feedback_batch(memory.principal, items=[vote] * 4)
 

@@ -1,0 +1,51 @@
+"""What a caller reads who reached a limit: the same at every door, with value, key and the way without a limit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from flux.errors import refusal as as_client_error
+from fluxcore import limit_messages
+from fluxcore.config import FIELDS
+from fluxcore.errors import QuotaReached, RateLimited
+from mcp_bridge import refusing
+
+REFUSALS = {
+    "rate": limit_messages.rate_reached("grains:7", limit=500, seconds=60, wait=12.3),
+    "quota": limit_messages.quota_reached("boards/main", limit=40, what="bytes", raised_by="MAX_KV_BYTES"),
+    "size": limit_messages.too_large("A value", limit=9, raised_by="MAX_KV_VALUE_BYTES", bytes=10),
+    "body": limit_messages.body_too_large("A body", 1024),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_message_and_details_name_value_and_key_at_every_door(name):
+    error = REFUSALS[name]
+    assert str(error.details["limit"]) in error.message and error.details["raised_by"] in error.message
+    told = refusing.told(error)
+    assert error.message in told and json.loads(told.splitlines()[-1]) == error.details
+    wait = None if error.retry_after is None else str(error.retry_after)
+    there = as_client_error(error.status, json.dumps({**error.body(), "request_id": "r"}).encode(), wait)
+    assert (there.message, there.details, there.code) == (error.message, error.details, error.code)
+
+
+@pytest.mark.parametrize("key", sorted(limit_messages.RATES))
+def test_what_is_said_to_raise_a_limit_is_a_key_that_takes_effect_at_once(key):
+    rate = limit_messages.RATES[key]
+    if rate.raised_by is not None:
+        assert FIELDS[rate.raised_by].metadata["hot"]
+
+
+def test_a_limit_nobody_described_is_named_by_its_value():
+    error = limit_messages.rate_reached("new:1", limit=3, seconds=60, wait=1)
+    assert isinstance(error, RateLimited) and not isinstance(error, QuotaReached)
+    assert error.message == "The limit is reached: 3 calls in 60 seconds. Wait as long as Retry-After says."
+    assert "raised_by" not in error.details
+
+
+def test_only_what_flux_import_can_do_names_it():
+    assert {name for name, error in REFUSALS.items() if "without_limit" in error.details} == {"rate", "body"}
+    message, details = limit_messages.over_rate("grains:1", limit=500, cost=600)
+    assert "this one has 600" in message and "flux import" in message and details["limit"] == 500
