@@ -22,6 +22,7 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock, config
 from fluxcore.errors import Busy, Invalid
+from fluxcore.turns import Turns
 from memory.arena.shelf import COLD, shelf
 from memory.embedding import choice, kinds
 from memory.engine import question
@@ -49,7 +50,7 @@ AGAIN = 3
 # What may come back when nobody names a status. Quarantined and dying grains only on request.
 _LIVING_OR_FADED = tuple(status for tier in bounds.TIERS for status in tier)
 
-_places: threading.BoundedSemaphore | None = None
+_places: Turns | None = None
 _making = threading.Lock()
 
 
@@ -64,23 +65,30 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     moment = clock.now()
     # Before the place: nobody waits there for somebody else.
     said = " ".join((ask.query, *later()))
-    with _place():
-        asked = question.read(said, bounds.seconds(moment))
-        found = search(principal.space, ask, asked, moment)
+    with _place(principal):
+        answer = _computed(principal, principal.space, ask, said, moment)
+    waiting = due.hint(principal)
+    return answer if waiting is None else {**answer, "feedback_due": waiting}
+
+
+def _computed(principal: Principal, space: int, ask: Ask, said: str, moment: datetime) -> dict[str, Any]:
+    """The answer, with its trace left to be written. All of a recall's own computing, so it holds a place throughout."""
+    asked = question.read(said, bounds.seconds(moment))
+    found = search(space, ask, asked, moment)
     numbers = found.numbers
-    grains = hydrate.grains(principal.space, numbers, ask.statuses or _LIVING_OR_FADED, clusters=any(found.lateral))
+    grains = hydrate.grains(space, numbers, ask.statuses or _LIVING_OR_FADED, clusters=any(found.lateral))
     # Taken away or closed a moment ago, or while the index was behind: what is over is over here too.
     when = ask.as_of or moment
     found = found.without({one for one in numbers if one not in grains or grains[one].over(when)})
     kept = [hit for hit in found.hits if hit.id in grains and round(hit.score, 4) >= ask.min_score]
     receipt = Receipt(
-        uuid.uuid4(), principal.space, principal.actor, principal.label, moment, ask.query, found.rung,
+        uuid.uuid4(), space, principal.actor, principal.label, moment, ask.query, found.rung,
         found.confidence if kept else 0.0, found.hops if kept else 0, body(ask, asked, found, kept, grains),
         found.exploring, tuple(hit.id for hit in kept),
     )  # fmt: skip
-    answer, waiting = _answer(receipt, ask, found, kept, grains), due.hint(principal)
+    answer = _answer(receipt, ask, found, kept, grains)
     traces.leave(receipt)
-    return answer if waiting is None else {**answer, "feedback_due": waiting}
+    return answer
 
 
 def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Found:
@@ -173,16 +181,13 @@ def _grain(hit: Hit, grains: dict[int, Particulars]) -> dict[str, Any]:
 
 
 @contextmanager
-def _place() -> Iterator[None]:
-    """At most READ_WORKERS recalls run at once in a process: more would only take turns at the same cores."""
+def _place(principal: Principal) -> Iterator[None]:
+    """At most READ_WORKERS recalls compute at once in a process, in turn by space and agent; see `fluxcore.turns`."""
     global _places
     if _places is None:
         with _making:
-            _places = _places or threading.BoundedSemaphore(config.current().READ_WORKERS)
-    places = _places
-    if not places.acquire(timeout=PATIENCE_SECONDS):
-        raise Busy("Too many recalls are under way. Try again.", retry_after=1)
-    try:
+            _places = _places or Turns(config.current().READ_WORKERS)
+    with _places.place(principal.space, principal.actor, PATIENCE_SECONDS) as given:
+        if not given:
+            raise Busy("Too many recalls are under way. Try again.", retry_after=1)
         yield
-    finally:
-        places.release()

@@ -24,6 +24,7 @@ from fluxcore.errors import Busy, Gone, Invalid
 from fluxcore.events import Change, Position
 from fluxcore.faults import place
 from fluxcore.globs import compile_glob
+from fluxcore.turns import free_connection
 from memory.keyvalue import places
 from memory.keyvalue.given import check_pattern
 from memory.keyvalue.models import Horizon
@@ -193,7 +194,7 @@ class Follower:
 
     def wait(self, position: Position, seconds: float) -> None:
         """Return when the log has grown beyond the position, or after so long."""
-        connection_is_free()
+        free_connection()
         with self._bell:
             self._waiting += 1
             if self._thread is None or not self._thread.is_alive():
@@ -211,7 +212,7 @@ class Follower:
                 try:
                     close_old_connections()
                     head = events.head()
-                    connection_is_free()
+                    free_connection()
                 except Exception as error:
                     if not self._waiting:
                         return
@@ -226,12 +227,6 @@ class Follower:
                 time.sleep(POLL_SECONDS)
         finally:
             connection.close()
-
-
-def connection_is_free() -> None:
-    """A thread that waits gives its connection back to PostgreSQL's pool; to SQLite it would mean opening the file."""
-    if connection.vendor == "postgresql" and not connection.in_atomic_block:
-        connection.close()
 
 
 follower = Follower()
