@@ -54,6 +54,9 @@ class Config:
     MAX_VOTES_PER_MINUTE: int = _key(
         3000, "votes one agent may give in any 60 seconds", low=1, high=1_000_000, hot=True
     )
+    MAX_RECALLS_PER_MINUTE: int = _key(
+        6000, "recalls one agent may make in any 60 seconds", low=1, high=10_000_000, hot=True
+    )
     MAX_WRITE_QUEUE_DEPTH: int = _key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
     MAX_GRAIN_BYTES: int = _key(16_384, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
     # Exact memory
@@ -198,6 +201,10 @@ class Config:
     TRACE_RETENTION_COUNT: int = _key(
         10_000, "newest traces of a space that outlive their first hour", low=0, high=10_000_000, hot=True
     )
+    MAX_TRACE_BYTES_PER_HOUR: int = _key(
+        67_108_864, "bytes of traces one agent may leave in an hour; beyond them a trace keeps ids and scores only",
+        low=0, high=10**12, hot=True,
+    )  # fmt: skip
     HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
     # Alerts: the one thing that connects out, and only to where an operator says
     ALERTS_ENABLED: bool = _key(False, "send warnings about health to ALERT_WEBHOOK_URL", hot=True)

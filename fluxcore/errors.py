@@ -166,6 +166,11 @@ class RateLimited(FluxError):
     message = "The limit is reached. Wait as long as Retry-After says."
 
 
+class TooManyWatches(RateLimited):
+    code = "too_many_watches"
+    message = "This agent or its space has as many watches open as one may have. End one first."
+
+
 class NameLocked(RateLimited):
     code = "name_locked"
     message = "Too many wrong guesses for this name."

@@ -7,6 +7,7 @@ equals to the one that was served longest ago. One agent never holds all places,
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -19,10 +20,11 @@ Caller = tuple[Hashable, Hashable]  # space and agent; of a sign-in, the source 
 class Turn:
     """One caller in the line: waiting, then holding a place until it leaves."""
 
-    __slots__ = ("_gate", "caller", "granted", "turns")
+    __slots__ = ("_gate", "caller", "granted", "granted_at", "turns")
 
     def __init__(self, turns: Turns, caller: Caller) -> None:
         self.turns, self.caller, self.granted = turns, caller, False
+        self.granted_at = 0.0  # in monotonic seconds
         self._gate = threading.Lock()
         self._gate.acquire()  # let go when the place is given
 
@@ -34,7 +36,7 @@ class Turn:
         return self.granted
 
     def grant(self) -> None:
-        self.granted = True
+        self.granted, self.granted_at = True, time.monotonic()
         self._gate.release()
 
     def leave(self) -> None:

@@ -20,10 +20,10 @@ import numpy as np
 from accounts import origins
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import clock, config
-from fluxcore.errors import Busy, Invalid
+from fluxcore import clock, config, limits
+from fluxcore.errors import Busy, Invalid, RateLimited
 from fluxcore.turns import Turns
-from memory.arena.shelf import COLD, shelf
+from memory.arena.shelf import COLD, WARM, shelf
 from memory.embedding import choice, kinds
 from memory.engine import question
 from memory.engine import recall as engine
@@ -60,6 +60,7 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     ask = asking.checked(given)
     if principal.space is None:
         raise Invalid("Name a space to recall from.", field="space")
+    _count(principal)
     later = hints.begin(principal.space, ask.query)
     due.demand(principal)
     moment = clock.now()
@@ -69,6 +70,20 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
         answer = _computed(principal, principal.space, ask, said, moment)
     waiting = due.hint(principal)
     return answer if waiting is None else {**answer, "feedback_due": waiting}
+
+
+def _count(principal: Principal) -> None:
+    """An agent's recalls have a limit; those of people and of the shell have none."""
+    if principal.agent is None:
+        return
+    limit = config.current().MAX_RECALLS_PER_MINUTE
+    wait = limits.count(f"recalls:{principal.agent}", limit=limit)
+    if wait:
+        raise RateLimited(
+            f"More than {limit} recalls in {limits.WINDOW} seconds (MAX_RECALLS_PER_MINUTE). "
+            "Wait as long as Retry-After says.",
+            retry_after=wait, limit=limit, per_seconds=limits.WINDOW,
+        )  # fmt: skip
 
 
 def _computed(principal: Principal, space: int, ask: Ask, said: str, moment: datetime) -> dict[str, Any]:
@@ -97,9 +112,13 @@ def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Fou
     with shelf().arena(space) as (arena, rung):
         if arena is not None:
             vector = _fitting(vector, arena.index)
-            if vector is None and rung == "warm" and arena.index.size and choice.state().name != kinds.NONE:
+            missing = bounds.without_vector(arena.index) if choice.state().name != kinds.NONE else 0
+            if vector is None and rung == WARM and arena.index.size and choice.state().name != kinds.NONE:
                 rung = "no encoder"
-            return on(arena.index, ask, asked, vector, moment, rung, exploring=arena.exploring)
+            elif missing and rung == WARM:
+                rung = "encoding"
+            found = on(arena.index, ask, asked, vector, moment, rung, exploring=arena.exploring)
+            return replace(found, vectors_missing=missing)
     index = cold.index(space, asked)
     return on(index, ask, asked, _fitting(vector, index), moment, COLD)
 
@@ -158,6 +177,8 @@ def _answer(
             for number, cluster in found.beside(grains, kept)
         ],
         "rung": found.rung,
+        "vectors_missing": found.vectors_missing,
+        "query_truncated": ask.truncated,
     }
     if ask.explain:
         answer["explanation"] = explain.explain(receipt)

@@ -176,7 +176,7 @@ def test_recalls_kept_together_are_one_event_for_each_space(memory: Memory) -> N
     receipts.sort(key=lambda one: asked.index(str(one.id)))
     Event.objects.all().delete()
     Trace.objects.all().delete()
-    booth.write(lambda: traces._insert(receipts))
+    booth.write(lambda: traces._insert(receipts, [traces._row(one) for one in receipts]))
     here, there = news()
     assert [one["trace"] for one in here.data["recalls"]] == asked[:3]
     assert [one["actor"] for one in here.data["recalls"]] == ["agent:alice", "agent:alice", "agent:bob"]

@@ -104,7 +104,7 @@ def test_the_stream_in_its_own_format(alice, here):
     assert kind == "event: kv.set" and json.loads(data.removeprefix("data: "))["key"] == "ä"
     again = alice.get("/watch?place=boards/main&wait=0", headers={"Last-Event-ID": position.removeprefix("id: ")})
     assert again.json()["changes"] == []
-    assert watching._taken == 0
+    assert watching._taken == []
 
 
 def test_eight_watch_at_once_and_the_ninth_is_told_to_wait(alice, here):
@@ -120,7 +120,7 @@ def test_eight_watch_at_once_and_the_ninth_is_told_to_wait(alice, here):
     assert open_ones[-1].status_code == 200
     for one in open_ones:
         leave(one)
-    assert watching._taken == 0
+    assert watching._taken == []
 
 
 def test_a_board_that_was_emptied_is_told(alice):
