@@ -60,7 +60,7 @@ def tried(password: str, password_hash: str | None, *, source: str, name: str) -
             return True
         time.sleep(max(0.0, began + REFUSED_AFTER - time.monotonic()))
         raise RateLimited(
-            f"Too many tries to sign in from this address: {TRIES_PER_SOURCE} in {limits.WINDOW} seconds are looked at. "
+            f"More than {TRIES_PER_SOURCE} tries to sign in from this address in {limits.WINDOW} seconds. "
             "Wait a minute, then try again.",
             retry_after=wait, limit=TRIES_PER_SOURCE, per_seconds=limits.WINDOW,
         )  # fmt: skip

@@ -1,8 +1,8 @@
 """What one agent's flood of recalls costs an agent of another space: latency in the flood ÷ quiet latency, in one run.
 
-`python -m benchmarks.flood [FOLDER]`: FOLDER is the checkout whose server is measured, by default this one. Forty threads
-of one agent, in a process of their own, send the worst query (16 KB, k=100, explain) as fast as they are answered.
-Meanwhile an agent of another space recalls, stores and asks /me over one connection.
+`python -m benchmarks.flood [FOLDER]`: FOLDER is the checkout whose server is measured, by default this one. Forty
+threads of one agent, in a process of their own, send the worst query (16 KB, k=100, explain) as fast as they are
+answered. Meanwhile an agent of another space recalls, stores and asks /me over one connection.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Server:
 
     def _run(self, *words: str) -> str:
         done = subprocess.run(
-            [sys.executable, "manage.py", *words], cwd=self.folder, env=self.environment, capture_output=True, text=True,
-            check=True,
+            [sys.executable, "manage.py", *words],
+            cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True,
         )  # fmt: skip
         return done.stdout
 
@@ -91,10 +91,8 @@ class Caller:
 
 
 def fill(caller: Caller, name: str) -> None:
-    said = [
-        f"{name} {number}: {_WORDS[number % 50]} was seen near {_WORDS[number * 7 % 50]} with {_WORDS[number * 3 % 50]}."
-        for number in range(GRAINS)
-    ]
+    near = [(_WORDS[number % 50], _WORDS[number * 7 % 50], _WORDS[number * 3 % 50]) for number in range(GRAINS)]
+    said = [f"{name} {number}: {a} was seen near {b} with {c}." for number, (a, b, c) in enumerate(near)]
     for begin in range(0, GRAINS, 100):
         assert caller.call("POST", "/store/batch", {"items": [{"content": one} for one in said[begin : begin + 100]]})
 
@@ -170,7 +168,8 @@ def measure(folder: Path) -> list[dict[str, Any]]:
         calm, busy = statistics.median(quiet[kind]), statistics.median(flooded[kind])
         high = statistics.quantiles(flooded[kind], n=20)[-1]
         rows.append({
-            "what": f"{kind} of another space while one agent floods recalls ÷ quiet", "ratio": busy / calm, "goal": goal,
+            "what": f"{kind} of another space in one agent's flood of recalls ÷ quiet",
+            "ratio": busy / calm, "goal": goal,
             "measured": f"{busy * 1000:.1f} ms (p95 {high * 1000:.0f}) ÷ {calm * 1000:.1f} ms",
         })  # fmt: skip
     rows.append({

@@ -19,7 +19,8 @@ from django.conf import settings
 from accounts import refusals, tokens
 from accounts.principals import Principal
 from fluxcore import metrics
-from fluxcore.errors import BadRequest, FluxError, Forbidden, MethodNotAllowed, TooLarge, Unauthenticated
+from fluxcore.errors import BadRequest, Busy, FluxError, Forbidden, MethodNotAllowed, TooLarge, Unauthenticated
+from fluxcore.turns import Shares
 from mcp_bridge import protected, refusing
 from mcp_bridge.aside import aside
 from mcp_bridge.hosts import HEADERS
@@ -27,11 +28,12 @@ from mcp_bridge.hosts import HEADERS
 log = logging.getLogger(__name__)
 
 Scope = dict[str, Any]
-AT_ONCE = 16  # calls that wait for the database at once; the booths bound what runs
+AT_ONCE = 64  # calls that wait for the database or their turn at once; the booths bound what runs
 PRINCIPAL = "flux.principal"
 _UNAUTHORISED, _REFUSED = -32001, -32003  # of JSON-RPC's range for servers
 
 _aside = aside(ThreadPoolExecutor(AT_ONCE, "mcp"))
+_shares = Shares(AT_ONCE)
 
 
 class _Line:
@@ -105,11 +107,17 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
         await send(message)
 
     number: Any = None
+    caller: tuple[Any, Any] | None = None
     try:
         if scope["method"] != "POST":
             raise MethodNotAllowed("Send messages with POST: this server keeps no streams and no sessions.")
         headers = dict(scope["headers"])
         principal = await _aside(_authenticated, headers, scope)
+        if not _shares.take(principal.space, principal.actor):
+            raise Busy(
+                "Too many calls of this agent or its space are under way in this process. Try again.", retry_after=1
+            )
+        caller = (principal.space, principal.actor)
         body = await _read(receive)
         message = _peeked(body)
         number = message.get("id")
@@ -123,6 +131,8 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
             raise  # it had begun to answer: the connection is broken off
         await _refuse(scope, watched, refusing.as_flux_error(error), number)
     finally:
+        if caller is not None:
+            _shares.leave(*caller)
         spent = time.perf_counter() - started
         metrics.request(scope["method"], "mcp", status, spent)
         log.info("mcp %d %.1fms", status, spent * 1000)

@@ -22,7 +22,6 @@ from memory.extraction import extract, found
 from memory.grains import items, store
 from memory.health import vitals
 
-
 _threads = Shares(THREADS)
 
 

@@ -134,7 +134,9 @@ def _grain(place: int, grain: dict[str, Any], body: dict[str, Any], said: dict[s
         "grain_id": grain["id"],
         "score": grain["score"],
         "source": grain["source"],
-        "says": "Only its score was kept." if body.get("reduced") else _says(grain, [str(one["word"]) for one in words]),
+        "says": "Only its score was kept."
+        if body.get("reduced")
+        else _says(grain, [str(one["word"]) for one in words]),
         "parts": [
             {"name": name, "called": CALLED.get(name, name), "part": part}
             for name, part in sorted(grain["parts"].items(), key=lambda item: (-abs(item[1]), item[0]))

@@ -87,7 +87,7 @@ def _count(principal: Principal) -> None:
 
 
 def _computed(principal: Principal, space: int, ask: Ask, said: str, moment: datetime) -> dict[str, Any]:
-    """The answer, with its trace left to be written. All of a recall's own computing, so it holds a place throughout."""
+    """The answer, its trace left to be written. All of a recall's own computing is here and so holds a place."""
     asked = question.read(said, bounds.seconds(moment))
     found = search(space, ask, asked, moment)
     numbers = found.numbers
