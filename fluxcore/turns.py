@@ -11,6 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import connection
 
@@ -111,11 +112,11 @@ class Turns:
             del self._waiting[space]
 
 
-def _less(counts: Counter[Caller] | Counter[Hashable], key: Hashable) -> None:
+def _less(counts: Counter[Any], key: Hashable) -> None:
     """One less; what is at zero is forgotten, or every agent there ever was would be kept."""
-    counts[key] -= 1  # type: ignore[index]
-    if not counts[key]:  # type: ignore[index]
-        del counts[key]  # type: ignore[arg-type]
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]
 
 
 class Shares:
