@@ -2,6 +2,7 @@
 
 A free place goes to the waiting space that holds the fewest, within it to the agent that holds the fewest, and among
 equals to the one that was served longest ago. One agent never holds all places, so a caller who comes alone finds one.
+While other agents are served too, an agent holds one place, and rests after each of its turns if more of its own wait.
 """
 
 from __future__ import annotations
@@ -16,6 +17,28 @@ from typing import Any
 from django.db import connection
 
 Caller = tuple[Hashable, Hashable]  # space and agent; of a sign-in, the source and the name
+LATELY_SECONDS = 1.0  # for which an agent counts as served after each of its requests
+MOST_REST_SECONDS = 0.25
+_MANY = 1_000  # agents, above which those who were not served lately are forgotten
+_served: dict[Caller, float] = {}  # when, in monotonic seconds
+_serving = threading.Lock()
+
+
+def served(caller: Caller) -> None:
+    """Note that a request of this agent has come to this process."""
+    now = time.monotonic()
+    with _serving:
+        if len(_served) > _MANY:
+            for one in [one for one, at in _served.items() if now - at > LATELY_SECONDS]:
+                del _served[one]
+        _served[caller] = now
+
+
+def others_served(caller: Caller) -> bool:
+    """Whether anybody else has been served lately."""
+    since = time.monotonic() - LATELY_SECONDS
+    with _serving:
+        return any(at > since and one != caller for one, at in _served.items())
 
 
 class Turn:
@@ -71,6 +94,12 @@ class Turns:
         finally:
             turn.leave()
 
+    def rest(self, space: Hashable, agent: Hashable, seconds: float) -> None:
+        """Before leaving: let others compute for as long as this turn did, if this agent has more in line."""
+        if agent in self._waiting.get(space, {}) and others_served((space, agent)):
+            free_connection()
+            time.sleep(min(seconds, MOST_REST_SECONDS))
+
     def leave(self, turn: Turn) -> None:
         space, agent = turn.caller
         with self._lock:
@@ -96,7 +125,7 @@ class Turns:
         for space in sorted(self._waiting, key=self._held_by_space.__getitem__):
             agents = self._waiting[space]
             agent = min(agents, key=lambda one: self._held[space, one])
-            if self._held[space, agent] >= self.most_each:
+            if self._held[space, agent] >= (1 if others_served((space, agent)) else self.most_each):
                 continue
             turn = agents[agent].popleft()
             agents[agent] = agents.pop(agent)
@@ -133,6 +162,7 @@ class Shares:
         self._held_by_space: Counter[Hashable] = Counter()
 
     def take(self, space: Hashable, agent: Hashable) -> bool:
+        served((space, agent))
         with self._lock:
             free = self.places - self._held.total()
             if self._held[space, agent] >= free or self._held_by_space[space] >= 2 * free:

@@ -8,6 +8,7 @@ the texts are read: what was taken away a moment ago does not come back.
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -211,4 +212,6 @@ def _place(principal: Principal) -> Iterator[None]:
     with _places.place(principal.space, principal.actor, PATIENCE_SECONDS) as given:
         if not given:
             raise Busy("Too many recalls are under way. Try again.", retry_after=1)
+        began = time.monotonic()
         yield
+        _places.rest(principal.space, principal.actor, time.monotonic() - began)

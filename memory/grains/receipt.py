@@ -95,7 +95,7 @@ _REDUCED_QUERY = 200  # characters of the query that a reduced trace keeps
 
 def reduced(query: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Query and body of a trace beyond its agent's hourly bytes: which grains came with which score, and no reasons."""
-    kept = {
+    kept: dict[str, Any] = {
         name: body[name] for name in ("k", "bounds", "fallback", "vectors_missing", "query_truncated") if name in body
     }
     grains = [{**_EMPTY, **{name: grain[name] for name in ("id", "score", "source")}} for grain in body["grains"]]

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
+from fluxcore import turns as module
 from fluxcore.turns import Shares, Turns
+
+
+@pytest.fixture(autouse=True)
+def nobody_was_served(monkeypatch):
+    """Those of the test before would count as served for another second."""
+    monkeypatch.setattr(module, "_served", {})
+
+
+@pytest.fixture
+def rests(monkeypatch):
+    """The rests that were taken, in seconds."""
+    found = []
+    monkeypatch.setattr(module.time, "sleep", found.append)
+    return found
 
 
 def granted(turns):
@@ -45,6 +62,32 @@ def test_the_space_that_holds_fewer_goes_first():
     assert granted(waiting) == [("alpha", "d")]  # one each: who came first
     third.leave()
     assert granted(waiting) == [("alpha", "d"), ("beta", "e")]
+
+
+def test_beside_others_an_agent_holds_one_place_and_rests_while_more_of_its_own_wait(rests, monkeypatch):
+    places, shares = Turns(3), Shares(96)
+    shares.take("alpha", "evil")
+    flood = [places.join("alpha", "evil") for _ in range(5)]
+    assert len(granted(flood)) == 2
+    places.rest("alpha", "evil", 0.1)
+    assert rests == []  # it is alone
+    shares.take("beta", "good")
+    flood[0].leave()
+    assert len(granted(flood)) == 2 and len(granted(flood[1:])) == 1
+    places.rest("alpha", "evil", 0.1)
+    places.rest("alpha", "evil", 10.0)
+    places.rest("beta", "good", 0.1)  # has nothing in line
+    assert rests == [0.1, module.MOST_REST_SECONDS]
+    monkeypatch.setattr(module, "LATELY_SECONDS", 0.0)
+    flood[1].leave()
+    assert len(granted(flood)) == 4  # alone again
+
+
+def test_agents_that_were_not_served_lately_are_forgotten(monkeypatch):
+    monkeypatch.setattr(module, "LATELY_SECONDS", 0.0)
+    for number in range(module._MANY + 2):
+        module.served(("alpha", number))
+    assert len(module._served) <= 2
 
 
 def test_who_gives_up_is_forgotten_and_nothing_is_kept_of_those_who_left():
