@@ -68,9 +68,7 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     # Before the place: nobody waits there for somebody else.
     said = " ".join((ask.query, *later()))
     with _place(principal):
-        answer = _computed(principal, principal.space, ask, said, moment)
-    waiting = due.hint(principal)
-    return answer if waiting is None else {**answer, "feedback_due": waiting}
+        return _computed(principal, principal.space, ask, said, moment)
 
 
 def _count(principal: Principal) -> None:
@@ -102,9 +100,9 @@ def _computed(principal: Principal, space: int, ask: Ask, said: str, moment: dat
         found.confidence if kept else 0.0, found.hops if kept else 0, body(ask, asked, found, kept, grains),
         found.exploring, tuple(hit.id for hit in kept),
     )  # fmt: skip
-    answer = _answer(receipt, ask, found, kept, grains)
+    answer, waiting = _answer(receipt, ask, found, kept, grains), due.hint(principal)
     traces.leave(receipt)
-    return answer
+    return answer if waiting is None else {**answer, "feedback_due": waiting}
 
 
 def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Found:
@@ -113,11 +111,11 @@ def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Fou
     with shelf().arena(space) as (arena, rung):
         if arena is not None:
             vector = _fitting(vector, arena.index)
-            missing = bounds.without_vector(arena.index) if choice.state().name != kinds.NONE else 0
-            if vector is None and rung == WARM and arena.index.size and choice.state().name != kinds.NONE:
-                rung = "no encoder"
-            elif missing and rung == WARM:
-                rung = "encoding"
+            missing = bounds.without_vector(arena.index)
+            if (missing or vector is None) and choice.state().name == kinds.NONE:
+                missing = 0  # without an encoder none will ever be made
+            elif rung == WARM and arena.index.size and (missing or vector is None):
+                rung = "no encoder" if vector is None else "encoding"
             found = on(arena.index, ask, asked, vector, moment, rung, exploring=arena.exploring)
             return replace(found, vectors_missing=missing)
     index = cold.index(space, asked)

@@ -103,8 +103,8 @@ def _keep() -> None:
     with _keeping:
         gathered = _gathered()
         if gathered:
-            kept = [_row(receipt) for receipt in gathered]  # here, so that no writer waits for it
             try:
+                kept = [_row(receipt) for receipt in gathered]  # here, so that no writer waits for it
                 booth.write(lambda: _insert(gathered, kept), lane=lanes.FREE)
             finally:
                 _going.clear()
