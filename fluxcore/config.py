@@ -202,9 +202,12 @@ class Config:
         10_000, "newest traces of a space that outlive their first hour", low=0, high=10_000_000, hot=True
     )
     MAX_TRACE_BYTES_PER_HOUR: int = _key(
-        67_108_864, "bytes of traces one agent may leave in an hour; beyond them a trace keeps ids and scores only",
-        low=0, high=10**12, hot=True,
-    )  # fmt: skip
+        67_108_864,
+        "bytes of traces one agent may leave in an hour; later ones keep ids and scores",
+        low=0,
+        high=10**12,
+        hot=True,
+    )
     HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
     # Alerts: the one thing that connects out, and only to where an operator says
     ALERTS_ENABLED: bool = _key(False, "send warnings about health to ALERT_WEBHOOK_URL", hot=True)
