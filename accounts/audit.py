@@ -74,7 +74,7 @@ def refuse(principal: Principal, action: str, object: str, *, details: dict[str,
             ticket.take()
         record(principal, action, object, outcome="refused", details=details)
 
-    booth.write(write_link, lane=lanes.of(principal.space))
+    booth.write(write_link, lane=lanes.of(principal.space), agent=principal.actor)
 
 
 def hash_of(

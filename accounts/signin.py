@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from accounts import audit, factors, guesses, links, refusals
 from accounts.capabilities import parsed
-from accounts.hashing import matches
+from accounts.hashing import tried
 from accounts.models import Enrolment, User
 from accounts.principals import INSTANCE_CHAIN, Principal
 from fluxcore import booth
-from fluxcore.errors import Busy, NameLocked, SignInRefused
+from fluxcore.errors import Busy, NameLocked, RateLimited, SignInRefused
 
 _WRONG = "The user name or the password is wrong."
 _WRONG_CODE = "That code does not match. Enter the one your app shows now."
@@ -29,9 +29,12 @@ def check_password(username: str, password: str, *, source: str, link: int | Non
     user = User.objects.filter(username=username).first()
     usable = user is not None and user.is_active and user.has_usable_password()
     try:
-        right = matches(password, user.password if user is not None and usable else None)
+        right = tried(password, user.password if user is not None and usable else None, source=source, name=username)
     except Busy:
         booth.write(lambda: guesses.give_back(key))  # nobody has looked at it
+        raise
+    except RateLimited:
+        _refused(source, user, "password")
         raise
     if user is None or not right:
         _refused(source, user, "password")

@@ -132,7 +132,8 @@ def verb(
 
             try:
                 change = body(act, **arguments)
-                answer = booth.write(write, lane=lanes.of(principal.space if act.space is None else act.space))
+                lane = lanes.of(principal.space if act.space is None else act.space)
+                answer = booth.write(write, lane=lane, agent=principal.actor)
             except BaseException as error:
                 _give_back(act)
                 if isinstance(error, Forbidden):

@@ -139,7 +139,7 @@ def receipt(request: HttpRequest, trace: UUID) -> HttpResponse:
             said=voting.said(me, trace),
             may=kept["asked_by"] == me.actor and who.may("grains.feedback", space.pk),
         ),
-        "rung": explain.RUNGS[kept["rung"]] if kept["rung"] != "warm" else "",
+        "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",
         "admin_page": _admin_page(trace) if who.may("grains.manage", space.pk) else "",
         "bounds": [(name.replace("_", " "), _said(value)) for name, value in kept["bounds"].items()],
     }
@@ -157,7 +157,8 @@ def _answer(me: Principal, form: AskForm) -> dict[str, Any]:
         "trace": answer["trace_id"],
         "says": answer["explanation"]["says"],
         "confidence": cards.Confidence.of(answer["confidence"]),
-        "rung": explain.RUNGS[answer["rung"]] if answer["rung"] != "warm" else "",
+        "rung": explain.search_mode(answer["rung"], answer) if answer["rung"] != "warm" else "",
+        "query_truncated": answer["query_truncated"],
         "rung_name": answer["rung"],
         "widened": answer["fallback_triggered"],
         "features": answer["features"],

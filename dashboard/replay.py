@@ -78,7 +78,7 @@ def trace(request: HttpRequest, trace: UUID) -> HttpResponse:
         "at": clock.parse(kept["at"]),
         "mine": kept["asked_by"] == me.actor,
         "confidence": cards.Confidence.of(kept["confidence"]),
-        "rung": explain.RUNGS[kept["rung"]] if kept["rung"] != "warm" else "",
+        "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",
         "replay": scenes.replay(kept, names),
         "cards": cards.cards(kept["grains"], names, kept["texts"], {}),
         "receipt": reverse("receipt", args=[trace]),

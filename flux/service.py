@@ -35,6 +35,8 @@ class Result:
     fallback_triggered: bool
     expansion_candidates: list[dict[str, Any]]
     rung: str
+    vectors_missing: int | None = None
+    query_truncated: bool = False
     explanation: dict[str, Any] | None = None
     feedback_due: dict[str, Any] | None = None
 

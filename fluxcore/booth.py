@@ -30,6 +30,10 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MAX_BATCH = 256
+# Of one agent's writes so many go into a batch while others write too: they wait for its commit.
+SHARE = 16
+# Seconds for which a second writer is expected back after it was seen.
+SHARING_SECONDS = 1.0
 # Longer than the database's own lock wait, so that its answer is the one the caller sees.
 WAIT_SECONDS = 30.0
 # When the database refuses a whole batch, whoever has waited this long behind it is told so at once:
@@ -41,11 +45,12 @@ _here = threading.local()
 
 
 class _Caller:
-    __slots__ = ("came", "lane", "reply", "slip", "work")
+    __slots__ = ("agent", "came", "lane", "reply", "slip", "work")
 
-    def __init__(self, work: Callable[[], Any], lane: str) -> None:
+    def __init__(self, work: Callable[[], Any], lane: str, agent: str = "") -> None:
         self.work = work
         self.lane = lane
+        self.agent = agent
         self.came = time.monotonic()
         self.slip = Slip()
         self.reply = Reply()
@@ -64,8 +69,11 @@ def slip() -> Slip:
     return cast(Slip, current)
 
 
-def write(work: Callable[[], T], *, lane: str = lanes.INSTANCE) -> T:
-    """Run `work` in a durable transaction and return its result after the commit."""
+def write(work: Callable[[], T], *, lane: str = lanes.INSTANCE, agent: str = "") -> T:
+    """Run `work` in a durable transaction and return its result after the commit.
+
+    Lane (the space) and agent say whose turn it takes among those who wait.
+    """
     if getattr(_here, "slip", None) is not None:
         # A verb that calls another verb shares its transaction and its slip.
         return _within(slip(), work)
@@ -73,7 +81,7 @@ def write(work: Callable[[], T], *, lane: str = lanes.INSTANCE) -> T:
         caller = _Caller(work, lane)
         _commit([caller])
         return cast(T, caller.reply.result())
-    reply = _booth().put(work, lane)
+    reply = _booth().put(work, lane, agent)
     try:
         return cast(T, reply.result(timeout=WAIT_SECONDS))
     except TimeoutError:
@@ -125,6 +133,7 @@ class Booth:
         self.waiting: deque[_Caller] = deque()
         self.bell = threading.Condition()
         self.seconds_per_caller = 0.01
+        self._shared_until = 0.0  # until when more than one agent is taken to write, in monotonic seconds
         self.thread = threading.Thread(target=self._serve, name="write-booth", daemon=True)
         self.thread.start()
 
@@ -133,9 +142,10 @@ class Booth:
         return self.pid == os.getpid() and self.thread.is_alive()
 
     def put(
-        self, work: Callable[[], Any], lane: str = lanes.INSTANCE, *, then: Callable[[Reply], None] | None = None
-    ) -> Reply:
-        caller = _Caller(work, lane)
+        self, work: Callable[[], Any], lane: str = lanes.INSTANCE, agent: str = "", *,
+        then: Callable[[Reply], None] | None = None,
+    ) -> Reply:  # fmt: skip
+        caller = _Caller(work, lane, agent)
         if then is not None:
             caller.reply.then(then)
         with self.bell:
@@ -150,7 +160,7 @@ class Booth:
             with self.bell:
                 while not self.waiting:
                     self.bell.wait()
-                taken = [self.waiting.popleft() for _ in range(min(len(self.waiting), MAX_BATCH))]
+                taken = self._take()
             # A caller who gave up waiting has cancelled; from here on nobody can.
             batch = [caller for caller in taken if caller.reply.begin()]
             if not batch:
@@ -167,6 +177,28 @@ class Booth:
                     self._refuse_the_patient()
             spent = (time.monotonic() - started) / len(batch)
             self.seconds_per_caller += 0.1 * (spent - self.seconds_per_caller)
+
+    def _take(self) -> list[_Caller]:
+        """The next batch, in turn by space and then agent; each agent's own writes stay in their order."""
+        spaces: dict[str, dict[str, list[_Caller]]] = {}
+        for caller in self.waiting:
+            spaces.setdefault(caller.lane, {}).setdefault(caller.agent, []).append(caller)
+        now = time.monotonic()
+        if sum(map(len, spaces.values())) > 1:
+            self._shared_until = now + SHARING_SECONDS
+        share = SHARE if now < self._shared_until else MAX_BATCH
+        # An agent's first write comes before anybody's second, and spaces alternate within each round.
+        turns = [
+            (position, place, caller)
+            for agents in spaces.values()
+            for place, callers in enumerate(agents.values())
+            for position, caller in enumerate(callers[:share])
+        ]
+        turns.sort(key=lambda turn: turn[:2])
+        taken = [caller for _, _, caller in turns[:MAX_BATCH]]
+        left = set(map(id, taken))
+        self.waiting = deque(caller for caller in self.waiting if id(caller) not in left)
+        return taken
 
     def _refuse_the_patient(self) -> None:
         """The database took nothing for seconds: do not let those who queued behind that wait as long again."""

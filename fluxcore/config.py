@@ -66,6 +66,9 @@ class Config:
     MAX_VOTES_PER_MINUTE: int = _key(
         3000, "votes one agent may give in any 60 seconds", low=1, high=1_000_000, hot=True
     )
+    MAX_RECALLS_PER_MINUTE: int = _key(
+        6000, "recalls one agent may make in any 60 seconds", low=1, high=10_000_000, hot=True
+    )
     MAX_WRITE_QUEUE_DEPTH: int = _key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
     MAX_GRAINS_PER_AGENT: int = _key(1_000_000, "grains stored by one agent", low=1, high=10**10, hot=True)
     MAX_BYTES_PER_AGENT: int = _key(
@@ -221,6 +224,13 @@ class Config:
     TRACE_RETENTION_DAYS: float = _key(30.0, "days a trace is kept", low=1, high=3650, hot=True)
     TRACE_RETENTION_COUNT: int = _key(
         10_000, "newest traces of a space that outlive their first hour", low=0, high=10_000_000, hot=True
+    )
+    MAX_TRACE_BYTES_PER_HOUR: int = _key(
+        67_108_864,
+        "bytes of traces one agent may leave in an hour; later ones keep ids and scores",
+        low=0,
+        high=10**12,
+        hot=True,
     )
     HEALTH_TICK_MINUTES: float = _key(15.0, "minutes between health snapshots; 0: none", low=0, high=1440)
     # Alerts: the one thing that connects out, and only to where an operator says

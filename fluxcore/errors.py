@@ -178,6 +178,11 @@ class RateLimited(FluxError, RuntimeError):
     message = "The limit is reached. Wait as long as Retry-After says."
 
 
+class TooManyWatches(RateLimited):
+    code = "too_many_watches"
+    message = "This agent or its space has as many watches open as one may have. End one first."
+
+
 class NameLocked(RateLimited):
     code = "name_locked"
     message = "Too many wrong guesses for this name."

@@ -31,6 +31,7 @@ RATES = {
     "grains": Rate(
         "grains stored by one agent", "MAX_GRAINS_PER_MINUTE", bulk=True, of_caller="grains stored by one caller"
     ),
+    "recalls": Rate("recalls of one agent", "MAX_RECALLS_PER_MINUTE"),
     "votes": Rate("votes of one agent", "MAX_VOTES_PER_MINUTE"),
     "kv": Rate("keys, locks and tasks changed by one agent", "MAX_KV_WRITES_PER_MINUTE"),
     "grant_requests": Rate("requests for capabilities of one agent"),

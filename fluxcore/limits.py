@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 WINDOW = 60  # seconds
 MOST_LABELS = 256  # labels of one agent that have a share of their own in the same minute
 OTHERS = "*"  # the share of those beyond
+_MANY = 1_000  # callers counted in this process, above which those whose minute is over are forgotten
+_counted: dict[str, dict[str, int]] = {}
+_counting = threading.Lock()
 _REDIS_PAUSE = 5.0  # seconds the database counts alone after Redis failed to answer
 
 
@@ -153,6 +156,27 @@ def ask(key: str, *, cost: int, limit: int, label: str = "", total: int | None =
             ticket.give_back()
             raise
     return ticket
+
+
+def count(key: str, *, limit: int) -> float:
+    """Count one call that writes nothing: 0 if it may go on, else the seconds to wait.
+
+    For what is too cheap to be given a commit. Exact over all processes with Redis, else within this one.
+    """
+    if settings.REDIS_URL and _redis().answering():
+        taken = _redis().take(Ticket(key, 1, limit, limit))
+        if taken is not None:
+            return max(taken[0], taken[1])
+    now = time.time()
+    with _counting:
+        if len(_counted) > _MANY:
+            for one in [one for one, counts in _counted.items() if not _any_alive(counts, now)]:
+                del _counted[one]
+        counts = _counted.get(key, {})
+        wait = wait_for(counts, now, 1, limit)
+        if not wait:
+            _counted[key] = added(counts, now, 1)
+    return wait
 
 
 class Used(NamedTuple):

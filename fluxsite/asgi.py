@@ -19,13 +19,14 @@ django_application = get_asgi_application()
 from dashboard.live import live_door  # noqa: E402
 from dashboard.moving import MAX_UPLOAD  # noqa: E402
 from fluxcore import bell  # noqa: E402
-from fluxsite import bodies, celery, checks  # noqa: E402
+from fluxsite import bodies, celery, checks, threads  # noqa: E402
 from mcp_bridge import http  # noqa: E402
 from mcp_bridge.door import mcp_door  # noqa: E402
 
 checks.refuse_unfit()
 celery.configure()
 bell.on_ring(celery.ring)
+threads.take_short_turns()
 
 
 people_door = bodies.bounded(django_application, MAX_UPLOAD + bodies.FORM)

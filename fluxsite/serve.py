@@ -8,10 +8,11 @@ import sys
 import threading
 
 from fluxsite import leash
+from fluxsite.threads import THREADS
 
 
 def rest(host: str, port: int, processes: int) -> None:
-    """REST on granian: WSGI, 32 blocking threads, persistent connections."""
+    """REST on granian: WSGI, blocking threads, persistent connections."""
     from granian import Granian
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
@@ -29,7 +30,7 @@ def rest(host: str, port: int, processes: int) -> None:
         http=HTTPModes.http1,  # HTTP/2 in clear would go around the header limits below
         websockets=False,
         workers=processes,
-        blocking_threads=32,
+        blocking_threads=THREADS,
         blocking_threads_idle_timeout=600,
         backlog=1024,
         workers_kill_timeout=2,

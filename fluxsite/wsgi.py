@@ -27,7 +27,9 @@ leash.follow_parent()
 
 def served() -> WSGIHandler:
     """For a process that opens the door: its encoder loads in the background, so that the first recall finds it."""
+    from fluxsite import threads
     from memory.embedding import choice
 
+    threads.take_short_turns()
     choice.load_soon()
     return application

@@ -21,6 +21,7 @@ from accounts.principals import Principal
 from fluxcore import limit_messages, metrics
 from fluxcore.errors import (
     BadRequest,
+    Busy,
     FluxError,
     Forbidden,
     Invalid,
@@ -29,6 +30,7 @@ from fluxcore.errors import (
     OutcomeUnknown,
     Unauthenticated,
 )
+from fluxcore.turns import Shares
 from mcp_bridge import protected, refusing
 from mcp_bridge.aside import aside
 from mcp_bridge.hosts import HEADERS
@@ -36,7 +38,7 @@ from mcp_bridge.hosts import HEADERS
 log = logging.getLogger(__name__)
 
 Scope = dict[str, Any]
-AT_ONCE = 16  # calls that wait for the database at once; the booths bound what runs
+AT_ONCE = 64  # calls that wait for the database or their turn at once; the booths bound what runs
 PRINCIPAL = "flux.principal"
 _STOPPING = "The server is stopping. Nothing was done; try again in a moment."
 _CUT_OFF = (
@@ -46,6 +48,7 @@ _CUT_OFF = (
 _UNAUTHORISED, _REFUSED = -32001, -32003  # of JSON-RPC's range for servers
 
 _aside = aside(ThreadPoolExecutor(AT_ONCE, "mcp"))
+_shares = Shares(AT_ONCE)
 
 
 class _Line:
@@ -131,11 +134,17 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
 
     number: Any = None
     begun = False
+    caller: tuple[Any, Any] | None = None
     try:
         if scope["method"] != "POST":
             raise MethodNotAllowed("Send messages with POST: this server keeps no streams and no sessions.")
         headers = dict(scope["headers"])
         principal = await _aside(_authenticated, headers, scope)
+        if not _shares.take(principal.space, principal.actor):
+            raise Busy(
+                "Too many calls of this agent or its space are under way in this process. Try again.", retry_after=1
+            )
+        caller = (principal.space, principal.actor)
         body = await _read(receive)
         message = _peeked(body)
         number = message.get("id")
@@ -155,6 +164,8 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
             raise  # it had begun to answer: the connection is broken off
         await _refuse(scope, watched, refusing.as_flux_error(error), number)
     finally:
+        if caller is not None:
+            _shares.leave(*caller)
         spent = time.perf_counter() - started
         metrics.request(scope["method"], "mcp", status, spent)
         log.info("mcp %d %.1fms", status, spent * 1000)

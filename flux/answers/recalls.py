@@ -82,6 +82,8 @@ class Retrieved(TypedDict):
     fallback_triggered: bool
     expansion_candidates: list[Beside]
     rung: str
+    vectors_missing: int | None
+    query_truncated: bool
     explanation: NotRequired[Explanation]
     feedback_due: NotRequired[FeedbackDue]
 
@@ -99,4 +101,7 @@ class Trace(Explanation):
     hop_count: int
     fallback_triggered: bool
     rung: str
+    vectors_missing: int | None
+    query_truncated: bool
+    reduced: bool
     texts: dict[str, str]

@@ -131,6 +131,10 @@ def _retrieve(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
         found["omitted"] = omitted
     if answer["rung"] != "warm":
         found["rung"] = answer["rung"]
+    if answer["vectors_missing"]:
+        found["vectors_missing"] = answer["vectors_missing"]
+    if answer["query_truncated"]:
+        found["query_truncated"] = True
     if "explanation" in answer:
         found["says"] = answer["explanation"]["says"]
         found["features"] = answer["features"]
@@ -166,7 +170,9 @@ RETRIEVE = Tool(
         ("grains", "trace_id", "confidence"), grains=many(_HIT), trace_id=identifier("For flux_feedback."),
         confidence=number("The chance that a right grain is among the first five."),
         omitted=whole("Grains there was no room for: ask with more max_tokens."),
-        rung=text("Said when not everything took part: cold, behind, no encoder."),
+        rung=text("Said when not everything took part: cold, behind, encoding, no encoder."),
+        vectors_missing=whole("Grains whose vectors are still being made."),
+        query_truncated=yes_or_no(f"Only the first {sizes.QUERY_BYTES} bytes of the query were used."),
         says=text(), features=many(text()),
         beside=many(record(("id", "content"), id=identifier(), content=text()), "Next to the answer, with explain."),
         feedback_due=record(

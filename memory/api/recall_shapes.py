@@ -148,6 +148,14 @@ class FeedbackDue(serializers.Serializer[None]):
     more = serializers.BooleanField()
 
 
+def _missing() -> serializers.IntegerField:
+    return serializers.IntegerField(allow_null=True, help_text="Grains without a vector yet; null while cold.")
+
+
+def _truncated() -> serializers.BooleanField:
+    return serializers.BooleanField(help_text=f"Only the first {ask.QUERY_BYTES} bytes of the query were used.")
+
+
 class Retrieved(serializers.Serializer[None]):
     grains = Hit(many=True)
     trace_id = serializers.UUIDField()
@@ -157,6 +165,8 @@ class Retrieved(serializers.Serializer[None]):
     fallback_triggered = serializers.BooleanField()
     expansion_candidates = Beside(many=True)
     rung = serializers.ChoiceField(choices=list(explain.RUNGS))
+    vectors_missing = _missing()
+    query_truncated = _truncated()
     explanation = Explanation(required=False)
     feedback_due = FeedbackDue(required=False)
 
@@ -174,4 +184,7 @@ class Trace(Explanation):
     hop_count = serializers.IntegerField()
     fallback_triggered = serializers.BooleanField()
     rung = serializers.ChoiceField(choices=list(explain.RUNGS))
+    vectors_missing = _missing()
+    query_truncated = _truncated()
+    reduced = serializers.BooleanField(help_text="Only ids and scores were kept, to save room.")
     texts = serializers.DictField(child=serializers.CharField(), help_text="By grain id, where they may be read.")

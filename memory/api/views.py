@@ -15,11 +15,15 @@ from rest_framework.views import APIView
 
 from accounts.principals import Principal
 from fluxcore import config, idempotency, metrics
-from fluxcore.errors import NotFound, NotReady
+from fluxcore.errors import Busy, NotFound, NotReady
+from fluxcore.turns import Shares
+from fluxsite.threads import THREADS
 from memory.api import loopback, parsers, shapes
 from memory.extraction import extract, found
 from memory.grains import items, store
 from memory.health import vitals
+
+_threads = Shares(THREADS)
 
 
 def json_answer(value: Any, status: int = 200) -> HttpResponse:
@@ -49,6 +53,26 @@ class Call(APIView):
     """Base of every call. No OPTIONS: no page of another origin is let in, and the schema says the rest."""
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+    _caller: tuple[Any, Any] | None = None  # whose share of the threads this call holds; a view object serves one call
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        finally:
+            if self._caller is not None:
+                _threads.leave(*self._caller)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Who calls is known from here on, and so whose share of the threads the call takes."""
+        super().initial(request, *args, **kwargs)
+        who = request.user
+        if isinstance(who, Principal):
+            if not _threads.take(who.space, who.actor):
+                raise Busy(
+                    "Too many requests of this agent or its space are under way in this process. Try again.",
+                    retry_after=1,
+                )
+            self._caller = (who.space, who.actor)
 
 
 class Root(Call):

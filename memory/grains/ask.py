@@ -15,6 +15,7 @@ from memory.grains import items, texts
 from memory.grains.models import Grain
 from memory.grains.sizes import MAX_K as MAX_K
 from memory.grains.sizes import MAX_VALUES as MAX_VALUES
+from memory.grains.sizes import QUERY_BYTES as QUERY_BYTES
 
 _STATUSES = tuple(Grain.Status.values)
 FIELDS = (
@@ -37,6 +38,7 @@ class Ask:
     origin_floor: str | None = None  # nothing of less authority
     statuses: tuple[str, ...] = ()  # none named: active ones, then those that have faded
     explain: bool = False
+    truncated: bool = False  # the query was longer than what of it counts
 
     def bounds(self) -> dict[str, Any]:
         """What was asked for beyond the words, for the trace."""
@@ -60,7 +62,11 @@ def checked(given: dict[str, Any]) -> Ask:
     if since is not None and until is not None and since >= until:
         raise Invalid("since must lie before until.", field="since")
     said.setdefault("k", config.current().TOP_K)
-    return Ask(texts.check_text(given.get("query"), name="query"), **said)
+    query = texts.check_text(given.get("query"), name="query")
+    used = query.encode()[:QUERY_BYTES].decode(errors="ignore")  # a character that is cut in two is left out
+    if used != query:
+        texts.check_text(used, name=f"The first {QUERY_BYTES} bytes of query")
+    return Ask(used, truncated=used != query, **said)
 
 
 def _whole(value: Any, name: str) -> int:

@@ -34,6 +34,16 @@ def exactly(moment: datetime) -> int:
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta.resolution
 
 
+def without_vector(index: Index) -> int:
+    """How many grains that a recall may return have no vector yet."""
+    has = index.dense.has[: index.size] if index.dense is not None else np.zeros(0, np.bool_)
+    if len(has) == index.size and bool(has.all()):
+        return 0
+    living: Mask = index.column("status") <= STATUSES.index("archived")
+    living[: len(has)] &= ~has  # newer rows than it has room for have none
+    return int(np.count_nonzero(living))
+
+
 def allowed(index: Index, ask: Ask, statuses: tuple[str, ...], moment: datetime) -> Mask:
     """True for each row the question may see at this moment. Not to be written into: others may have the same."""
     if ask.as_of is None:

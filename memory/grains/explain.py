@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from accounts.principals import Principal
@@ -12,6 +13,7 @@ from memory.engine import words as analysis
 from memory.grains import hydrate, traces
 from memory.grains.models import Grain, Relation
 from memory.grains.receipt import Receipt
+from memory.grains.sizes import QUERY_BYTES
 
 # Parts of a score as people call them. A part without a name here is shown under its own.
 CALLED = {
@@ -29,9 +31,14 @@ CALLED = {
 RUNGS = {
     "warm": "All signals took part.",
     "behind": "The index was behind the newest writes and is catching up; those may be missing here.",
+    "encoding": "Vectors are still being made: memories without one were found by words and links alone.",
     "cold": "There was no index in memory yet: full text and a few links answered.",
     "no encoder": "No encoder was ready, or nothing is encoded yet, so meaning took no part: words and links answered.",
 }
+REDUCED = (
+    "Only ids and scores were kept: its agent had left more bytes of traces within the hour than "
+    "MAX_TRACE_BYTES_PER_HOUR allows."
+)
 _MARKS = ".,;:!?\"'()[]{}«»“”‘’…"  # noqa: RUF001
 _SHOWN = tuple(status for status in Grain.Status.values if status != Grain.Status.PENDING_DELETION)
 
@@ -54,6 +61,9 @@ def trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
         "hop_count": receipt.hop_count,
         "fallback_triggered": receipt.body["fallback"],
         "rung": receipt.rung,
+        "vectors_missing": receipt.body.get("vectors_missing", 0),
+        "query_truncated": receipt.body.get("query_truncated", False),
+        "reduced": receipt.body.get("reduced", False),
         **explain(receipt),
         "texts": texts,
     }
@@ -66,7 +76,7 @@ def explain(receipt: Receipt) -> dict[str, Any]:
         "offered": [_offered(*one) for one in body.get("offered", ())],
         "weights": body["weights"],
         "caps": body["caps"],
-        "grains": [_grain(place, grain, body["terms"], said) for place, grain in enumerate(body["grains"], start=1)],
+        "grains": [_grain(place, grain, body, said) for place, grain in enumerate(body["grains"], start=1)],
     }
 
 
@@ -80,12 +90,24 @@ def _named(receipt: Receipt) -> list[str]:
 
 def _whole(receipt: Receipt) -> str:
     if not receipt.body["grains"]:
-        return f"Nothing answered. {RUNGS[receipt.rung]}"
+        return f"{_cut(receipt.body)}Nothing answered. {search_mode(receipt.rung, receipt.body)}"
     chance = f"A right grain is among the first five with a chance of {receipt.confidence:.0%}."
     questions = receipt.body["weights"].get("questions")
     own = f" {questions} judged questions of this space moved its weights." if questions else ""
     wider = " The subject seems to have changed: more is offered beside the answer." * receipt.body.get("exploring", 0)
-    return f"{chance} {RUNGS[receipt.rung]}{own}{wider}"
+    return f"{_cut(receipt.body)}{chance} {search_mode(receipt.rung, receipt.body)}{own}{wider}"
+
+
+def search_mode(rung: str, answer: Mapping[str, Any]) -> str:
+    """What took part in an answer, with the number of vectors that are still to be made."""
+    missing = answer.get("vectors_missing") or 0
+    return RUNGS[rung] + (f" {missing} {'vectors are' if missing > 1 else 'vector is'} missing." if missing else "")
+
+
+def _cut(body: dict[str, Any]) -> str:
+    """What is missing from the query or from the trace itself."""
+    query = f"Of the query the first {QUERY_BYTES} bytes were used. " if body.get("query_truncated") else ""
+    return query + (f"{REDUCED} " if body.get("reduced") else "")
 
 
 def _offered(grain: str, cluster: str | None) -> dict[str, Any]:
@@ -103,7 +125,8 @@ def _as_said(query: str) -> dict[str, str]:
     return said
 
 
-def _grain(place: int, grain: dict[str, Any], terms: list[str], said: dict[str, str]) -> dict[str, Any]:
+def _grain(place: int, grain: dict[str, Any], body: dict[str, Any], said: dict[str, str]) -> dict[str, Any]:
+    terms = body["terms"]
     words = [{"term": terms[at], "word": said.get(terms[at], terms[at]), "part": part} for at, part in grain["matched"]]
     words.sort(key=lambda word: (-float(word["part"]), word["term"]))
     return {
@@ -111,7 +134,9 @@ def _grain(place: int, grain: dict[str, Any], terms: list[str], said: dict[str, 
         "grain_id": grain["id"],
         "score": grain["score"],
         "source": grain["source"],
-        "says": _says(grain, [str(word["word"]) for word in words]),
+        "says": "Only its score was kept."
+        if body.get("reduced")
+        else _says(grain, [str(one["word"]) for one in words]),
         "parts": [
             {"name": name, "called": CALLED.get(name, name), "part": part}
             for name, part in sorted(grain["parts"].items(), key=lambda item: (-abs(item[1]), item[0]))

@@ -55,6 +55,7 @@ class Found:
     weights: dict[str, Any] = field(default_factory=dict)
     caps: tuple[str, ...] = ()
     rung: str = "warm"
+    vectors_missing: int | None = None  # grains whose vectors are still to be made; None where nobody has counted
 
     @property
     def numbers(self) -> list[int]:

@@ -8,6 +8,7 @@ the texts are read: what was taken away a moment ago does not come back.
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +21,10 @@ import numpy as np
 from accounts import origins
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import clock, config
+from fluxcore import clock, config, limit_messages, limits
 from fluxcore.errors import Busy, Invalid
-from memory.arena.shelf import COLD, shelf
+from fluxcore.turns import Turns
+from memory.arena.shelf import COLD, WARM, shelf
 from memory.embedding import choice, kinds
 from memory.engine import question
 from memory.engine import recall as engine
@@ -49,7 +51,7 @@ AGAIN = 3
 # What may come back when nobody names a status. Quarantined and dying grains only on request.
 _LIVING_OR_FADED = tuple(status for tier in bounds.TIERS for status in tier)
 
-_places: threading.BoundedSemaphore | None = None
+_places: Turns | None = None
 _making = threading.Lock()
 
 
@@ -59,22 +61,38 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     ask = asking.checked(given)
     if principal.space is None:
         raise Invalid("Name a space to recall from.", field="space")
+    _count(principal)
     later = hints.begin(principal.space, ask.query, principal.actor)
     due.demand(principal)
     moment = clock.now()
     # Before the place: nobody waits there for somebody else.
     said = " ".join((ask.query, *later()))
-    with _place():
-        asked = question.read(said, bounds.seconds(moment))
-        found = search(principal.space, ask, asked, moment)
+    with _place(principal):
+        return _computed(principal, principal.space, ask, said, moment)
+
+
+def _count(principal: Principal) -> None:
+    """An agent's recalls have a limit; those of people and of the shell have none."""
+    if principal.agent is None:
+        return
+    limit = config.current().MAX_RECALLS_PER_MINUTE
+    wait = limits.count(f"recalls:{principal.agent}", limit=limit)
+    if wait:
+        raise limit_messages.rate_reached("recalls", limit=limit, seconds=limits.WINDOW, wait=wait)
+
+
+def _computed(principal: Principal, space: int, ask: Ask, said: str, moment: datetime) -> dict[str, Any]:
+    """The answer, its trace left to be written. All of a recall's own computing is here and so holds a place."""
+    asked = question.read(said, bounds.seconds(moment))
+    found = search(space, ask, asked, moment)
     numbers = found.numbers
-    grains = hydrate.grains(principal.space, numbers, ask.statuses or _LIVING_OR_FADED, clusters=any(found.lateral))
+    grains = hydrate.grains(space, numbers, ask.statuses or _LIVING_OR_FADED, clusters=any(found.lateral))
     # Taken away or closed a moment ago, or while the index was behind: what is over is over here too.
     when = ask.as_of or moment
     found = found.without({one for one in numbers if one not in grains or grains[one].over(when)})
     kept = [hit for hit in found.hits if hit.id in grains and round(hit.score, 4) >= ask.min_score]
     receipt = Receipt(
-        uuid.uuid4(), principal.space, principal.actor, principal.label, moment, ask.query, found.rung,
+        uuid.uuid4(), space, principal.actor, principal.label, moment, ask.query, found.rung,
         found.confidence if kept else 0.0, found.hops if kept else 0, body(ask, asked, found, kept, grains),
         found.exploring, tuple(hit.id for hit in kept),
     )  # fmt: skip
@@ -89,9 +107,13 @@ def search(space: int, ask: Ask, asked: question.Query, moment: datetime) -> Fou
     with shelf().arena(space) as (arena, rung):
         if arena is not None:
             vector = _fitting(vector, arena.index)
-            if vector is None and rung == "warm" and arena.index.size and choice.state().name != kinds.NONE:
-                rung = "no encoder"
-            return on(arena.index, ask, asked, vector, moment, rung, exploring=arena.exploring)
+            missing = bounds.without_vector(arena.index)
+            if (missing or vector is None) and choice.state().name == kinds.NONE:
+                missing = 0  # without an encoder none will ever be made
+            elif rung == WARM and arena.index.size and (missing or vector is None):
+                rung = "no encoder" if vector is None else "encoding"
+            found = on(arena.index, ask, asked, vector, moment, rung, exploring=arena.exploring)
+            return replace(found, vectors_missing=missing)
     index = cold.index(space, asked)
     return on(index, ask, asked, _fitting(vector, index), moment, COLD)
 
@@ -150,6 +172,8 @@ def _answer(
             for number, cluster in found.beside(grains, kept)
         ],
         "rung": found.rung,
+        "vectors_missing": found.vectors_missing,
+        "query_truncated": ask.truncated,
     }
     if ask.explain:
         answer["explanation"] = explain.explain(receipt)
@@ -173,16 +197,15 @@ def _grain(hit: Hit, grains: dict[int, Particulars]) -> dict[str, Any]:
 
 
 @contextmanager
-def _place() -> Iterator[None]:
-    """At most READ_WORKERS recalls run at once in a process: more would only take turns at the same cores."""
+def _place(principal: Principal) -> Iterator[None]:
+    """At most READ_WORKERS recalls compute at once in a process, in turn by space and agent; see `fluxcore.turns`."""
     global _places
     if _places is None:
         with _making:
-            _places = _places or threading.BoundedSemaphore(config.current().READ_WORKERS)
-    places = _places
-    if not places.acquire(timeout=PATIENCE_SECONDS):
-        raise Busy("Too many recalls are under way. Try again.", retry_after=1)
-    try:
+            _places = _places or Turns(config.current().READ_WORKERS)
+    with _places.place(principal.space, principal.actor, PATIENCE_SECONDS) as given:
+        if not given:
+            raise Busy("Too many recalls are under way. Try again.", retry_after=1)
+        began = time.monotonic()
         yield
-    finally:
-        places.release()
+        _places.rest(principal.space, principal.actor, time.monotonic() - began)

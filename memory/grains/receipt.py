@@ -46,6 +46,10 @@ def body(
     more: dict[str, Any] = {"offered": offered} if offered else {}
     if found.exploring:
         more["exploring"] = True
+    if ask.truncated:
+        more["query_truncated"] = True
+    if found.vectors_missing != 0:
+        more["vectors_missing"] = found.vectors_missing
     return {
         **more,
         "features": [*terms, *(mention.feature for mention in asked.mentions if mention.feature not in terms)],
@@ -86,6 +90,22 @@ def _step(step: Step, grains: dict[int, Particulars]) -> dict[str, Any]:
     return said
 
 
+_REDUCED_QUERY = 200  # characters of the query that a reduced trace keeps
+
+
+def reduced(query: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Query and body of a trace beyond its agent's hourly bytes: which grains came with which score, and no reasons."""
+    kept: dict[str, Any] = {
+        name: body[name] for name in ("k", "bounds", "fallback", "vectors_missing", "query_truncated") if name in body
+    }
+    grains = [{**_EMPTY, **{name: grain[name] for name in ("id", "score", "source")}} for grain in body["grains"]]
+    return query[:_REDUCED_QUERY], {
+        **kept, "reduced": True, "features": [], "terms": [], "weights": {}, "caps": [], "grains": grains
+    }  # fmt: skip
+
+
+_EMPTY: dict[str, Any] = {"parts": {}, "matched": [], "path": [], "same": 0}
+
 # Ids take most of the room and return again and again: they stand once in a list, and steps name their places.
 _STEP = ("conduit", "relation", "signal", "weight", "hop")
 
@@ -98,7 +118,9 @@ def packed(body: dict[str, Any]) -> str:
         return -1 if name is None else named.setdefault(name, len(named))
 
     grains = [
-        {
+        {name: value for name, value in grain.items() if name not in _EMPTY} | {"id": place(_hex(grain["id"]))}
+        if body.get("reduced")
+        else {
             **grain,
             "id": place(_hex(grain["id"])),
             "path": [
@@ -115,6 +137,8 @@ def unpacked(text: str) -> dict[str, Any]:
     body: dict[str, Any] = orjson.loads(text)
     named: list[str] = body.pop("named")
     for grain in body["grains"]:
+        for name, nothing in _EMPTY.items():  # a reduced trace is written without these
+            grain.setdefault(name, nothing)
         grain["id"] = dashed(named[grain["id"]])
         grain["path"] = [_step_again(step, named) for step in grain["path"]]
     return body

@@ -17,11 +17,11 @@ from accounts.authorise import may
 from accounts.principals import Principal
 from fluxcore import booth, events, lanes, rows
 from fluxcore.errors import NotFound
-from memory.grains import history
+from memory.grains import history, trace_budget
 from memory.grains.clusters import shift
 from memory.grains.learning import due
 from memory.grains.models import Trace
-from memory.grains.receipt import Receipt, packed, unpacked
+from memory.grains.receipt import Receipt, packed, reduced, unpacked
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,8 @@ if hasattr(os, "register_at_fork"):
 def leave(receipt: Receipt) -> None:
     """Keep the receipt soon. The answer does not wait; a kill may lose those of the last moments."""
     if settings.BOOTH == "inline":
-        booth.post(lambda: _insert([receipt]), lane=lanes.FREE)
+        row = _row(receipt)
+        booth.post(lambda: _insert([receipt], [row]), lane=lanes.FREE)
         _count([receipt])
         return
     with _lock:
@@ -103,7 +104,8 @@ def _keep() -> None:
         gathered = _gathered()
         if gathered:
             try:
-                booth.write(lambda: _insert(gathered), lane=lanes.FREE)
+                kept = [_row(receipt) for receipt in gathered]  # here, so that no writer waits for it
+                booth.write(lambda: _insert(gathered, kept), lane=lanes.FREE)
             finally:
                 _going.clear()
             _count(gathered)
@@ -135,11 +137,11 @@ def _held(trace: uuid.UUID) -> Receipt | None:
     return _waiting.get(trace) or _going.get(trace)
 
 
-def _insert(receipts: list[Receipt]) -> None:
-    """The receipts, for each grain that it was recalled, and the news of it."""
+def _insert(receipts: list[Receipt], kept: list[tuple[Any, ...]]) -> None:
+    """The receipts as rows, for each grain that it was recalled, and the news of it."""
     for begin in range(0, len(receipts), _TOGETHER):
         part = receipts[begin : begin + _TOGETHER]
-        found = rows.upsert(Trace, _COLUMNS, [_row(receipt) for receipt in part], "RETURNING uuid, id")
+        found = rows.upsert(Trace, _COLUMNS, kept[begin : begin + _TOGETHER], "RETURNING uuid, id")
         numbers = {
             outside if isinstance(outside, uuid.UUID) else uuid.UUID(outside): number for outside, number in found
         }
@@ -177,9 +179,13 @@ def _news(receipt: Receipt) -> dict[str, Any]:
 
 
 def _row(receipt: Receipt) -> tuple[Any, ...]:
+    query, body = receipt.query, packed(receipt.body)
+    if not trace_budget.spend(receipt.space, receipt.actor, len(query) + len(body)):
+        query, less = reduced(query, receipt.body)
+        body = packed(less)
     return (
-        receipt.id, receipt.space, receipt.actor, receipt.label, receipt.at, receipt.query, receipt.rung,
-        receipt.confidence, receipt.hop_count, packed(receipt.body), not receipt.grains,
+        receipt.id, receipt.space, receipt.actor, receipt.label, receipt.at, query, receipt.rung,
+        receipt.confidence, receipt.hop_count, body, not receipt.grains,
     )  # fmt: skip
 
 

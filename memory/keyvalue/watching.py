@@ -20,10 +20,11 @@ from django.db import close_old_connections, connection
 from accounts.authorise import authorise
 from accounts.principals import Principal
 from fluxcore import clock, events
-from fluxcore.errors import Busy, Gone, Invalid
+from fluxcore.errors import Busy, Gone, Invalid, TooManyWatches
 from fluxcore.events import Change, Position
 from fluxcore.faults import place
 from fluxcore.globs import compile_glob
+from fluxcore.turns import free_connection
 from memory.keyvalue import places
 from memory.keyvalue.given import check_pattern
 from memory.keyvalue.models import Horizon
@@ -32,7 +33,10 @@ from memory.keyvalue.places import Place
 log = logging.getLogger(__name__)
 
 KINDS = ("kv", "lock", "queue", "board")  # the first words of what is told
-MAX_WATCHES = 8  # of a process: each keeps one of its threads
+# Watches of a process: each keeps one of its threads.
+MAX_WATCHES = 8
+# Of these, the most that one agent or person has, and the most of one space.
+MAX_EACH, MAX_SPACE = 2, 4
 MAX_WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.1
 CHECK_SECONDS = 1.0  # how long a right that ended may go unnoticed while nothing happens
@@ -110,9 +114,10 @@ def poll(who: Who, what: Watch, since: str | None, wait: float) -> dict[str, Any
     """Changes since a position; none yet, then wait for some. The answer's position is where to go on."""
     if not 0 <= wait <= MAX_WAIT_SECONDS:
         raise Invalid(f"wait is 0 to {MAX_WAIT_SECONDS:.0f} seconds.", field="wait")
-    check(who(), what)
+    principal = who()
+    check(principal, what)
     position, until = start(since), time.monotonic() + wait
-    with _place():
+    with _place(principal):
         while True:
             found, position = look(who, what, position)
             left = until - time.monotonic()
@@ -128,10 +133,10 @@ class Stream:
     """
 
     def __init__(self, who: Who, what: Watch, since: str | None, *, lasts: float) -> None:
-        check(who(), what)
+        principal = who()
+        check(principal, what)
         self._who, self._what, self._position, self._lasts = who, what, start(since), lasts
-        _take_place()
-        self._leave: Callable[[], None] | None = _leave_place
+        self._leave: Callable[[], None] | None = _take_place(principal)
 
     def __iter__(self) -> Iterator[dict[str, Any] | None]:
         until = time.monotonic() + self._lasts
@@ -155,31 +160,42 @@ class Stream:
 
 # At most so many at once ---------------------------------------------------------------------------
 
-_taken = 0
+_taken: list[tuple[int | None, str]] = []  # space and actor of each watch under way
 _counting = threading.Lock()
 
 
-def _take_place() -> None:
-    global _taken
+def _take_place(principal: Principal) -> Callable[[], None]:
+    """A place among the watches of this process, or a refusal that names the bound; what gives it back."""
+    own = (principal.space, principal.actor)
     with _counting:
-        if _taken >= MAX_WATCHES:
-            raise Busy(f"{MAX_WATCHES} watch already. Try again.", retry_after=5, limit=MAX_WATCHES)
-        _taken += 1
+        if _taken.count(own) >= MAX_EACH:
+            raise TooManyWatches(
+                f"This agent has {MAX_EACH} watches open, the most one may have. End one first.",
+                retry_after=5, limit=MAX_EACH,
+            )  # fmt: skip
+        if sum(space == principal.space for space, _ in _taken) >= MAX_SPACE:
+            raise TooManyWatches(
+                f"This space has {MAX_SPACE} watches open, the most one may have. Try again when one has ended.",
+                retry_after=5, limit=MAX_SPACE,
+            )  # fmt: skip
+        if len(_taken) >= MAX_WATCHES:
+            raise Busy(f"{MAX_WATCHES} watches are open in this process. Try again.", retry_after=5, limit=MAX_WATCHES)
+        _taken.append(own)
 
+    def leave() -> None:
+        with _counting:
+            _taken.remove(own)
 
-def _leave_place() -> None:
-    global _taken
-    with _counting:
-        _taken -= 1
+    return leave
 
 
 @contextmanager
-def _place() -> Iterator[None]:
-    _take_place()
+def _place(principal: Principal) -> Iterator[None]:
+    leave = _take_place(principal)
     try:
         yield
     finally:
-        _leave_place()
+        leave()
 
 
 class Follower:
@@ -193,7 +209,7 @@ class Follower:
 
     def wait(self, position: Position, seconds: float) -> None:
         """Return when the log has grown beyond the position, or after so long."""
-        connection_is_free()
+        free_connection()
         with self._bell:
             self._waiting += 1
             if self._thread is None or not self._thread.is_alive():
@@ -211,7 +227,7 @@ class Follower:
                 try:
                     close_old_connections()
                     head = events.head()
-                    connection_is_free()
+                    free_connection()
                 except Exception as error:
                     if not self._waiting:
                         return
@@ -226,12 +242,6 @@ class Follower:
                 time.sleep(POLL_SECONDS)
         finally:
             connection.close()
-
-
-def connection_is_free() -> None:
-    """A thread that waits gives its connection back to PostgreSQL's pool; to SQLite it would mean opening the file."""
-    if connection.vendor == "postgresql" and not connection.in_atomic_block:
-        connection.close()
 
 
 follower = Follower()

@@ -274,3 +274,35 @@ def test_a_posted_note_that_fails_is_logged_without_its_text(any_booth, caplog):
     booth.post(fail)
     wait_until(lambda: "ValueError" in caplog.text)
     assert "cat" not in caplog.text
+
+
+def test_one_agents_writes_do_not_put_others_behind_them(transactional_db):
+    """Of a crowd of one agent's writes so many go into a batch as its share; the other's one comes with the first."""
+    held, committed = Held(), []
+
+    def work(name):
+        return lambda: booth.slip().after_commit(lambda: committed.append(name))
+
+    flood = [booth._booth().put(work(f"a{number}"), "space:1", "agent:a") for number in range(50)]
+    others = [booth._booth().put(work("b"), "space:1", "agent:b"), booth._booth().put(work("c"), "space:2", "agent:a")]
+    held.let_go.set()
+    for reply in (*flood, *others):
+        reply.result(20)
+    wait_until(lambda: len(committed) == 52)
+    assert max(committed.index("b"), committed.index("c")) <= 2
+    assert [name for name in committed if name[0] == "a"] == [f"a{number}" for number in range(50)]
+
+
+def test_a_share_holds_for_a_moment_after_others_were_seen_and_not_without_others():
+    def waiting(*agents):
+        line.waiting.extend(booth._Caller(lambda: None, "space:1", agent) for agent in agents)
+        taken = [caller.agent for caller in line._take()]
+        line.waiting.clear()
+        return len(taken)
+
+    line = booth.Booth()
+    assert waiting(*["a"] * 300) == booth.MAX_BATCH
+    assert waiting(*["a"] * 300, "b") == booth.SHARE + 1
+    assert waiting(*["a"] * 300) == booth.SHARE
+    line._shared_until = 0.0
+    assert waiting(*["a"] * 300) == booth.MAX_BATCH

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fluxcore import limits
 from fluxcore.limits import WINDOW, added, wait_for
+from tests.core.threads import together
 
 STEPS = st.lists(
     st.tuples(st.floats(0, 40, allow_nan=False).map(lambda pause: round(pause, 3)), st.integers(1, 4)), max_size=60
@@ -72,3 +74,15 @@ def test_a_clock_set_forward_lets_callers_in_again():
 
 def test_an_empty_window_has_no_wait():
     assert wait_for({}, 0.0, 1, 1) == 0
+
+
+def test_what_is_counted_without_a_write_is_exact_among_threads_and_forgotten():
+    found = together(32, lambda _: [limits.count("recalls:1", limit=50) for _ in range(4)])
+    waits = [wait for one in found for wait in one]
+    assert waits.count(0) == 50 and all(0 < wait <= WINDOW + 1 for wait in waits if wait)
+    assert limits.count("recalls:2", limit=50) == 0
+    limits._counted["recalls:1"] = {"1000": 50}
+    assert limits.count("recalls:1", limit=50) == 0
+    limits._counted.update({f"recalls:old{number}": {"1000": 1} for number in range(limits._MANY)})
+    limits.count("recalls:1", limit=50)
+    assert set(limits._counted) == {"recalls:1", "recalls:2"}

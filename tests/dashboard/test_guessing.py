@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -154,7 +155,7 @@ def test_no_more_than_two_passwords_are_looked_at_at_once(monkeypatch):
     monkeypatch.setattr(hashing, "make_password", slow)
     monkeypatch.setattr(hashing, "check_password", slow)
     with ThreadPoolExecutor(12) as pool:
-        list(pool.map(lambda _: hashing.matches("x", None), range(12)))
+        list(pool.map(lambda _: hashing._timed("x", None), range(12)))
         list(pool.map(lambda _: hashing.hashed("x"), range(12)))
     hashing._nobody.cache_clear()
     assert most == 2
@@ -182,3 +183,46 @@ def test_the_password_is_argon2id_of_nineteen_mebibytes_and_two_passes_or_more()
 def test_a_guess_key_hides_its_name():
     assert "ada" not in guesses.password_key("ada")
     assert guesses.password_key("Ada") == guesses.password_key("ada")
+
+
+def test_invented_names_delay_no_right_password_and_wrong_ones_wait_alike(ada):
+    """Whoever waits behind a flood learns nothing: names that exist and names that do not are answered in one line."""
+    flood = hashing._line.join("203.0.113.7", "invented")
+    assert flood.granted
+    done, pool = [], ThreadPoolExecutor(2)
+
+    def guess(known):
+        right = hashing.tried("wrong wrong wrong", known, source="127.0.0.1", name=f"{known}")
+        done.append(right)
+
+    try:
+        waiting = [pool.submit(guess, known) for known in (ada.user.password, None)]
+        half_way(ada)  # at once, though the line does not move
+        assert done == []
+    finally:
+        flood.leave()
+        for one in waiting:
+            one.result(20)
+        pool.shutdown()
+    assert done == [False, False]
+
+
+def test_a_source_has_so_many_tries_a_minute_and_a_right_password_is_not_refused(ada, monkeypatch):
+    monkeypatch.setattr(hashing, "TRIES_PER_SOURCE", 3)
+    monkeypatch.setattr(hashing, "REFUSED_AFTER", 0.01)
+    for number in range(3):
+        answer = send(browser(), "/sign-in", username=f"invented{number}", password="wrong wrong wrong")
+        assert answer.status_code == 401
+    looked_at = []
+    monkeypatch.setattr(
+        hashing, "check_password", lambda *given, look=hashing.check_password: looked_at.append(given) or look(*given)
+    )
+    refusals = [
+        send(browser(), "/sign-in", username=name, password="wrong wrong wrong") for name in ("invented9", "ada")
+    ]
+    assert [answer.status_code for answer in refusals] == [429, 429]
+    assert all(0 < int(answer["Retry-After"]) <= 61 for answer in refusals)
+    said = [re.sub(r'value="[^"]*"', "", words(answer)) for answer in refusals]
+    assert said[0] == said[1] and "from this address" in said[0]
+    assert len(looked_at) == 1  # the invented name cost nothing
+    half_way(ada)

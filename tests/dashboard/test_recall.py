@@ -299,3 +299,26 @@ def test_an_excerpt_begins_a_little_before_the_first_mark():
     text = "".join(part for part, _ in shown)
     assert is_cut and "zeppelin" in text and len(text) < 220
     assert excerpt([("short", False)], 200) == ([("short", False)], False)
+
+
+# What is missing -----------------------------------------------------------------------------------
+def test_the_page_says_how_many_vectors_are_missing_and_that_a_long_query_was_cut(memory, grace):
+    memory.store("Anna works as a nurse in Lisbon")
+    memory.drain()
+    memory.store("Ben cooks mushroom risotto on Sundays")
+    page = post(grace, "/recall", query="Where does Anna work?" + " please" * 700)
+    assert "1 vector is missing" in words(page) and "Only its first 4,096 bytes were used" in words(page)
+    trace = Trace.objects.get()
+    for address in (f"/recall/{trace.uuid}", f"/traces/{trace.uuid}"):
+        kept = grace.get(address)
+        assert kept.status_code == 200, address
+        assert "1 vector is missing" in words(kept) and "Only its first 4,096 bytes were used" in words(kept)
+
+
+def test_the_pages_of_a_reduced_trace_say_so(memory, grace, configure):
+    memory.store("Anna works as a nurse in Lisbon")
+    configure(MAX_TRACE_BYTES_PER_HOUR=0)
+    post(grace, "/recall", query="Where does Anna work?")
+    trace = Trace.objects.get()
+    for address in (f"/recall/{trace.uuid}", f"/traces/{trace.uuid}"):
+        assert "Only ids and scores were kept" in words(grace.get(address))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import uuid
 from itertools import permutations
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accounts.models import Space
+from accounts.principals import shell
 from fluxcore import clock
-from fluxcore.errors import Invalid
+from fluxcore.errors import Invalid, RateLimited
 from memory.arena.shelf import shelf
-from memory.grains import hydrate, recall, store
+from memory.grains import explain, hydrate, recall, store
 from memory.grains.hits import Hit
 from memory.grains.models import Grain
+from memory.grains.sizes import QUERY_BYTES
 from tests.grains.conftest import Memory
 
 pytestmark = pytest.mark.storage
@@ -41,7 +46,7 @@ def test_what_is_not_encoded_yet_stands_behind_no_other_for_that(memory: Memory)
     memory.drain()
     memory.store("The code of the garden shed is 7777")
     answer = memory.ask("What is the code of the garden shed?")
-    assert answer["rung"] == "warm"
+    assert (answer["rung"], answer["vectors_missing"]) == ("encoding", 1)
     assert answer["grains"][0]["content"].startswith("The code of the garden shed")
 
 
@@ -302,3 +307,56 @@ def test_a_bad_value_is_refused_by_its_name(memory: Memory, given: dict[str, obj
     with pytest.raises(Invalid) as refused:
         memory.ask(**given)  # type: ignore[arg-type]
     assert refused.value.details["field"] == field
+
+
+def test_of_a_long_query_the_first_four_kilobytes_count_and_every_way_out_says_so(memory: Memory) -> None:
+    from mcp_bridge.tools.grains import _retrieve
+
+    memory.store("The ferry to Naxos leaves at nine")
+    memory.store("The lighthouse is painted white")
+    filling = "ä" * (QUERY_BYTES // 2 - 4)
+    longer = f"ferry {filling}ää lighthouse"  # its 4096th byte is the first half of a character
+    answer = memory.ask(longer)
+    assert answer["query_truncated"] is True
+    assert [grain["content"] for grain in answer["grains"]] == ["The ferry to Naxos leaves at nine"]
+    kept = explain.trace(memory.principal, uuid.UUID(answer["trace_id"]))
+    assert len(str(kept["query"]).encode()) == QUERY_BYTES and kept["query_truncated"] is True
+    assert f"first {QUERY_BYTES} bytes" in str(kept["says"])
+    assert _retrieve(memory.principal, {"query": longer})["query_truncated"] is True
+    whole = memory.ask("ferry".ljust(QUERY_BYTES, "."))
+    assert whole["query_truncated"] is False
+    assert "query_truncated" not in _retrieve(memory.principal, {"query": "ferry"})
+    with pytest.raises(Invalid, match="empty"):
+        memory.ask(" " * QUERY_BYTES + "ferry")
+
+
+def test_an_answer_says_how_many_vectors_are_still_to_be_made(memory: Memory) -> None:
+    from mcp_bridge.tools.grains import _retrieve
+
+    memory.store("The ferry to Naxos leaves at nine")
+    memory.drain()
+    done = memory.ask("ferry")
+    assert (done["rung"], done["vectors_missing"]) == ("warm", 0)
+    for number in range(7):
+        memory.store(f"Berth {number} is empty")
+    answer = memory.ask("ferry", explain=True)
+    assert (answer["rung"], answer["vectors_missing"]) == ("encoding", 7)
+    assert "7 vectors are missing" in answer["explanation"]["says"]
+    assert _retrieve(memory.principal, {"query": "ferry"})["vectors_missing"] == 7
+    kept = explain.trace(memory.principal, uuid.UUID(answer["trace_id"]))
+    assert (kept["rung"], kept["vectors_missing"]) == ("encoding", 7)
+    memory.drain()
+    assert (memory.ask("ferry")["rung"], memory.ask("ferry")["vectors_missing"]) == ("warm", 0)
+
+
+def test_one_agents_recalls_have_a_limit_and_the_shell_has_none(memory: Memory, configure: Any) -> None:
+    configure(MAX_RECALLS_PER_MINUTE=3)
+    for _ in range(3):
+        memory.ask("ferry")
+    with pytest.raises(RateLimited, match="MAX_RECALLS_PER_MINUTE") as refusal:
+        memory.ask("ferry")
+    assert refusal.value.details["limit"] == 3 and refusal.value.retry_after is not None
+    Memory(agent="bob").ask("ferry")
+    operator = shell(Space.objects.get(name="home"))
+    for _ in range(5):
+        recall.recall(operator, query="ferry")

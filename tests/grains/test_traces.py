@@ -19,7 +19,7 @@ from fluxcore import booth, clock, config
 from fluxcore.errors import NotFound
 from fluxcore.models import Event
 from memory.engine.answer import MOST_MATCHED
-from memory.grains import explain, retention, traces
+from memory.grains import explain, retention, trace_budget, traces
 from memory.grains.models import Grain, Relation, Trace
 from tests.concurrency.conftest import close_connection_after_commit
 from tests.grains.conftest import Memory
@@ -176,7 +176,7 @@ def test_recalls_kept_together_are_one_event_for_each_space(memory: Memory) -> N
     receipts.sort(key=lambda one: asked.index(str(one.id)))
     Event.objects.all().delete()
     Trace.objects.all().delete()
-    booth.write(lambda: traces._insert(receipts))
+    booth.write(lambda: traces._insert(receipts, [traces._row(one) for one in receipts]))
     here, there = news()
     assert [one["trace"] for one in here.data["recalls"]] == asked[:3]
     assert [one["actor"] for one in here.data["recalls"]] == ["agent:alice", "agent:alice", "agent:bob"]
@@ -237,3 +237,35 @@ def test_a_receipt_that_is_on_its_way_is_waited_for(memory: Memory, settings: An
         assert voted.result(timeout=10)["status"] == "recorded"
     assert Trace.objects.filter(uuid=answer["trace_id"]).exists() and not traces._going
     booth.write(close_connection_after_commit)
+
+
+def test_beyond_its_agents_hourly_bytes_a_trace_keeps_ids_and_scores(memory: Memory, configure: Any) -> None:
+    grain = memory.store("The ferry to Naxos leaves at nine")
+    memory.drain()
+    whole = why(memory, memory.ask("When does the ferry leave?"))
+    assert whole["reduced"] is False
+    configure(MAX_TRACE_BYTES_PER_HOUR=0)
+    answer = memory.ask("When does the ferry leave?" + " again" * 100, explain=True)
+    assert answer["explanation"]["grains"][0]["parts"]  # the answer itself is whole
+    traces.flush()
+    kept = why(memory, answer)
+    assert kept["reduced"] is True and "Only ids and scores" in str(kept["says"])
+    assert [(one["grain_id"], one["score"]) for one in kept["grains"]] == [  # type: ignore[attr-defined]
+        (grain, answer["grains"][0]["score"])
+    ]
+    assert (kept["features"], kept["weights"], kept["grains"][0]["parts"]) == ([], {}, [])  # type: ignore[index]
+    assert len(str(kept["query"])) == 200
+    row = Trace.objects.get(uuid=answer["trace_id"])
+    assert len(row.body) < 400
+    memory.vote(answer["trace_id"], grain, True)
+    memory.drain()
+
+
+def test_bytes_of_traces_are_counted_by_agent_and_hour(configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_budget, "_spent", {})
+    configure(MAX_TRACE_BYTES_PER_HOUR=1000)
+    assert [trace_budget.spend(1, "agent:a", 400) for _ in range(3)] == [True, True, False]
+    assert trace_budget.spend(1, "agent:a", 200)  # what did not fit was not counted
+    assert trace_budget.spend(2, "agent:a", 400) and trace_budget.spend(1, "agent:b", 400)
+    monkeypatch.setattr(trace_budget, "HOUR", 0.0)
+    assert trace_budget.spend(1, "agent:a", 400)

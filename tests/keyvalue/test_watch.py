@@ -104,23 +104,32 @@ def test_the_stream_in_its_own_format(alice, here):
     assert kind == "event: kv.set" and json.loads(data.removeprefix("data: "))["key"] == "ä"
     again = alice.get("/watch?place=boards/main&wait=0", headers={"Last-Event-ID": position.removeprefix("id: ")})
     assert again.json()["changes"] == []
-    assert watching._taken == 0
+    assert watching._taken == []
 
 
-def test_eight_watch_at_once_and_the_ninth_is_told_to_wait(alice, here):
-    def follow():
-        return alice.get(f"/watch?place=boards/main&since={here}", headers={"Accept": "text/event-stream"})
+def test_an_agent_has_two_watches_a_space_four_and_a_process_eight(alice, bob, with_rights):
+    def follow(who):
+        return who.get("/watch?place=boards/main", headers={"Accept": "text/event-stream"})
 
-    open_ones = [follow() for _ in range(watching.MAX_WATCHES)]
-    refusal = follow()
-    assert refused(refusal, 503, "busy")["limit"] == 8 and refusal.headers["Retry-After"] == "5"
-    refused(alice.get("/watch?place=boards/main&wait=1"), 503, "busy")
-    leave(open_ones.pop())
-    open_ones.append(follow())
+    open_ones = [follow(who) for who in (alice, alice)]
+    refusal = follow(alice)
+    assert refused(refusal, 429, "too_many_watches")["limit"] == 2 and refusal.headers["Retry-After"] == "5"
+    refused(alice.get("/watch?place=boards/main&wait=1"), 429, "too_many_watches")
+    open_ones += [follow(who) for who in (bob, bob)]
+    carol = with_rights("bb.read", name="carol")
+    assert refused(follow(carol), 429, "too_many_watches")["limit"] == 4
+    for name in ("dora", "emil"):
+        elsewhere = with_rights("bb.read", name=name, space="elsewhere")
+        open_ones += [follow(elsewhere) for _ in range(2)]
+    assert {one.status_code for one in open_ones} == {200} and len(open_ones) == 8
+    last = with_rights("bb.read", name="frida", space="third")
+    assert refused(follow(last), 503, "busy")["limit"] == 8
+    leave(open_ones.pop(0))
+    open_ones.append(follow(last))
     assert open_ones[-1].status_code == 200
     for one in open_ones:
         leave(one)
-    assert watching._taken == 0
+    assert watching._taken == []
 
 
 def test_a_board_that_was_emptied_is_told(alice):

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from memory.api import views
+
 pytestmark = pytest.mark.storage
 
 FACTS = [
@@ -58,3 +60,32 @@ def test_every_answer_has_a_trace_that_explains_it(asked: Any, api: Any) -> None
 def test_nonsense_and_an_empty_space_answer_with_nothing_and_no_confidence(api: Any, transactional_db: None) -> None:
     answer = json.loads(api.post("/retrieve", {"query": "anything at all"}).content)
     assert (answer["grains"], answer["confidence"]) == ([], 0)
+
+
+def test_a_recall_beyond_the_limit_is_refused_with_the_wait(asked: Any, api: Any, configure: Any) -> None:
+    configure(MAX_RECALLS_PER_MINUTE=1)
+    asked("server room key")
+    refusal = api.post("/retrieve", {"query": "server room key"})
+    body = json.loads(refusal.content)
+    assert (refusal.status_code, body["code"], body["details"]["limit"]) == (429, "rate_limited", 1)
+    assert 0 < int(refusal.headers["Retry-After"]) <= 61 and "MAX_RECALLS_PER_MINUTE" in body["message"]
+    assert api.get("/me").status_code == 200
+
+
+def test_an_agent_with_its_share_of_the_threads_is_refused_and_others_are_not(
+    asked: Any, api: Any, principal: Any, make_token: Any, as_agent: Any
+) -> None:
+    taken = 0
+    while views._threads.take(principal.space, principal.actor):
+        taken += 1
+    try:
+        refusal = api.get("/me")
+        assert refusal.status_code == 503 and json.loads(refusal.content)["code"] == "busy"
+        assert refusal.headers["Retry-After"] == "1"
+        other = as_agent(make_token("bob", space="elsewhere"))
+        assert {call.status_code for call in (other.get("/me"), other.post("/retrieve", {"query": "key"}))} == {200}
+    finally:
+        for _ in range(taken):
+            views._threads.leave(principal.space, principal.actor)
+    assert taken == views._threads.places // 2 and api.get("/me").status_code == 200
+    assert not views._threads._held

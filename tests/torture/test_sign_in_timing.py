@@ -49,7 +49,7 @@ def test_known_and_unknown_names_take_the_same_time(instance):
         began = time.perf_counter()
         answer = visitor.send("/sign-in", token=token, username=name, password="wrong wrong wrong")
         seconds[known].append(time.perf_counter() - began)
-        assert answer.status == 401
+        assert answer.status in (401, 429)  # the bound per source is reached on the way: alike for both
     p = rank_sum_p(seconds[True], seconds[False])
     medians = {known: statistics.median(found) * 1000 for known, found in seconds.items()}
     print(f"\nknown {medians[True]:.1f} ms, unknown {medians[False]:.1f} ms (medians of {EACH}), p = {p:.3f}")
