@@ -11,7 +11,7 @@ from fluxsite import leash
 
 
 def rest(host: str, port: int, processes: int) -> None:
-    """REST on granian: WSGI, 32 blocking threads, persistent connections."""
+    """REST on granian: bodies are read in its event loop, requests answered in 32 threads; persistent connections."""
     from granian import Granian
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
@@ -19,23 +19,26 @@ def rest(host: str, port: int, processes: int) -> None:
 
     if os.environ.get("FLUX_LEASH"):
         os.environ["FLUX_LEASH"] = str(os.getpid())  # granian's workers follow granian, which follows the supervisor
-    _drop_header_lookalikes()
+    logging = _granian_logging()
+    from fluxcore import config
+
     Granian(
-        "fluxsite.wsgi:served",
+        "fluxsite.rsgi:served",
         factory=True,
         address=host,
         port=port,
-        interface=Interfaces.WSGI,
+        interface=Interfaces.RSGI,
         http=HTTPModes.http1,  # HTTP/2 in clear would go around the header limits below
         websockets=False,
         workers=processes,
-        blocking_threads=32,
-        blocking_threads_idle_timeout=600,
         backlog=1024,
+        backpressure=config.current().MAX_CONNECTIONS,
         workers_kill_timeout=2,
         log_level=LogLevels.error,  # its start-up lines say nothing that the supervisor does not
-        log_dictconfig=_granian_logging(),
-        http1_settings=HTTP1Settings(header_read_timeout=10_000, max_buffer_size=64 * 1024),
+        log_dictconfig=logging,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=int(config.current().REQUEST_SECONDS * 1000), max_buffer_size=64 * 1024
+        ),
     ).serve()
 
 
@@ -45,13 +48,6 @@ def _granian_logging() -> dict[str, object]:
     from django.conf import settings
 
     return {**settings.LOGGING, "loggers": {"_granian": {"level": "ERROR", "propagate": True}}}
-
-
-def _drop_header_lookalikes() -> None:
-    """Granian puts the environment into every WSGI request, where HTTP_* means a header a caller sent."""
-    for name in list(os.environ):
-        if name.startswith("HTTP_"):
-            del os.environ[name]
 
 
 def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
