@@ -27,6 +27,7 @@ from memory.embedding import choice
 THREADS = 32
 # A whole body of this size is taken from anybody who sends it within this time; beyond either, the token is looked at.
 UNKNOWN_BYTES, UNKNOWN_SECONDS = 64 * 1024, 0.5
+QUIET_SECONDS = 0.5  # who sends nothing more of a refused body for this long is done
 
 _BASE = {
     "SCRIPT_NAME": "", "SERVER_PROTOCOL": "HTTP/1.1", "wsgi.version": (1, 0), "wsgi.errors": sys.stderr,
@@ -173,12 +174,14 @@ def _environment(scope: Any, body: bytes, refusal: FluxError | None) -> dict[str
 
 async def _linger(protocol: Any) -> None:
     """Discard what the caller still sends, within bounds: closed at once, it would not get to read the answer."""
-    size = 0
+    loop, size = asyncio.get_running_loop(), 0
+    until = loop.time() + incoming.LINGER_SECONDS
     try:
-        async with asyncio.timeout(incoming.LINGER_SECONDS):
+        async with asyncio.timeout(QUIET_SECONDS) as quiet:
             async for chunk in protocol:
                 size += len(chunk)
                 if size > incoming.LINGER_BYTES:
                     return
+                quiet.reschedule(min(until, loop.time() + QUIET_SECONDS))
     except (TimeoutError, RuntimeError):
         pass

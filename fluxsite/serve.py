@@ -55,13 +55,14 @@ def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
     import uvicorn
 
     os.environ["FLUX_MCP_PORT"] = str(mcp_port)
-    os.environ["FLUX_PEOPLE_PORT"] = str(port)
     # Imported here and not by uvicorn inside its event loop: setting up Django asks the database.
     from fluxsite.asgi import application
+    from fluxsite.connections import BoundedProtocol
 
     server = uvicorn.Server(
         uvicorn.Config(
             application,
+            http=BoundedProtocol,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -131,10 +132,23 @@ def worker() -> None:
     raise SystemExit(work.exitcode)
 
 
+def _allow_open_files() -> None:
+    """As many as MAX_CONNECTIONS needs besides databases and logs; many systems begin at 1,024."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 8192:
+        wanted = 8192 if hard == resource.RLIM_INFINITY else min(hard, 8192)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+
+
 def main(arguments: list[str]) -> None:
     leash.follow_parent()
     os.umask(0o077)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
+    _allow_open_files()
     kind, rest_of = arguments[0], arguments[1:]
     if kind == "rest":
         rest(rest_of[0], int(rest_of[1]), int(rest_of[2]))

@@ -18,7 +18,7 @@ from django.conf import settings
 
 from accounts import refusals, tokens
 from accounts.principals import Principal
-from fluxcore import metrics
+from fluxcore import incoming, metrics
 from fluxcore.errors import BadRequest, FluxError, Forbidden, MethodNotAllowed, TooLarge, Unauthenticated
 from mcp_bridge import protected, refusing
 from mcp_bridge.aside import aside
@@ -32,6 +32,7 @@ PRINCIPAL = "flux.principal"
 _UNAUTHORISED, _REFUSED = -32001, -32003  # of JSON-RPC's range for servers
 
 _aside = aside(ThreadPoolExecutor(AT_ONCE, "mcp"))
+_incomplete = incoming.IncompleteBodies()
 
 
 class _Line:
@@ -110,7 +111,9 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
             raise MethodNotAllowed("Send messages with POST: this server keeps no streams and no sessions.")
         headers = dict(scope["headers"])
         principal = await _aside(_authenticated, headers, scope)
-        body = await _read(receive)
+        # A body that is there is read without a pause, so only those that wait for the rest of theirs are counted.
+        with _incomplete.place(principal.token):
+            body = await _read(headers, receive)
         message = _peeked(body)
         number = message.get("id")
         await _aside(_demand, principal, message)
@@ -151,16 +154,20 @@ def _demand(principal: Principal, message: dict[str, Any]) -> None:
         registry.demand(principal, tool)
 
 
-async def _read(receive: Any) -> bytes:
+async def _read(headers: dict[bytes, bytes], receive: Any) -> bytes:
     parts, size = [], 0
+    most = settings.MAX_BODY_BYTES
+    refusal = TooLarge(f"A message has at most {most} bytes.", limit=most)
+    if int(headers.get(b"content-length", b"0")) > most:  # a number: the parser has looked at it
+        raise refusal
     while True:
         message = await receive()
         if message["type"] != "http.request":
             raise BadRequest("The message was not sent to its end.")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > settings.MAX_BODY_BYTES:
-            raise TooLarge(f"A message has at most {settings.MAX_BODY_BYTES} bytes.", limit=settings.MAX_BODY_BYTES)
+        if size > most:
+            raise refusal
         if not message.get("more_body"):
             return b"".join(parts)
 
