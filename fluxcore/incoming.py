@@ -12,7 +12,7 @@ from fluxcore.errors import RateLimited
 BYTES_PER_SECOND = 64 * 1024  # the slowest sender that a large body is waited for
 MOST_OF_A_TOKEN = 8  # a program sends its bodies at once; only somebody who stalls has more of them under way
 
-LINGER_SECONDS = 5.0  # after an answer to a body that was not read: who is still sending can read the answer
+LINGER_SECONDS = 10.0  # after an answer to a body that was not read: who is still sending can read the answer
 LINGER_BYTES = 64 * 1024 * 1024
 
 

@@ -73,8 +73,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def is_idle(self) -> bool:
-        """No request is under way: none has begun, or its headers are not complete."""
-        return self._in_headers and not self._upgraded and (self.cycle is None or self.cycle.response_complete)
+        """No request is under way: the last one is answered, and the headers of the next are not complete."""
+        return not self._upgraded and (self._in_headers if self.cycle is None else self.cycle.response_complete)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -27,7 +27,7 @@ from memory.embedding import choice
 THREADS = 32
 # A whole body of this size is taken from anybody who sends it within this time; beyond either, the token is looked at.
 UNKNOWN_BYTES, UNKNOWN_SECONDS = 64 * 1024, 0.5
-QUIET_SECONDS = 0.5  # who sends nothing more of a refused body for this long is done
+QUIET_SECONDS = 2.0  # who sends nothing more of a refused body for this long is done
 
 _BASE = {
     "SCRIPT_NAME": "", "SERVER_PROTOCOL": "HTTP/1.1", "wsgi.version": (1, 0), "wsgi.errors": sys.stderr,
