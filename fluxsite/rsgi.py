@@ -27,6 +27,8 @@ from memory.embedding import choice
 THREADS = 32
 # A whole body of this size is taken from anybody who sends it within this time; beyond either, the token is looked at.
 UNKNOWN_BYTES, UNKNOWN_SECONDS = 64 * 1024, 0.5
+# Granian keeps what a caller does not read; a stream that ends is taken up again with Last-Event-ID.
+STREAM_BYTES = 1024 * 1024
 QUIET_SECONDS = 2.0  # who sends nothing more of a refused body for this long is done
 
 _BASE = {
@@ -136,11 +138,15 @@ def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop) -> N
     async def send(chunk: bytes) -> None:
         await transport.send_bytes(chunk)
 
+    size = 0
     for chunk in response:
         try:
             asyncio.run_coroutine_threadsafe(send(chunk), loop).result()
         except RuntimeError:
             return  # the caller is gone
+        size += len(chunk)
+        if size > STREAM_BYTES:
+            return
 
 
 def _environment(scope: Any, body: bytes, refusal: FluxError | None) -> dict[str, Any]:
