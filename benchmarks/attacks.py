@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROUNDS, SAMPLES, SECONDS = 3, 20, 10.0  # a measurement has as many samples, or takes as long, whichever ends first
+ROUNDS, SAMPLES, SECONDS = 5, 20, 10.0  # a measurement has as many samples, or takes as long, whichever ends first
 TIMEOUT = 20.0
 RIGHTS = ["grains.read", "memory.read", "memory.write"]
 WITHOUT_END = b"x" * 65536
