@@ -25,8 +25,9 @@ from memory.api.middleware import REFUSAL
 from memory.embedding import choice
 
 THREADS = 32
-# A whole body of this size is taken from anybody who sends it within this time; beyond either, the token is looked at.
-UNKNOWN_BYTES, UNKNOWN_SECONDS = 64 * 1024, 0.5
+UNKNOWN_BYTES = (
+    64 * 1024
+)  # a body up to this size is taken from anybody who sends it at once; else the token comes first
 # Granian keeps what a caller does not read; a stream that ends is taken up again with Last-Event-ID.
 STREAM_BYTES = 1024 * 1024
 QUIET_SECONDS = 2.0  # who sends nothing more of a refused body for this long is done
@@ -82,26 +83,17 @@ async def _body(
     loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor, waiting: incoming.IncompleteBodies,
     protocol: Any, headers: Any, size: int,
 ) -> bytes:  # fmt: skip
-    """The whole body. One that is large or late needs a valid token and one of its places, and has a deadline."""
-    until = loop.time() + incoming.seconds_for(size)
-    reading: asyncio.Future[bytes] | None = None
+    """The whole body. One that is large or late needs a valid token, and has a deadline."""
+
+    async def token() -> int | None:
+        return await loop.run_in_executor(threads, _token, headers)
+
+    if size > UNKNOWN_BYTES:
+        await token()
     try:
-        if size <= UNKNOWN_BYTES:
-            reading = asyncio.ensure_future(protocol())
-            await asyncio.wait({reading}, timeout=UNKNOWN_SECONDS)
-        if reading is None or not reading.done():
-            token = await loop.run_in_executor(threads, _token, headers)
-            with waiting.place(token):
-                reading = reading or asyncio.ensure_future(protocol())
-                await asyncio.wait({reading}, timeout=until - loop.time())
-        if not reading.done():
-            raise BodyTooSlow
-        return reading.result()
+        return await waiting.whole(asyncio.ensure_future(protocol()), token, incoming.seconds_for(size))
     except RuntimeError:  # granian's word for a connection that ended
         raise BadRequest("The body was not sent to its end.") from None
-    finally:
-        if reading is not None:
-            reading.cancel()
 
 
 def _token(headers: Any) -> int | None:

@@ -12,6 +12,7 @@ import logging
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -111,9 +112,7 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
             raise MethodNotAllowed("Send messages with POST: this server keeps no streams and no sessions.")
         headers = dict(scope["headers"])
         principal = await _aside(_authenticated, headers, scope)
-        # A body that is there is read without a pause, so only those that wait for the rest of theirs are counted.
-        with _incomplete.place(principal.token):
-            body = await _read(headers, receive)
+        body = await _incomplete.whole(asyncio.ensure_future(_read(headers, receive)), partial(_number, principal))
         message = _peeked(body)
         number = message.get("id")
         await _aside(_demand, principal, message)
@@ -139,6 +138,10 @@ def _authenticated(headers: dict[bytes, bytes], scope: Scope) -> Principal:
     except Unauthenticated:
         refusals.note((scope.get("client") or ("unknown", 0))[0])
         raise
+
+
+async def _number(principal: Principal) -> int | None:
+    return principal.token
 
 
 def _demand(principal: Principal, message: dict[str, Any]) -> None:
