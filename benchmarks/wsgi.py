@@ -1,8 +1,9 @@
-"""The REST door's application with the reference view beside it."""
+"""The REST server's application with the reference view beside it."""
 
 from __future__ import annotations
 
 from benchmarks.plain import beside
+from fluxsite.rsgi import bridge
 from fluxsite.wsgi import application as rest
 
-application = beside(rest)
+application = bridge(beside(rest))

@@ -53,6 +53,15 @@ class Config:
     MCP_PORT: int = _key(7464, "port of the MCP door; 0 picks a free one", low=0, high=65535)
     DASHBOARD_HOST: str = _key("127.0.0.1", "address of the people's door")
     DASHBOARD_PORT: int = _key(7462, "port of the people's door; 0 picks a free one", low=0, high=65535)
+    REQUEST_SECONDS: float = _key(
+        10.0,
+        "seconds until a request's headers are complete; as many for its body, and one more for each 64 KiB",
+        low=0.5, high=600,
+    )  # fmt: skip
+    MAX_CONNECTIONS: int = _key(1024, "open connections of a server process", low=16, high=100_000)
+    MAX_CONNECTIONS_PER_SOURCE: int = _key(
+        512, "open connections of one source address to the dashboard and MCP servers", low=8, high=100_000
+    )
     # Booths and limits
     READ_WORKERS: int = _key(3, "recalls that run at once in a process", low=1, high=64)
     ARENA_MEMORY_MB: int = _key(

@@ -99,6 +99,11 @@ class NotAcceptable(FluxError, ValueError):
     message = "Answers are JSON; allow application/json in Accept."
 
 
+class BodyTooSlow(FluxError, RuntimeError):
+    code, status, exit_status = "body_too_slow", 408, 75
+    message = "The body did not arrive in time. Send it again, without pauses."
+
+
 class Conflict(FluxError, RuntimeError):
     """A precondition did not hold; details carry what is there now."""
 

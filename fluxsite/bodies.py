@@ -42,7 +42,8 @@ def bounded(application: Any, most: int) -> Any:
 async def _refuse(send: Any, most: int) -> None:
     refusal = limit_messages.body_too_large("A request", most, raised_by=None)
     body = json.dumps({**refusal.body(), "request_id": secrets.token_hex(8)}).encode()
+    # Without `connection: close`: the rest of the body is discarded first, within bounds (connections.py).
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()),
-               (b"connection", b"close"), (b"cache-control", b"no-store")]  # fmt: skip
+               (b"cache-control", b"no-store")]  # fmt: skip
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

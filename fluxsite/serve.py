@@ -8,11 +8,10 @@ import sys
 import threading
 
 from fluxsite import leash
-from fluxsite.threads import THREADS
 
 
 def rest(host: str, port: int, processes: int) -> None:
-    """REST on granian: WSGI, blocking threads, persistent connections."""
+    """REST on granian: bodies are read in its event loop, requests answered in threads; persistent connections."""
     from granian import Granian
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
@@ -20,23 +19,26 @@ def rest(host: str, port: int, processes: int) -> None:
 
     if os.environ.get("FLUX_LEASH"):
         os.environ["FLUX_LEASH"] = str(os.getpid())  # granian's workers follow granian, which follows the supervisor
-    _drop_header_lookalikes()
+    logging = _granian_logging()
+    from fluxcore import config
+
     Granian(
-        "fluxsite.wsgi:served",
+        "fluxsite.rsgi:served",
         factory=True,
         address=host,
         port=port,
-        interface=Interfaces.WSGI,
+        interface=Interfaces.RSGI,
         http=HTTPModes.http1,  # HTTP/2 in clear would go around the header limits below
         websockets=False,
         workers=processes,
-        blocking_threads=THREADS,
-        blocking_threads_idle_timeout=600,
         backlog=1024,
+        backpressure=config.current().MAX_CONNECTIONS,
         workers_kill_timeout=2,
         log_level=LogLevels.error,  # its start-up lines say nothing that the supervisor does not
-        log_dictconfig=_granian_logging(),
-        http1_settings=HTTP1Settings(header_read_timeout=10_000, max_buffer_size=64 * 1024),
+        log_dictconfig=logging,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=int(config.current().REQUEST_SECONDS * 1000), max_buffer_size=64 * 1024
+        ),
     ).serve()
 
 
@@ -48,25 +50,19 @@ def _granian_logging() -> dict[str, object]:
     return {**settings.LOGGING, "loggers": {"_granian": {"level": "ERROR", "propagate": True}}}
 
 
-def _drop_header_lookalikes() -> None:
-    """Granian puts the environment into every WSGI request, where HTTP_* means a header a caller sent."""
-    for name in list(os.environ):
-        if name.startswith("HTTP_"):
-            del os.environ[name]
-
-
 def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
     """The people's and the MCP door on uvicorn: one process, two sockets."""
     import uvicorn
 
     os.environ["FLUX_MCP_PORT"] = str(mcp_port)
-    os.environ["FLUX_PEOPLE_PORT"] = str(port)
     # Imported here and not by uvicorn inside its event loop: setting up Django asks the database.
     from fluxsite.asgi import application
+    from fluxsite.connections import BoundedProtocol
 
     server = uvicorn.Server(
         uvicorn.Config(
             application,
+            http=BoundedProtocol,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -136,10 +132,23 @@ def worker() -> None:
     raise SystemExit(work.exitcode)
 
 
+def _allow_open_files() -> None:
+    """As many as MAX_CONNECTIONS needs besides databases and logs; many systems begin at 1,024."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 8192:
+        wanted = 8192 if hard == resource.RLIM_INFINITY else min(hard, 8192)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+
+
 def main(arguments: list[str]) -> None:
     leash.follow_parent()
     os.umask(0o077)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
+    _allow_open_files()
     kind, rest_of = arguments[0], arguments[1:]
     if kind == "rest":
         rest(rest_of[0], int(rest_of[1]), int(rest_of[2]))

@@ -11,7 +11,6 @@ from fluxsite import loading
 
 loading.begins()
 
-from django.core.handlers.wsgi import WSGIHandler  # noqa: E402
 from django.core.wsgi import get_wsgi_application  # noqa: E402
 
 application = get_wsgi_application()
@@ -23,13 +22,3 @@ checks.refuse_unfit()
 celery.configure()
 bell.on_ring(celery.ring)
 leash.follow_parent()
-
-
-def served() -> WSGIHandler:
-    """For a process that opens the door: its encoder loads in the background, so that the first recall finds it."""
-    from fluxsite import threads
-    from memory.embedding import choice
-
-    threads.take_short_turns()
-    choice.load_soon()
-    return application

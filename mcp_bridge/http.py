@@ -12,13 +12,14 @@ import logging
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 
 from accounts import refusals, tokens
 from accounts.principals import Principal
-from fluxcore import limit_messages, metrics
+from fluxcore import incoming, limit_messages, metrics
 from fluxcore.errors import (
     BadRequest,
     Busy,
@@ -49,6 +50,7 @@ _UNAUTHORISED, _REFUSED = -32001, -32003  # of JSON-RPC's range for servers
 
 _aside = aside(ThreadPoolExecutor(AT_ONCE, "mcp"))
 _shares = Shares(AT_ONCE)
+_incomplete = incoming.IncompleteBodies()
 
 
 class _Line:
@@ -140,12 +142,12 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
             raise MethodNotAllowed("Send messages with POST: this server keeps no streams and no sessions.")
         headers = dict(scope["headers"])
         principal = await _aside(_authenticated, headers, scope)
+        body = await _incomplete.whole(asyncio.ensure_future(_read(headers, receive)), partial(_number, principal))
         if not _shares.take(principal.space, principal.actor):
             raise Busy(
                 "Too many calls of this agent or its space are under way in this process. Try again.", retry_after=1
             )
         caller = (principal.space, principal.actor)
-        body = await _read(receive)
         message = _peeked(body)
         number = message.get("id")
         await _aside(_demand, principal, message)
@@ -181,6 +183,10 @@ def _authenticated(headers: dict[bytes, bytes], scope: Scope) -> Principal:
         raise
 
 
+async def _number(principal: Principal) -> int | None:
+    return principal.token
+
+
 def _demand(principal: Principal, message: dict[str, Any]) -> None:
     """Who lacks what a tool needs is told so in HTTP's words, so that a client can ask for more."""
     if message.get("method") != "tools/call":
@@ -200,16 +206,19 @@ def _demand(principal: Principal, message: dict[str, Any]) -> None:
     registry.demand(principal, tool, arguments)
 
 
-async def _read(receive: Any) -> bytes:
+async def _read(headers: dict[bytes, bytes], receive: Any) -> bytes:
     parts, size = [], 0
+    most = settings.MAX_BODY_BYTES
+    if int(headers.get(b"content-length", b"0")) > most:  # a number: the parser has looked at it
+        raise limit_messages.body_too_large("A message", most)
     while True:
         message = await receive()
         if message["type"] != "http.request":
             raise BadRequest("The message was not sent to its end.")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > settings.MAX_BODY_BYTES:
-            raise limit_messages.body_too_large("A message", settings.MAX_BODY_BYTES)
+        if size > most:
+            raise limit_messages.body_too_large("A message", most)
         if not message.get("more_body"):
             return b"".join(parts)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from django.conf import settings
@@ -18,8 +17,7 @@ def metadata(scope: dict[str, Any]) -> dict[str, Any]:
     return {
         "resource": f"{_origin(scope)}/mcp",
         "resource_name": f"Flux Memory ({settings.HOME.name})",
-        # Tokens are minted by people, at their door or in the shell; there is no other issuer to send anybody to.
-        "authorization_servers": [_people(scope)],
+        # No `authorization_servers`: people mint tokens in the dashboard or the shell, and no server issues them.
         "bearer_methods_supported": ["header"],
         "scopes_supported": sorted(OPERATIONS),
     }
@@ -42,11 +40,3 @@ def _host(scope: dict[str, Any]) -> str:
 
 def _origin(scope: dict[str, Any]) -> str:
     return f"{'https' if settings.HTTPS else 'http'}://{_host(scope)}"
-
-
-def _people(scope: dict[str, Any]) -> str:
-    """The people's door under the same name."""
-    name = _host(scope).rpartition(":")[0] or _host(scope)
-    if settings.HTTPS:
-        return f"https://{name}"
-    return f"http://{name}:{os.environ.get('FLUX_PEOPLE_PORT') or settings.FLUX.DASHBOARD_PORT}"

@@ -13,12 +13,13 @@ from django.core.exceptions import DisallowedHost, MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
 from fluxcore import metrics
-from fluxcore.errors import BadHost, BadOrigin, HeadersTooLarge
+from fluxcore.errors import BadHost, BadOrigin, FluxError, HeadersTooLarge
 from fluxsite.logs import TOKEN, request_id
 from memory.api.errors import answer, as_flux_error
 
 log = logging.getLogger("memory.api.access")
 
+REFUSAL = "flux.refusal"  # in a request's environment: why the server that took it refuses it
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 16 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -64,6 +65,9 @@ class RestDoor:
 
 
 def _refuse_hostile(request: HttpRequest) -> None:
+    refusal: FluxError | None = request.META.get(REFUSAL)
+    if refusal is not None:
+        raise refusal
     headers = [(name, value) for name, value in request.META.items() if name.startswith("HTTP_")]
     if len(headers) > MAX_HEADERS or sum(len(name) + len(str(value)) for name, value in headers) > MAX_HEADER_BYTES:
         raise HeadersTooLarge

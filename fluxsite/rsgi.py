@@ -1,0 +1,185 @@
+"""The REST server's application: waits for a request's body, then hands the request to Django in a thread.
+
+A body that comes slowly waits in the event loop, where it keeps no thread from other callers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from django.conf import settings
+from django.db import close_old_connections
+
+from fluxsite.wsgi import application as rest_application  # sets Django up, which the next ones need
+
+# isort: split
+from accounts import tokens
+from fluxcore import incoming
+from fluxcore.errors import BadRequest, BodyTooSlow, FluxError, NotFound, RateLimited, Unauthenticated
+from fluxsite import threads
+from memory.api.middleware import REFUSAL
+from memory.embedding import choice
+
+# A body up to this size is taken from anybody who sends it at once; for a larger one the token comes first.
+UNKNOWN_BYTES = 64 * 1024
+# Granian keeps what a caller does not read; a stream that ends is taken up again with Last-Event-ID.
+STREAM_BYTES = 1024 * 1024
+QUIET_SECONDS = 2.0  # who sends nothing more of a refused body for this long is done
+
+_BASE = {
+    "SCRIPT_NAME": "", "SERVER_PROTOCOL": "HTTP/1.1", "wsgi.version": (1, 0), "wsgi.errors": sys.stderr,
+    "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False, "wsgi.input_terminated": True,
+}  # fmt: skip
+
+Application = Callable[[Any, Any], Awaitable[None]]
+
+
+def served() -> Application:
+    """For a process that listens: its encoder loads in the background, so that the first recall finds it."""
+    threads.take_short_turns()
+    choice.load_soon()
+    return bridge(rest_application)
+
+
+def bridge(application: Any) -> Application:
+    """A WSGI application of Django's for granian's RSGI interface."""
+    pool = ThreadPoolExecutor(threads.THREADS, "rest")
+    waiting = incoming.IncompleteBodies()
+
+    async def call(scope: Any, protocol: Any) -> None:
+        loop = asyncio.get_running_loop()
+        headers, body, refusal = scope.headers, None, None
+        size = _size(headers)
+        if size == 0:
+            body = b""
+        elif size is not None and size <= settings.MAX_BODY_BYTES:
+            try:
+                body = await _body(loop, pool, waiting, protocol, headers, size)
+            except (BodyTooSlow, RateLimited, BadRequest) as error:
+                refusal = error
+            except Unauthenticated:
+                pass  # Django says so, as it does to everybody else
+        await loop.run_in_executor(pool, _answer, application, scope, protocol, body or b"", refusal, loop)
+        if body is None and refusal is None:
+            await _linger(protocol)
+
+    return call
+
+
+def _size(headers: Any) -> int | None:
+    """Bytes of the body to come; None if that is not said, or not in a number that Django would take."""
+    if "transfer-encoding" in headers:
+        return None
+    length = headers.get("content-length") or "0"
+    return int(length) if length.isdecimal() and length.isascii() and len(length) <= 15 else None
+
+
+async def _body(
+    loop: asyncio.AbstractEventLoop, pool: ThreadPoolExecutor, waiting: incoming.IncompleteBodies,
+    protocol: Any, headers: Any, size: int,
+) -> bytes:  # fmt: skip
+    """The whole body. One that is large or late needs a valid token, and has a deadline."""
+
+    async def token() -> int | None:
+        return await loop.run_in_executor(pool, _token, headers)
+
+    if size > UNKNOWN_BYTES:
+        await token()
+    try:
+        return await waiting.whole(asyncio.ensure_future(protocol()), token, incoming.seconds_for(size))
+    except RuntimeError:  # granian's word for a connection that ended
+        raise BadRequest("The body was not sent to its end.") from None
+
+
+def _token(headers: Any) -> int | None:
+    """The token's number in the database. Raises Unauthenticated."""
+    scheme, _, token = ",".join(headers.get_all("authorization")).partition(" ")
+    close_old_connections()
+    try:
+        return tokens.authenticate(token.strip(" ") if scheme.lower() == "bearer" else "").token
+    finally:
+        close_old_connections()
+
+
+def _answer(
+    application: Any, scope: Any, protocol: Any, body: bytes, refusal: FluxError | None, loop: asyncio.AbstractEventLoop
+) -> None:
+    """Let Django answer, in a thread of its own."""
+    head: list[Any] = []
+
+    def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
+        # Granian would otherwise name itself and its version.
+        head.extend((int(status[:3]), [*headers, ("Server", "")]))
+
+    response = application(_environment(scope, body, refusal), start)
+    try:
+        if response.streaming:
+            _stream(response, protocol.response_stream(*head), loop)
+        else:
+            protocol.response_bytes(*head, b"".join(response))
+    finally:
+        response.close()
+
+
+def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+    async def send(chunk: bytes) -> None:
+        await transport.send_bytes(chunk)
+
+    size = 0
+    for chunk in response:
+        try:
+            asyncio.run_coroutine_threadsafe(send(chunk), loop).result()
+        except RuntimeError:
+            return  # the caller is gone
+        size += len(chunk)
+        if size > STREAM_BYTES:
+            return
+
+
+def _environment(scope: Any, body: bytes, refusal: FluxError | None) -> dict[str, Any]:
+    """The request as WSGI has it. Of headers that are given twice both values are there, with a comma between."""
+    headers = scope.headers
+    server, _, port = scope.server.rpartition(":")
+    found = {
+        **_BASE,
+        "REQUEST_METHOD": scope.method,
+        "PATH_INFO": scope.path.encode("utf-8", "replace").decode("latin-1"),
+        "QUERY_STRING": scope.query_string,
+        "REMOTE_ADDR": scope.client.rpartition(":")[0].strip("[]"),
+        "SERVER_NAME": server.strip("[]"),
+        "SERVER_PORT": port,
+        "HTTP_HOST": scope.authority or "",
+        "wsgi.url_scheme": scope.scheme,
+        "wsgi.input": io.BytesIO(body),
+    }
+    names = headers.keys()
+    for name in names:
+        key = name.upper().replace("-", "_")
+        # A value beyond ASCII is not handed out and becomes an empty one.
+        value = ",".join(headers.get_all(name))
+        found[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value
+    if refusal is not None:
+        found[REFUSAL] = refusal
+    elif "\ufffd" in scope.path:  # bytes that are no UTF-8 arrive as this character, all alike
+        found[REFUSAL] = NotFound("The address is not valid UTF-8.")
+    return found
+
+
+async def _linger(protocol: Any) -> None:
+    """Discard what the caller still sends, within bounds: closed at once, it would not get to read the answer."""
+    loop, size = asyncio.get_running_loop(), 0
+    until = loop.time() + incoming.LINGER_SECONDS
+    try:
+        async with asyncio.timeout(QUIET_SECONDS) as quiet:
+            async for chunk in protocol:
+                size += len(chunk)
+                if size > incoming.LINGER_BYTES:
+                    return
+                quiet.reschedule(min(until, loop.time() + QUIET_SECONDS))
+    except (TimeoutError, RuntimeError):
+        pass
