@@ -17,7 +17,7 @@ from typing import Any
 
 from django.db import connection
 
-from accounts import holdings, origins, toolboxes
+from accounts import holdings, origins, toolboxes, trust
 from accounts.models import Agent, Space, Token
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, verb
@@ -67,7 +67,7 @@ def authenticate(token: str) -> Principal:
     if not known or not rows:
         raise Unauthenticated
     number, _, ceiling, expires_at, revoked_at, last_used_at, agent, name, capabilities, *rest = rows[0]
-    trust, parent, active, must_rate, tools, space, chain, _ = rest
+    level, parent, active, must_rate, tools, space, chain, _ = rest
     if revoked_at is not None or not active or (expires_at is not None and _moment(expires_at) <= now):
         raise Unauthenticated
     over = holdings.above(parent, now)
@@ -76,7 +76,7 @@ def authenticate(token: str) -> Principal:
     _note_use(number, _moment(last_used_at) if last_used_at else None, now)
     return Principal(
         kind="agent", name=name, space=space, chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
-        capabilities=holdings.together(holdings.layers(capabilities, [row[-1] for row in rows], trust), over),
+        capabilities=holdings.together(holdings.layers(capabilities, [row[-1] for row in rows], level), over),
         ceiling=ceiling, agent=agent, token=number, must_rate=bool(must_rate), tools=toolboxes.listed(tools),
     )  # fmt: skip
 
@@ -96,12 +96,21 @@ def _note_use(number: int, last: datetime | None, now: datetime) -> None:
     booth.post(note)
 
 
+def usual_ceiling(agent: Agent) -> str:
+    """Maximum provenance of a new token unless its maker chooses one.
+
+    A trusted agent that was not made for another one is its owner's own program: it may pass on what they say.
+    """
+    own = agent.parent_id is None and trust.LEVELS.index(agent.trust) >= trust.LEVELS.index(Agent.Trust.TRUSTED)
+    return "user_stated" if own else origins.DEFAULT
+
+
 @verb("tokens.mint", needs="accounts.manage", secret=True)
 def mint(
-    act: Act, *, space: str, agent: str, ceiling: str = origins.DEFAULT, expires_at: str | None = None, note: str = ""
+    act: Act, *, space: str, agent: str, ceiling: str | None = None, expires_at: str | None = None, note: str = ""
 ) -> Change:
     """A new token for an agent. The answer carries its text, the only time anybody sees it."""
-    if ceiling not in origins.CEILINGS:
+    if ceiling is not None and ceiling not in origins.CEILINGS:
         raise Invalid(f"A ceiling is one of {', '.join(origins.CEILINGS)}.", field="ceiling")
     if len(note) > MAX_NOTE or not note.isprintable():
         raise Invalid(f"A note is one line of at most {MAX_NOTE} characters.", field="note")
@@ -109,6 +118,7 @@ def mint(
     if expiry is not None and expiry <= clock.now():
         raise Invalid("expires_at lies in the past.", field="expires_at")
     owner = find_agent(space, agent, act.principal)
+    ceiling = ceiling or usual_ceiling(owner)
     prefix, token = generate()
 
     def change() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import config
-from mcp_bridge.instructions import INSTRUCTIONS
+from mcp_bridge.instructions import instructions
 
 
 @selector("agents.onboard", needs="self.read")
@@ -16,7 +16,7 @@ def onboarding(principal: Principal) -> dict[str, Any]:
     from mcp_bridge import registry
 
     return {
-        "instructions": f"{INSTRUCTIONS}\n\n{MODES[config.current().OPERATING_MODE]}",
+        "instructions": f"{instructions(principal.ceiling)}\n\n{MODES[config.current().OPERATING_MODE]}",
         "operating_mode": config.current().OPERATING_MODE,
         "server_name": config.current().MCP_SERVER_NAME,
         "agent": principal.name,
