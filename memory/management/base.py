@@ -14,13 +14,13 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, connection
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
 from fluxcore.errors import BadConfiguration, FluxError, Invalid, NotReady
 from fluxcore.faults import translate
 from fluxcore.models import Job
 from fluxsite import home
+from memory.management import tables
 
 EX_CONFIG = 78
 
@@ -101,12 +101,7 @@ class FluxCommand(BaseCommand):
         if not found:
             self.console.print(f"[dim]{empty}[/]")
             return
-        table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(columns))
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in found:
-            table.add_row(*row)
-        self.console.print(table)
+        tables.show(self.console, columns, found)
 
     @contextmanager
     def progress(self, says: str, total: int | None) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from accounts.checkpoints import Report
 from accounts.models import Space
 from accounts.principals import INSTANCE_CHAIN, find_space, shell
 from memory.management.base import FluxCommand
+from memory.management.tables import minute, short_id
 
 EXIT_BROKEN = 1
 
@@ -53,7 +54,7 @@ class Command(FluxCommand):
         self.table(
             ("at", "actor", "action", "object", "outcome", "reason"),
             [
-                (row["at"][:19], row["actor"], row["action"], row["object"], row["outcome"], row["reason"])
+                (minute(row["at"]), row["actor"], row["action"], short_id(row["object"]), row["outcome"], row["reason"])
                 for row in found
             ],
             empty="Nothing has been recorded yet.",

@@ -12,6 +12,7 @@ from fluxcore import clock, jobs, schedule
 from fluxcore.errors import Invalid, NotFound
 from fluxcore.models import Job
 from memory.management.base import FluxCommand
+from memory.management.tables import minute
 
 
 class Command(FluxCommand):
@@ -42,8 +43,14 @@ class Command(FluxCommand):
         if self.as_json:
             self.answer({"counts": jobs.counts(), "jobs": rows})
             return
-        columns = ("id", "kind", "state", "attempts", "due_at", "error")
-        self.table(columns, [[row[name] for name in columns] for row in rows], empty="No jobs.")
+        self.table(
+            ("id", "kind", "state", "attempts", "due", "error"),
+            [
+                [row["id"], row["kind"], row["state"], row["attempts"], minute(row["due_at"]), row["error"]]
+                for row in rows
+            ],
+            empty="No jobs.",
+        )
 
     def _show(self, options: dict[str, Any]) -> None:
         job = Job.objects.filter(uuid=jobs.parse_uuid(options["job"])).first()
@@ -78,7 +85,7 @@ class Command(FluxCommand):
             self.answer({"schedule": found})
             return
         columns = ("name", "seconds", "count", "asked_at", "due")
-        self.table(columns, [[row[name] for name in columns] for row in found], empty="Nothing comes round.")
+        self.table(columns, [[row[name] for name in columns] for row in found], empty="No recurring jobs.")
 
 
 def describe(job: Job) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
+from memory.management.tables import minute
 
 MAX_DAYS = 36_500
 
@@ -52,20 +53,20 @@ class Command(FluxCommand):
         if self.as_json:
             self.answer({"tokens": rows})
             return
-        columns = (
-            "prefix",
-            "space",
-            "agent",
-            "ceiling",
-            "created_at",
-            "expires_at",
-            "revoked_at",
-            "last_used_at",
-            "note",
-        )
+        moments = ("created_at", "expires_at", "revoked_at", "last_used_at")
         self.table(
-            columns,
-            [[(row[name] or "")[:19] for name in columns] for row in rows],
+            ("prefix", "space", "agent", "maximum provenance", "created", "expires", "revoked", "last used", "note"),
+            [
+                [
+                    row["prefix"],
+                    row["space"],
+                    row["agent"],
+                    row["ceiling"],
+                    *(minute(row[name]) for name in moments),
+                    row["note"],
+                ]
+                for row in rows
+            ],
             empty=f"No tokens yet. Mint one: {typed('flux_token mint AGENT')}",
         )
 
