@@ -22,6 +22,7 @@ from accounts.models import Agent, Space, Token
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, verb
 from fluxcore import booth, clock
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict, Invalid, NotFound, Unauthenticated
 from fluxcore.rows import adapt_moment
 
@@ -168,5 +169,7 @@ def describe(row: Token) -> dict[str, Any]:
 def find_agent(space: str, agent: str, within: Principal | None = None) -> Agent:
     row = Agent.objects.select_related("space", "parent").filter(space__name=space, name=agent).first()
     if row is None or (within is not None and not within.reaches(row.space_id)):
-        raise NotFound(f"There is no agent {agent!r} in space {space!r}. `flux_agent list` shows what there is.")
+        raise NotFound(
+            f"There is no agent {agent!r} in space {space!r}. `{typed('flux_agent list')}` shows what there is."
+        )
     return row

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from fluxcore.command_names import typed
 from fluxcore.errors import BadConfiguration, FluxError, Invalid, NotReady
 from fluxcore.faults import translate
 from fluxcore.models import Job
@@ -58,9 +59,11 @@ class FluxCommand(BaseCommand):
         try:
             if self.needs_instance and not home.current_home().initialised:
                 here = home.current_home()
-                raise Invalid(f"There is no instance {here.name!r} in {here.path.parent}. Make it: flux_init.")
+                raise Invalid(
+                    f"There is no instance {here.name!r} in {here.path.parent}. Make it: {typed('flux_init')}."
+                )
             if self.needs_tables and Job._meta.db_table not in connection.introspection.table_names():
-                raise NotReady("The database has no tables yet. Make them: flux_init.")
+                raise NotReady(f"The database has no tables yet. Make them: {typed('flux_init')}.")
             self.run(options)
         except (FluxError, DatabaseError) as error:
             self._refuse(translate(error))

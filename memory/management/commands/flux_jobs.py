@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from accounts.job_verbs import park_job, run_job
 from accounts.principals import shell
 from fluxcore import clock, jobs, schedule
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid, NotFound
 from fluxcore.models import Job
 from memory.management.base import FluxCommand
@@ -29,7 +30,7 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] in ("show", "run", "park") and options["job"] is None:
-            raise Invalid(f"Name the job: flux_jobs {options['action']} ID.", field="job")
+            raise Invalid(f"Name the job: {typed('flux_jobs ' + options['action'] + ' ID')}.", field="job")
         {
             "list": self._list, "show": self._show, "run": self._run, "park": self._park, "drain": self._drain,
             "schedule": self._schedule,

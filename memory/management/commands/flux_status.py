@@ -11,6 +11,7 @@ from rich.text import Text
 from accounts import checkpoints
 from accounts.models import Agent, Space
 from fluxcore import config
+from fluxcore.command_names import typed
 from fluxsite import running, setup
 from memory.grains.models import Grain
 from memory.health import vitals
@@ -34,7 +35,9 @@ class Command(FluxCommand):
             },
         }
         if pending:
-            found["warnings"] = [f"the database waits for {len(pending)} migration(s): flux_start applies them"]
+            found["warnings"] = [
+                f"the database waits for {len(pending)} migration(s): {typed('flux_start')} applies them"
+            ]
         else:
             # The instance may have been started with other settings than this shell sees now.
             found |= vitals.details(durability=(state or {}).get("durability"))
@@ -45,7 +48,9 @@ class Command(FluxCommand):
             if state is not None:
                 found["warnings"] += _changed_since(state)
             if not setup.has_administrator():
-                found["warnings"].append("there is no administrator yet: flux_start prints an enrolment link")
+                found["warnings"].append(
+                    f"there is no administrator yet: {typed('flux_start')} prints an enrolment link"
+                )
         if self.as_json:
             self.answer(found)
         else:
