@@ -11,17 +11,17 @@ import shutil
 import sys
 from pathlib import Path
 
-STARTED_AS = "FLUX_STARTED_AS"  # `flux` or `manage.py`; the servers inherit it from whoever started them
 USUAL_NAME = "default"
 _ROOT = Path(__file__).resolve().parent.parent
 
 
 def started_as(program: str) -> None:
-    os.environ[STARTED_AS] = program
+    """Note that this is `flux` or `manage.py`; the servers it starts inherit that."""
+    os.environ["FLUX_STARTED_AS"] = program
 
 
 def _by_flux() -> bool:
-    known = os.environ.get(STARTED_AS)
+    known = os.environ.get("FLUX_STARTED_AS")
     return known == "flux" if known else not (_ROOT / "manage.py").exists()
 
 

@@ -9,13 +9,13 @@ import sys
 import pytest
 
 from fluxcore import command_names
-from fluxcore.command_names import STARTED_AS, runnable, typed
+from fluxcore.command_names import runnable, typed
 
 
 @pytest.fixture
 def came(monkeypatch):
     def by(program: str, name: str = "default", home: str = "") -> None:
-        monkeypatch.setenv(STARTED_AS, program)
+        monkeypatch.setenv("FLUX_STARTED_AS", program)
         monkeypatch.setenv("FLUX_NAME", name)
         monkeypatch.setenv("FLUX_HOME", home)
 
