@@ -20,7 +20,7 @@ _RATING = {"required": True, "optional": False}
 
 
 class Command(FluxCommand):
-    help = "Agents: list, show, create, apply a manifest, trust, have them vote, show them tools, switch off and on."
+    help = "Agents: list, show, create, apply a manifest, trust, require feedback, choose tools, stop and resume."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -38,7 +38,7 @@ class Command(FluxCommand):
         parser.add_argument(
             "--capability", action="append", default=[], help="create: a capability, repeatable (default: everyday use)"
         )
-        parser.add_argument("--trust", help="create: how far it may ever be let (default trusted)")
+        parser.add_argument("--trust", help="create: maximum trust level (default trusted)")
         parser.add_argument("--parent", help="create: the agent it is made for; it never holds what that one lacks")
         parser.add_argument("--reason", default="", help="why, for the audit chain")
 
@@ -117,7 +117,7 @@ class Command(FluxCommand):
 
     def _trust(self, options: dict[str, Any]) -> None:
         if options["level"] is None:
-            raise Invalid(f"Say how far: {typed('flux_agent trust NAME ' + '|'.join(trust.LEVELS))}.", field="level")
+            raise Invalid(f"Choose a level: {typed('flux_agent trust NAME ' + '|'.join(trust.LEVELS))}.", field="level")
         changed = agents.set_trust(
             shell(), space=options["space"] or FIRST_SPACE, name=options["agent"], trust=options["level"],
             reason=options["reason"],

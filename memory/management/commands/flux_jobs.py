@@ -17,7 +17,7 @@ from memory.management.tables import minute
 
 
 class Command(FluxCommand):
-    help = "Background jobs: list, show, run a parked one again, park a waiting one, drain the queue; what comes round."
+    help = "Background jobs: list, show, run a parked one again, park a waiting one, drain the queue; recurring jobs."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
