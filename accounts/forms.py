@@ -85,14 +85,35 @@ def lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+_CEILINGS = {
+    "user_stated": "Yes: what a person tells it is stored as that person's statement",
+    "ai_stated": "No: what it stores counts as its own statement",
+    "ai_inferred": "No: what it stores counts as its own conclusion",
+    "external_source": "No: what it stores counts as text from an outside source",
+}
+
+
+class CeilingField(forms.ChoiceField):
+    """Maximum provenance of a new token, asked in plain words."""
+
+    widget = forms.RadioSelect
+
+    def __init__(self) -> None:
+        super().__init__(
+            label="May this program pass on what a person said as that person's own words?",
+            choices=[(name, f"{says} ({name})") for name, says in _CEILINGS.items()],
+            help_text="The name in brackets is the token's maximum provenance. A text that claims more is refused.",
+        )
+
+
 _LASTS = {
-    "1h": ("for an hour", timedelta(hours=1)),
-    "8h": ("for 8 hours", timedelta(hours=8)),
-    "1d": ("for a day", timedelta(days=1)),
-    "7d": ("for a week", timedelta(days=7)),
-    "30d": ("for 30 days", timedelta(days=30)),
-    "90d": ("for 90 days", timedelta(days=90)),
-    "": ("until it is revoked", None),
+    "1h": ("in an hour", timedelta(hours=1)),
+    "8h": ("in 8 hours", timedelta(hours=8)),
+    "1d": ("in a day", timedelta(days=1)),
+    "7d": ("in a week", timedelta(days=7)),
+    "30d": ("in 30 days", timedelta(days=30)),
+    "90d": ("in 90 days", timedelta(days=90)),
+    "": ("never, until it is revoked", None),
 }
 
 
@@ -101,7 +122,7 @@ class LastsField(forms.ChoiceField):
 
     def __init__(self, *, initial: str = "7d") -> None:
         choices = [(value, said) for value, (said, _) in _LASTS.items()]
-        super().__init__(label="It holds", choices=choices, initial=initial, required=False)
+        super().__init__(label="Expires", choices=choices, initial=initial, required=False)
 
     def clean(self, value: Any) -> Any:
         length = _LASTS[super().clean(value)][1]

@@ -19,6 +19,7 @@ from accounts.principals import Principal
 from accounts.tokens import find_agent
 from accounts.verbs import Act, Change, selector, verb
 from fluxcore import clock, events
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound
 
 MAX_OPEN = 256  # grants of one agent that hold at the same time
@@ -51,7 +52,7 @@ def revoke(act: Act, *, grant: str) -> Change:
     """Take a grant back: the next request of the agent is without it, on every process."""
     row = Grant.objects.select_related("agent__space").filter(uuid=_number(grant, "grant")).first()
     if row is None or not act.principal.reaches(row.agent.space_id):
-        raise NotFound("There is no such grant. `flux_grant list` shows what there is.", grant=grant[:64])
+        raise NotFound(f"There is no such grant. `{typed('flux_grant list')}` shows what there is.", grant=grant[:64])
 
     def change() -> dict[str, Any]:
         if not holdings.open_grants().filter(pk=row.pk).exists() or not _end(act, row):
@@ -65,7 +66,10 @@ def revoke(act: Act, *, grant: str) -> Change:
 def request(act: Act, *, capability: str) -> Change:
     """An agent asks for what it lacks; the reason is for the person who decides."""
     if act.principal.agent is None:
-        raise Invalid("Requests are for agents. Give a capability with flux_grant give.", field="agent")
+        raise Invalid(
+            f"Requests are for agents. Give a capability with {typed('flux_grant give AGENT CAPABILITY')}.",
+            field="agent",
+        )
     ticket = act.share("grant_requests", cost=1, limit=MAX_REQUESTS_PER_MINUTE)
     wanted = check_capability(capability)
     agent = Agent.objects.select_related("space", "parent").get(pk=act.principal.agent)
@@ -208,7 +212,9 @@ def _number(text: str, field: str) -> uuid.UUID:
 def _find_request(act: Act, request: str) -> GrantRequest:
     found = GrantRequest.objects.select_related("agent__space").filter(uuid=_number(request, "request")).first()
     if found is None or not act.principal.reaches(found.agent.space_id):
-        raise NotFound("There is no such request. `flux_grant requests` shows what there is.", request=request[:64])
+        raise NotFound(
+            f"There is no such request. `{typed('flux_grant requests')}` shows what there is.", request=request[:64]
+        )
     return found
 
 
@@ -216,7 +222,9 @@ def _add(act: Act, agent_number: int, capability: str, until: datetime | None, *
     # The row is held so that nobody stops the agent, or gives it the same, between our look and our write.
     agent = Agent.objects.select_for_update(of=("self",)).select_related("space", "parent").get(pk=agent_number)
     if not agent.active:
-        raise Conflict(f"The agent {agent.name} is stopped. Resume it first: flux_agent resume {agent.name}.")
+        raise Conflict(
+            f"The agent {agent.name} is stopped. Resume it first: {typed(f'flux_agent resume {agent.name}')}."
+        )
     holdings.check(agent.trust, agent.parent, [capability])
     now = clock.now()
     if until is not None and until <= now:

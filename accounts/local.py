@@ -10,6 +10,7 @@ from accounts import holdings, origins, toolboxes
 from accounts.models import Agent, Space
 from accounts.principals import Principal
 from fluxcore import clock
+from fluxcore.command_names import typed
 from fluxcore.errors import Forbidden, Invalid, NotFound
 from fluxcore.rows import adapt_moment
 
@@ -31,11 +32,13 @@ def agent(space: str, name: str, ceiling: str = origins.DEFAULT) -> Principal:
         cursor.execute(_LOOKUP, [adapt_moment(now), space, name])
         rows = cursor.fetchall()
     if not rows:
-        raise NotFound(f"There is no agent {name!r} in space {space!r}. Make it: flux_agent create {name}.")
+        raise NotFound(f"There is no agent {name!r} in space {space!r}. Make it: {typed(f'flux_agent create {name}')}.")
     number, capabilities, trust, parent, active, must_rate, tools, home, chain, _ = rows[0]
     over = holdings.above(parent, now) if active else None
     if over is None:
-        raise Forbidden(f"The agent {name!r} is switched off. `flux_agent resume {name}` lets it act again.")
+        raise Forbidden(
+            f"The agent {name!r} is switched off. `{typed(f'flux_agent resume {name}')}` lets it act again."
+        )
     return Principal(
         kind="agent", name=name, space=home, chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
         capabilities=holdings.together(holdings.layers(capabilities, [row[-1] for row in rows], trust), over),

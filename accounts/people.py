@@ -17,6 +17,7 @@ from accounts.models import Enrolment, Membership, Session, User
 from accounts.principals import INSTANCE_CHAIN, find_space
 from accounts.verbs import Act, Change, verb
 from fluxcore import clock, lanes
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound
 
 MAX_USERNAME = 64
@@ -43,7 +44,7 @@ def check_username(username: str) -> None:
 def find(username: str) -> User:
     user = User.objects.filter(username=User.normalize_username(username)).first()
     if user is None:
-        raise NotFound(f"There is nobody named {username[:64]!r}. `flux_admin list` shows who there is.")
+        raise NotFound(f"There is nobody named {username[:64]!r}. `{typed('flux_admin list')}` shows who there is.")
     return user
 
 

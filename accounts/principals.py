@@ -8,6 +8,7 @@ from typing import Literal
 
 from accounts.capabilities import Capabilities, parsed
 from accounts.models import Space
+from fluxcore.command_names import typed
 from fluxcore.errors import NotFound
 
 INSTANCE_CHAIN = "instance"
@@ -80,5 +81,7 @@ def find_space(name: str, within: Principal | None = None) -> Space:
     """The space of that name. One out of the principal's reach is answered like one that is not there."""
     space = Space.objects.filter(name=name).first()
     if space is None or (within is not None and not within.reaches(space.pk)):
-        raise NotFound(f"There is no space named {name!r}. `flux_space list` shows what there is.", space=name)
+        raise NotFound(
+            f"There is no space named {name!r}. `{typed('flux_space list')}` shows what there is.", space=name
+        )
     return space

@@ -11,6 +11,7 @@ from accounts.hashing import tried
 from accounts.models import Enrolment, User
 from accounts.principals import INSTANCE_CHAIN, Principal
 from fluxcore import booth
+from fluxcore.command_names import typed
 from fluxcore.errors import Busy, NameLocked, RateLimited, SignInRefused
 
 _WRONG = "The user name or the password is wrong."
@@ -95,7 +96,7 @@ def _locked(wait: float) -> NameLocked:
     minutes = max(1, round(wait / 60))
     return NameLocked(
         f"Too many wrong guesses: nothing is looked at for {minutes} more minute{'s' if minutes > 1 else ''}. "
-        "Whoever runs this machine can lift that: flux_admin unlock.",
+        f"Whoever runs this machine can lift that: {typed('flux_admin unlock NAME')}.",
         retry_after=wait,
     )
 

@@ -17,11 +17,12 @@ from typing import Any
 
 from django.db import connection
 
-from accounts import holdings, origins, toolboxes
+from accounts import holdings, origins, toolboxes, trust
 from accounts.models import Agent, Space, Token
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, verb
 from fluxcore import booth, clock
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict, Invalid, NotFound, Unauthenticated
 from fluxcore.rows import adapt_moment
 
@@ -67,7 +68,7 @@ def authenticate(token: str) -> Principal:
     if not known or not rows:
         raise Unauthenticated
     number, _, ceiling, expires_at, revoked_at, last_used_at, agent, name, capabilities, *rest = rows[0]
-    trust, parent, active, must_rate, tools, space, chain, _ = rest
+    level, parent, active, must_rate, tools, space, chain, _ = rest
     if revoked_at is not None or not active or (expires_at is not None and _moment(expires_at) <= now):
         raise Unauthenticated
     over = holdings.above(parent, now)
@@ -76,7 +77,7 @@ def authenticate(token: str) -> Principal:
     _note_use(number, _moment(last_used_at) if last_used_at else None, now)
     return Principal(
         kind="agent", name=name, space=space, chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
-        capabilities=holdings.together(holdings.layers(capabilities, [row[-1] for row in rows], trust), over),
+        capabilities=holdings.together(holdings.layers(capabilities, [row[-1] for row in rows], level), over),
         ceiling=ceiling, agent=agent, token=number, must_rate=bool(must_rate), tools=toolboxes.listed(tools),
     )  # fmt: skip
 
@@ -96,12 +97,21 @@ def _note_use(number: int, last: datetime | None, now: datetime) -> None:
     booth.post(note)
 
 
+def usual_ceiling(agent: Agent) -> str:
+    """Maximum provenance of a new token unless its maker chooses one.
+
+    A trusted agent that was not made for another one is its owner's own program: it may pass on what they say.
+    """
+    own = agent.parent_id is None and trust.LEVELS.index(agent.trust) >= trust.LEVELS.index(Agent.Trust.TRUSTED)
+    return "user_stated" if own else origins.DEFAULT
+
+
 @verb("tokens.mint", needs="accounts.manage", secret=True)
 def mint(
-    act: Act, *, space: str, agent: str, ceiling: str = origins.DEFAULT, expires_at: str | None = None, note: str = ""
+    act: Act, *, space: str, agent: str, ceiling: str | None = None, expires_at: str | None = None, note: str = ""
 ) -> Change:
     """A new token for an agent. The answer carries its text, the only time anybody sees it."""
-    if ceiling not in origins.CEILINGS:
+    if ceiling is not None and ceiling not in origins.CEILINGS:
         raise Invalid(f"A ceiling is one of {', '.join(origins.CEILINGS)}.", field="ceiling")
     if len(note) > MAX_NOTE or not note.isprintable():
         raise Invalid(f"A note is one line of at most {MAX_NOTE} characters.", field="note")
@@ -109,6 +119,7 @@ def mint(
     if expiry is not None and expiry <= clock.now():
         raise Invalid("expires_at lies in the past.", field="expires_at")
     owner = find_agent(space, agent, act.principal)
+    ceiling = ceiling or usual_ceiling(owner)
     prefix, token = generate()
 
     def change() -> dict[str, Any]:
@@ -158,5 +169,7 @@ def describe(row: Token) -> dict[str, Any]:
 def find_agent(space: str, agent: str, within: Principal | None = None) -> Agent:
     row = Agent.objects.select_related("space", "parent").filter(space__name=space, name=agent).first()
     if row is None or (within is not None and not within.reaches(row.space_id)):
-        raise NotFound(f"There is no agent {agent!r} in space {space!r}. `flux_agent list` shows what there is.")
+        raise NotFound(
+            f"There is no agent {agent!r} in space {space!r}. `{typed('flux_agent list')}` shows what there is."
+        )
     return row

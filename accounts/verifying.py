@@ -12,6 +12,7 @@ from accounts.checkpoints import Report, Standing
 from accounts.here import Here
 from accounts.principals import INSTANCE_CHAIN
 from fluxcore import clock
+from fluxcore.command_names import typed
 from fluxcore.errors import Busy, TooLarge
 
 # Some seconds of work. Whoever has longer chains verifies them in the shell, where nobody else waits for it.
@@ -69,7 +70,8 @@ def verify(chains: list[str]) -> tuple[Report, float]:
     entries = sum(heads[chain].seq for chain in chains if chain in heads)
     if entries > MOST_ENTRIES:
         raise TooLarge(
-            f"{entries} entries take too long for a page. In the shell, `flux_audit verify` takes any number."
+            f"{entries} entries take too long for a page. In the shell, "
+            f"`{typed('flux_audit verify')}` takes any number."
         )
     if not _turn.acquire(blocking=False):
         raise Busy("Somebody is verifying already. Try again in a moment.", retry_after=5)

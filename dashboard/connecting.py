@@ -9,13 +9,14 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
-from accounts import origins, tokens
-from accounts.forms import LastsField
+from accounts import tokens
+from accounts.forms import CeilingField, LastsField
 from accounts.here import here
 from accounts.models import Agent
 from dashboard import shell
@@ -29,15 +30,12 @@ from mcp_bridge import clients
 class TokenForm(forms.Form):
     """What the new token may do and for how long it works."""
 
-    ceiling = forms.ChoiceField(
-        label="It vouches at most for", choices=[(name, name) for name in origins.CEILINGS], initial=origins.DEFAULT,
-        help_text="The highest provenance the program may claim for what it stores.",
-    )  # fmt: skip
+    ceiling = CeilingField()
     expires_at = LastsField(initial="")
     note = forms.CharField(required=False, max_length=tokens.MAX_NOTE, help_text="What it is for.")
 
-    def __init__(self, data: Any = None) -> None:
-        super().__init__(data, label_suffix="")
+    def __init__(self, agent: Agent, data: Any = None) -> None:
+        super().__init__(data, label_suffix="", initial={"ceiling": tokens.usual_ceiling(agent)})
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def connect(request: HttpRequest, agent: UUID) -> HttpResponse:
         raise PermissionDenied
     if not who.fresh:
         raise StepUpRequired  # before the form, so that nobody fills it in for nothing
-    form = TokenForm(request.POST if request.method == "POST" else None)
+    form = TokenForm(row, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         try:
             made = tokens.mint(who.principal(space.pk), space=space.name, agent=row.name, **form.cleaned_data)
@@ -78,9 +76,10 @@ def connect(request: HttpRequest, agent: UUID) -> HttpResponse:
 
 def snippets(token: str) -> list[Snippet]:
     """What programs must be told, with the token in place."""
-    settings, known = config.current(), doors()
-    rest = known.get("REST") or _usual(settings.REST_HOST, settings.REST_PORT)
-    way = clients.remote(known.get("MCP") or _usual(settings.MCP_HOST, settings.MCP_PORT), token)
+    wanted, known = config.current(), doors()
+    rest = known.get("REST") or _usual(wanted.REST_HOST, wanted.REST_PORT)
+    mcp = known.get("MCP") or _usual(wanted.MCP_HOST, wanted.MCP_PORT)
+    way = clients.remote(mcp, token, instance=settings.HOME.name)
     found = [
         Snippet(client.name, client.title, f"Into {_place(client)}. {client.restart}", client.snippet(way))
         for client in clients.CLIENTS.values()

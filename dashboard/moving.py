@@ -19,6 +19,7 @@ from accounts.principals import Principal
 from dashboard import shell
 from dashboard.account import signed_in
 from fluxcore import jobs
+from fluxcore.command_names import typed
 from fluxcore.errors import FluxError, Invalid, StepUpRequired, TooLarge
 from fluxcore.models import Job
 from memory.transfer import asking, formats
@@ -86,7 +87,7 @@ def _begin(request: HttpRequest, me: Principal) -> Any:
         raise Invalid("Choose a file, or several notes.", field="files")
     if len(files) > MAX_FILES or sum(file.size or 0 for file in files) > MAX_UPLOAD:
         raise TooLarge(f"At most {MAX_FILES} files and {MAX_UPLOAD // 1024 // 1024} MB here. "
-                       "flux_import at the shell takes more.")  # fmt: skip
+                       f"{typed('flux_import PATH')} at the shell takes more.")  # fmt: skip
     provenance, ceiling = request.POST.get("provenance") or None, request.POST.get("ceiling") or "user_stated"
     if ceiling not in origins.CEILINGS:
         raise Invalid(f"ceiling must be one of {', '.join(origins.CEILINGS)}.", field="ceiling")

@@ -76,7 +76,6 @@ def _overview(request: HttpRequest, space: Space) -> dict[str, Any]:
         },
         "may_manage": who.may("accounts.manage", space.pk),
         "doors": doors(),
-        "name": "" if settings.HOME.name == "default" else f" --name {settings.HOME.name}",
     }
 
 

@@ -78,8 +78,10 @@ def unknown(wanted: str) -> str:
 
 def run(name: str, rest: list[str]) -> None:
     words = [PREFIX + name.replace("-", "_"), *rest]
+    from fluxcore.command_names import started_as
     from fluxsite.startup import choose_instance, execute
 
+    started_as("flux")
     choose_instance(words)
     if name == "mcp":
         # It speaks a protocol on standard output and may be a client of a server: it begins by itself.

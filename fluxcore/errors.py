@@ -220,7 +220,7 @@ class SealBroken(FluxError, RuntimeError):
     code, status, exit_status = "seal_broken", 503, 78
     message = (
         "A secret in the database was sealed with another key. Bring back the instance's secret key, "
-        "or make the person a new second factor: flux_admin reset NAME."
+        "or make the person a new second factor."
     )
 
 
@@ -241,7 +241,7 @@ class BadConfiguration(FluxError, RuntimeError):
 
 class StopTheInstance(FluxError, RuntimeError):
     code, status, exit_status = "running", 409, 75
-    message = "The instance is running. Stop it first: flux_stop."
+    message = "The instance is running. Stop it first."
 
 
 def table() -> list[type[FluxError]]:

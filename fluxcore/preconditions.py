@@ -37,7 +37,13 @@ class Precondition:
             and (self.expected_value is UNSET or _equal(self.expected_value, value))
         )
         if not holds:
-            raise Conflict(current_sha=sha, current_version=version)
+            raise Conflict(changed_says(version), current_sha=sha, current_version=version)
+
+
+def changed_says(version: int) -> str:
+    """The sentence of a conflict: which version is there now, 0 for none."""
+    there = f"version {version} is there now" if version else "nothing is there now"
+    return f"It has changed since you looked: {there}."
 
 
 def _equal(left: Any, right: Any) -> bool:

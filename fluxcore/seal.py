@@ -9,6 +9,7 @@ import secrets
 
 from django.conf import settings
 
+from fluxcore.command_names import typed
 from fluxcore.errors import NotReady, SealBroken
 
 _VERSION = "v1."
@@ -24,7 +25,7 @@ def _key(use: bytes) -> bytes:
 
     kept: str | None = settings.SECRET_KEY if settings.SECRET_KEY_IS_KEPT else settings.HOME.secret("secret_key")
     if kept is None:
-        raise NotReady("The instance has no key yet. Make it: flux_init.")
+        raise NotReady(f"The instance has no key yet. Make it: {typed('flux_init')}.")
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"flux-memory " + use).derive(kept.encode())
 
 
@@ -45,7 +46,7 @@ def unseal(text: str, *, about: str) -> bytes:
         packed = base64.urlsafe_b64decode(text.removeprefix(_VERSION))
         return AESGCM(_key(b"seal")).decrypt(packed[:_NONCE], packed[_NONCE:], about.encode())
     except (InvalidTag, ValueError):
-        raise SealBroken from None
+        raise SealBroken(f"{SealBroken.message} To make one: {typed('flux_admin reset NAME')}.") from None
 
 
 def keyed_digest(text: str, *, use: str) -> str:

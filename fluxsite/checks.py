@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django_otp.admin import OTPAdminSite
 
+from fluxcore.command_names import typed
 from fluxsite.databases import wal_is_safe
 
 
@@ -32,7 +33,9 @@ def doors_keep_their_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if settings.SECRET_KEY_IS_KEPT or settings.DOOR in ("shell", "stdio"):
         return []
     return [
-        Error("There is no secret key.", hint="Run `manage.py flux_init`, or set FLUX_SECRET_KEY_FILE.", id="flux.E002")
+        Error(
+            "There is no secret key.", hint=f"Run `{typed('flux_init')}`, or set FLUX_SECRET_KEY_FILE.", id="flux.E002"
+        )
     ]
 
 

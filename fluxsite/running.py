@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from fluxcore.command_names import typed
 from fluxcore.errors import Forbidden, StopTheInstance
 from fluxsite.home import Home, private_file
 
@@ -28,7 +29,7 @@ def lock_file(home: Home) -> Path:
 def alone(home: Home) -> Iterator[None]:
     """Hold the instance: starting, resetting and restoring it exclude each other. A kill lets go of it."""
     if is_running(home):
-        raise StopTheInstance
+        raise StopTheInstance(f"The instance is running. Stop it first: {typed('flux_stop')}.")
     home.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Beside the home, not in it: a restore puts another folder in its place.
     with lock_file(home).open("a") as file:

@@ -12,6 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 from accounts import agents, roles, tokens
 from accounts.models import Agent, Space, Token
 from accounts.principals import shell
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict
 from fluxsite import backup
 from fluxsite.home import Home
@@ -36,7 +37,8 @@ def bring_up_to_date(home: Home) -> Upgrade:
     if unknown:
         raise Conflict(
             f"This database was written by a newer release: it has {', '.join(unknown)}, which this code does not "
-            "know. Start that release, or restore a backup made by this one: flux_backup restore."
+            "know. Start that release, or restore a backup made by this one: "
+            f"{typed('flux_backup restore FILE')}."
         )
     plan = _plan(executor)
     if not plan:
@@ -81,6 +83,12 @@ def first_token() -> str | None:
         reason="first start",
     )  # fmt: skip
     return str(minted["token"])
+
+
+def agent_to_try() -> Agent | None:
+    """The agent of the printed example: the first one, or else the oldest that may act."""
+    active = Agent.objects.select_related("space").filter(active=True).order_by("id")
+    return active.filter(space__name=FIRST_SPACE, name=FIRST_AGENT).first() or active.first()
 
 
 def has_administrator() -> bool:

@@ -22,15 +22,6 @@ def once_more() -> list[str]:
     return [sys.executable, sys.argv[0]] if sys.argv[0].endswith("manage.py") else [sys.executable, "-m", "flux"]
 
 
-def typed(command: str) -> str:
-    """A command the way this one was typed: an installation has no manage.py."""
-    return (
-        f"manage.py {command}"
-        if sys.argv[0].endswith("manage.py")
-        else f"flux {command.removeprefix('flux_').replace('_', '-')}"
-    )
-
-
 def execute(arguments: list[str]) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
     from fluxsite import loading
@@ -49,6 +40,10 @@ def execute(arguments: list[str]) -> None:
                 make_home(current_home())
             except OSError as error:
                 raise HomeError(f"The data home {current_home().path} cannot be made: {error.strerror}.") from None
+            if not {"--quiet", "--json"} & set(arguments):
+                # Loading Django takes a second or two, and a person waits.
+                sys.stderr.write(f"Starting Flux Memory (instance {current_home().name}) ...\n")
+                sys.stderr.flush()
         from django.core.management import execute_from_command_line
 
         execute_from_command_line(arguments)

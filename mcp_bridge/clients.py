@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ENTRY = "flux-memory"  # what the server is called in a client's list
 TOKEN = "FLUX_TOKEN"  # noqa: S105  the name of a variable
 
 
@@ -17,6 +16,7 @@ TOKEN = "FLUX_TOKEN"  # noqa: S105  the name of a variable
 class Way:
     """How a client reaches the memory: a process it starts, or an address with a token."""
 
+    name: str  # of its entry in a client's list of servers
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -45,11 +45,11 @@ class Client:
     toml: bool = False
     restart: str = "Restart it to see the tools."
 
-    def snippet(self, way: Way, name: str = ENTRY) -> str:
+    def snippet(self, way: Way) -> str:
         """The entry alone, as a whole file that could be the client's."""
         if self.toml:
-            return toml(self.table, name, self.entry(way))
-        return json.dumps({self.table: {name: self.entry(way)}}, indent=2) + "\n"
+            return toml(self.table, way.name, self.entry(way))
+        return json.dumps({self.table: {way.name: self.entry(way)}}, indent=2) + "\n"
 
 
 def local(python: str, manage: Path | None, *, instance: str, space: str, agent: str, ceiling: str,
@@ -57,12 +57,17 @@ def local(python: str, manage: Path | None, *, instance: str, space: str, agent:
     """A process of this machine, serving an instance of it."""
     begin = (str(manage), "flux_mcp") if manage is not None else ("-m", "mcp_bridge.entry")
     asked = ("--name", instance, "--space", space, "--agent", agent, "--ceiling", ceiling)
-    return Way(python, (*begin, *asked), {"FLUX_HOME": home} if home else {})
+    return Way(entry_name(instance), python, (*begin, *asked), {"FLUX_HOME": home} if home else {})
 
 
-def remote(url: str, token: str = "") -> Way:
-    """A running server's MCP door."""
-    return Way(url=f"{url.rstrip('/').removesuffix('/mcp')}/mcp", token=token)
+def remote(url: str, token: str = "", *, instance: str) -> Way:
+    """The MCP endpoint of a running server."""
+    return Way(entry_name(instance), url=f"{url.rstrip('/').removesuffix('/mcp')}/mcp", token=token)
+
+
+def entry_name(instance: str) -> str:
+    """What an instance is called in a client's list of servers: two instances have two entries."""
+    return f"flux-{instance}"
 
 
 def _claude_code(way: Way) -> dict[str, Any]:
@@ -76,7 +81,7 @@ def _claude_desktop(way: Way) -> dict[str, Any]:
     if not way.url:
         return way.process()
     env = {"FLUX_URL": way.url.removesuffix("/mcp"), TOKEN: way.token or "flux_..."}
-    return Way(way.command or sys.executable, ("-m", "mcp_bridge.thin"), env).process()
+    return Way(way.name, way.command or sys.executable, ("-m", "mcp_bridge.thin"), env).process()
 
 
 def _cursor(way: Way) -> dict[str, Any]:

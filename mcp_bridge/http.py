@@ -102,7 +102,10 @@ def _made() -> Any:
 
     # Hosts and origins are judged by this door, for all its addresses alike.
     return StreamableHTTPSessionManager(
-        server.build(who, _aside), json_response=True, stateless=True, max_request_body_size=settings.MAX_BODY_BYTES
+        server.build(who, _aside, lambda ctx: who(ctx).ceiling),
+        json_response=True,
+        stateless=True,
+        max_request_body_size=settings.MAX_BODY_BYTES,
     )
 
 

@@ -8,11 +8,12 @@ import os
 import re
 import secrets
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_bridge.clients import ENTRY, Client, Way, toml
+from mcp_bridge.clients import Client, Way, toml
 from mcp_bridge.instructions import BEGIN, END, block
 
 
@@ -56,22 +57,58 @@ class Plan:
         return backup
 
 
-def plan(client: Client, way: Way, file: Path, name: str = ENTRY) -> Plan:
+def plan(client: Client, way: Way, file: Path, *, replace: bool = False) -> Plan:
+    """The entry of this instance: in the place of its earlier one whatever that is called, or beside the others.
+
+    An entry of the same name that leads elsewhere stays, unless `replace` says that its name was chosen.
+    """
     before = _read(file)
-    merge = _into_toml if client.toml else _into_json
-    return Plan(file, before, merge(before or "", client.table, name, client.entry(way), file))
+    merge, load = (_into_toml, tomllib.loads) if client.toml else (_into_json, json.loads)
+    entry = client.entry(way)
+    name = way.name if replace else _name_for(way.name, entry, _servers(before or "", client.table, load), file)
+    return Plan(file, before, merge(before or "", client.table, name, entry, file))
 
 
-def plan_instructions(file: Path) -> Plan:
+def _servers(text: str, table: str, load: Callable[[str], Any]) -> dict[str, Any]:
+    """The entries of a file; none where it cannot be read: the merge says what is wrong with it."""
+    try:
+        return {name: entry for name, entry in load(text)[table].items() if isinstance(entry, dict)}
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        return {}
+
+
+def _name_for(name: str, entry: dict[str, Any], servers: dict[str, Any], file: Path) -> str:
+    same = [other for other, found in servers.items() if _target(found) == _target(entry)]
+    if name in servers and name not in same:
+        raise Unmergeable(
+            f"{file} has an entry {name!r} that leads elsewhere. Choose another name with --entry NAME, or replace "
+            f"that one with --entry {name}."
+        )
+    return same[0] if same and name not in same else name
+
+
+def _target(entry: dict[str, Any]) -> tuple[str, ...] | None:
+    """Which memory an entry of any client leads to: an address, or an instance of this machine. None: not ours."""
+    env = entry["env"] if isinstance(entry.get("env"), dict) else {}
+    url = entry.get("url") or entry.get("httpUrl") or env.get("FLUX_URL")
+    if url:
+        return ("url", str(url).removesuffix("/mcp"))
+    words = [str(word) for word in entry["args"]] if isinstance(entry.get("args"), list) else []
+    if not {"flux_mcp", "mcp_bridge.entry"} & set(words) or "--name" not in words[:-1]:
+        return None
+    return ("instance", str(env.get("FLUX_HOME", "")), words[words.index("--name") + 1])
+
+
+def plan_instructions(file: Path, ceiling: str) -> Plan:
     """The block for AGENTS.md or CLAUDE.md: after what stands there, or in the place of an earlier one."""
     before = _read(file)
     text = before or ""
     start = text.rfind(BEGIN)
     end = text.find(END, start)
     if -1 not in (start, end):
-        return Plan(file, before, text[:start] + block().rstrip("\n") + text[end + len(END) :])
+        return Plan(file, before, text[:start] + block(ceiling).rstrip("\n") + text[end + len(END) :])
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    return Plan(file, before, text + gap + block())
+    return Plan(file, before, text + gap + block(ceiling))
 
 
 def _read(file: Path) -> str | None:

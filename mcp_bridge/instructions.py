@@ -5,14 +5,23 @@ Imports nothing, so that whatever writes files for clients can use it without a 
 
 from __future__ import annotations
 
-INSTRUCTIONS = """\
+# By the caller's maximum provenance: what to claim for which text.
+_CLAIMS = {
+    "user_stated": "user_stated for what the user said, ai_inferred for your conclusions,\n"
+    "   external_source for what you read somewhere.",
+    "ai_stated": "ai_stated for what the user said (no more may be claimed here),\n"
+    "   ai_inferred for your conclusions, external_source for what you read somewhere.",
+    "ai_inferred": "ai_inferred for what the user said and for your conclusions\n"
+    "   (no more may be claimed here), external_source for what you read somewhere.",
+    "external_source": "external_source for everything: no more may be claimed here.",
+}
+_TEXT = """\
 You have a long-term memory: Flux Memory, through the flux_* tools. It outlives this conversation.
 
 1. Before you answer anything that may depend on the past (the user, their preferences, projects, decisions, people,
    earlier work), call flux_retrieve with the question in your own words.
 2. When you learn something worth keeping, call flux_store: one fact per text, a whole sentence with its names and
-   dates. Use provenance user_stated for what the user said, ai_inferred for your conclusions, external_source for
-   what you read somewhere. Never store secrets.
+   dates. Never store secrets. Use provenance {claims}
 3. When you have used or passed over what flux_retrieve gave you, call flux_feedback with its trace_id: useful true
    for grains you used, false for those that misled. That is how this memory learns. `feedback_due` in an answer
    names the ones you owe.
@@ -23,6 +32,11 @@ prefer higher authority, then the newer one, and tell the user."""
 BEGIN, END = "<!-- flux-memory: begin -->", "<!-- flux-memory: end -->"
 
 
-def block() -> str:
+def instructions(ceiling: str) -> str:
+    """What an agent is told whose maximum provenance is `ceiling`: nothing that would be refused."""
+    return _TEXT.format(claims=_CLAIMS[ceiling])
+
+
+def block(ceiling: str) -> str:
     """For a file that an agent always reads; the marks let a later version take its place."""
-    return f"{BEGIN}\n## Memory\n\n{INSTRUCTIONS}\n{END}\n"
+    return f"{BEGIN}\n## Memory\n\n{instructions(ceiling)}\n{END}\n"

@@ -7,7 +7,7 @@ from typing import Any
 from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import config
-from mcp_bridge.instructions import INSTRUCTIONS
+from mcp_bridge.instructions import instructions
 
 
 @selector("agents.onboard", needs="self.read")
@@ -17,7 +17,7 @@ def onboarding(principal: Principal) -> dict[str, Any]:
 
     mode = config.current().OPERATING_MODE
     return {
-        "instructions": f"{INSTRUCTIONS}\n\nOperating mode: {mode}. {MODES[mode]}\n\n{CALLER}",
+        "instructions": f"{instructions(principal.ceiling)}\n\nOperating mode: {mode}. {MODES[mode]}\n\n{CALLER}",
         "operating_mode": mode,
         "server_name": config.current().MCP_SERVER_NAME,
         "agent": principal.name,

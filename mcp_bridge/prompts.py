@@ -12,7 +12,7 @@ _SAYS = {
     "remember": (
         "Remember this", "text", "What to remember.",
         "Remember this. Split it into facts that stand on their own, keep names and dates, and store them with "
-        "flux_store (provenance user_stated, one call with items if there are several). Then say what you kept.\n\n{}",
+        "flux_store (provenance {ceiling}, one call with items if there are several). Then say what you kept.\n\n{}",
     ),
     "what_do_you_know": (
         "What do you know about …", "subject", "A person, a project, a decision, anything.",
@@ -30,7 +30,8 @@ LISTED = [
 ]  # fmt: skip
 
 
-def get(name: str, given: Mapping[str, str]) -> types.GetPromptResult:
+def get(name: str, given: Mapping[str, str], ceiling: str) -> types.GetPromptResult:
+    """The prompt, written for a caller whose maximum provenance is `ceiling`."""
     if name not in _SAYS:
         raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt {name[:64]!r}: {', '.join(_SAYS)}.")
     title, argument, _, says = _SAYS[name]
@@ -39,5 +40,5 @@ def get(name: str, given: Mapping[str, str]) -> types.GetPromptResult:
         raise MCPError(
             code=types.INVALID_PARAMS, message=f"{name} takes {argument}: a text of at most {LONGEST} characters."
         )
-    text = types.TextContent(type="text", text=says.replace("{}", value))
+    text = types.TextContent(type="text", text=says.replace("{ceiling}", ceiling).replace("{}", value))
     return types.GetPromptResult(description=title, messages=[types.PromptMessage(role="user", content=text)])

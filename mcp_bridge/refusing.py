@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from fluxcore.command_names import typed
 from fluxcore.errors import FluxError
 from fluxcore.faults import place, translate
 
@@ -22,7 +23,7 @@ NEXT = {
     "origin_above_ceiling": "Leave provenance out, or claim one that flux_onboard allows you.",
     "busy": "Try again in a moment.",
     "storage_unavailable": "Try again in a moment; if it stays so, tell the user.",
-    "not_ready": "Tell the user: manage.py flux_init makes the database.",
+    "not_ready": f"Tell the user: {typed('flux_init')} makes the database.",
 }
 
 

@@ -21,17 +21,21 @@ from fluxcore import config
 from fluxcore.version import VERSION
 from mcp_bridge import prompts, refusing, registry, resources
 from mcp_bridge.aside import Aside
-from mcp_bridge.instructions import INSTRUCTIONS
+from mcp_bridge.instructions import instructions
 from mcp_bridge.registry import Tool
 
 Context = ServerRequestContext[Any, Any]
 # Who calls, asked anew for each message: what was taken away a moment ago is not held any more.
 Who = Callable[[Context], Principal]
 Page = types.PaginatedRequestParams | None
+_GREETINGS = ("initialize", "server/discover")
 
 
-def build(who: Who, aside: Aside) -> Server[Any]:
-    """A server for the door that knows `who` calls and where work may block (`aside`)."""
+def build(who: Who, aside: Aside, ceiling: Callable[[Context], str]) -> Server[Any]:
+    """A server for the door that knows `who` calls and where work may block (`aside`).
+
+    `ceiling` is the caller's maximum provenance and must be known without asking the database.
+    """
 
     async def list_tools(ctx: Context, params: Page) -> types.ListToolsResult:
         return types.ListToolsResult(tools=await aside(_shown, who, ctx))
@@ -52,13 +56,17 @@ def build(who: Who, aside: Aside) -> Server[Any]:
         return types.ListPromptsResult(prompts=prompts.LISTED)
 
     async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        return prompts.get(params.name, params.arguments or {})
+        return prompts.get(params.name, params.arguments or {}, ceiling(ctx))
 
-    return Server(
+    async def instruct(ctx: Context, call_next: Any) -> Any:
+        """What a client is told when it connects, in both revisions, fits its own maximum provenance."""
+        answer = await call_next(ctx)
+        return {**answer, "instructions": instructions(ceiling(ctx))} if ctx.method in _GREETINGS else answer
+
+    server: Server[Any] = Server(
         config.current().MCP_SERVER_NAME,
         version=VERSION,
         title="Flux Memory",
-        instructions=INSTRUCTIONS,
         get_tool_input_schema=_input_schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -68,6 +76,8 @@ def build(who: Who, aside: Aside) -> Server[Any]:
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )
+    server.middleware.append(instruct)
+    return server
 
 
 def call(who: Who, ctx: Context, name: str, given: dict[str, Any] | None) -> types.CallToolResult:

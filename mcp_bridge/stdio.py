@@ -35,7 +35,7 @@ def serve(space: str, agent: str, ceiling: str) -> None:
         finally:
             alone.begin()
 
-    built = server.build(who, then_chores)
+    built = server.build(who, then_chores, lambda ctx: ceiling)
 
     async def run() -> None:
         stdout = anyio.wrap_file(wire.writer())

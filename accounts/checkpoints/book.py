@@ -18,6 +18,7 @@ from accounts.checkpoints import lines
 from accounts.checkpoints.lines import Heads, Line
 from accounts.checkpoints.patience import patiently
 from accounts.signing import Home, Ring
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict, FluxError, StorageUnavailable
 from fluxcore.faults import place
 
@@ -42,7 +43,9 @@ class Book:
         ring = Ring.of(home)
         problem = self.log.problem or ring.problem(self.log.keys)
         if problem:
-            raise Conflict(f"{home.checkpoints} {problem}. Nothing is added to it: flux_audit verify says more.")
+            raise Conflict(
+                f"{home.checkpoints} {problem}. Nothing is added to it: {typed('flux_audit verify')} says more."
+            )
         self._ring = ring.settle(self.log.keys) if self.log.keys else ring
 
     def add(self, kind: str, *, heads: Heads | None = None, next: str | None = None) -> None:
@@ -143,7 +146,9 @@ def carry(home: Home) -> str:
         with lines.held(target, wait=False) as file:
             theirs = lines.whole(file.read())
             if not ours.startswith(theirs):
-                raise Conflict(f"{target} holds other lines than {home.checkpoints}: flux_audit verify says more.")
+                raise Conflict(
+                    f"{target} holds other lines than {home.checkpoints}: {typed('flux_audit verify')} says more."
+                )
             if len(ours) > len(theirs):
                 lines.append(file, len(theirs), ours[len(theirs) :])
 

@@ -18,6 +18,7 @@ from accounts.checkpoints.patience import patiently
 from accounts.models import Space
 from accounts.signing import Home, Ring
 from fluxcore import clock, config
+from fluxcore.command_names import typed
 from fluxcore.errors import FluxError, Invalid
 
 # How long the outside log may be behind: its copy is made just after the line in the data home.
@@ -108,7 +109,8 @@ def warnings(home: Home | None = None) -> list[str]:
     late = clock.now() - timedelta(minutes=2 * minutes + 5)
     waiting = [one for one in status(home) if one.entries != one.checkpoint_entries and clock.parse(one.newest) < late]
     if minutes and waiting:
-        found.append(f"{len(waiting)} audit chain(s) wait for a checkpoint: flux_audit checkpoint makes it or says why")
+        makes = typed("flux_audit checkpoint")
+        found.append(f"{len(waiting)} audit chain(s) wait for a checkpoint: {makes} makes it or says why")
     return found
 
 

@@ -11,9 +11,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 
-from accounts import agents, filters, grants, holdings, lookalikes, naming, origins, showing, tokens, toolboxes, trust
+from accounts import agents, filters, grants, holdings, lookalikes, naming, showing, tokens, toolboxes, trust
 from accounts import capabilities as caps
-from accounts.forms import ActForm, LastsField, LinesField, SpaceField, lines
+from accounts.forms import ActForm, CeilingField, LastsField, LinesField, SpaceField, lines
 from accounts.modeladmin import Act, FluxModelAdmin, Section
 from accounts.models import Agent, Grant, Token
 from accounts.pages.people import MOST_COMPARED
@@ -118,10 +118,12 @@ class ToolsForm(ActForm):
 
 
 class TokenForm(ActForm):
-    ceiling = forms.ChoiceField(choices=[(name, name) for name in origins.CEILINGS], initial=origins.DEFAULT,
-                                help_text="The highest provenance the token vouches for.")  # fmt: skip
+    ceiling = CeilingField()
     expires_at = LastsField(initial="")
     note = forms.CharField(required=False, max_length=tokens.MAX_NOTE, help_text="What it is for.")
+
+    def prepare(self) -> None:
+        self.fields["ceiling"].initial = tokens.usual_ceiling(self.row)
 
 
 class GiveForm(ActForm):

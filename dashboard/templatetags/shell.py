@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 
 from dashboard import shell as frame
+from fluxcore import command_names
 
 register = template.Library()
 
@@ -21,6 +22,12 @@ def shell(context: dict[str, Any]) -> frame.Shell | None:
     """`{% shell as shell %}`"""
     request = context.get("request")
     return frame.of(request) if request is not None else None
+
+
+@register.simple_tag
+def typed(*words: str) -> str:
+    """`{% typed "flux_token mint" name %}`: a command as the user of this instance types it."""
+    return command_names.typed(" ".join(words))
 
 
 @register.filter

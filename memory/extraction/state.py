@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from django.db.models import Count
 
 from fluxcore import clock, config
+from fluxcore.command_names import typed
 from memory.extraction import breaker, budget, chores, wire
 from memory.extraction.models import Extraction
 
@@ -56,7 +57,7 @@ def warnings() -> list[str]:
     if found["state"] == "down":
         said.append(f"the model does not answer: {found['problem']}; texts wait for it")
     if found["given_up"]:
-        said.append(f"{found['given_up']} text(s) the model could do nothing with: flux_extract --again")
+        said.append(f"{found['given_up']} text(s) the model could do nothing with: {typed('flux_extract --again')}")
     if found["spaces_without_budget"]:
         said.append(
             f"{found['spaces_without_budget']} space(s) have spent the model's budget of today: "

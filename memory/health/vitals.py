@@ -12,6 +12,7 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import booth, config, jobs, lived
 from fluxcore import metrics as numbers
+from fluxcore.command_names import typed
 from fluxcore.version import VERSION
 from memory.embedding import choice as embedding
 from memory.extraction import state as model
@@ -88,7 +89,7 @@ def warnings(durability: str) -> list[str]:
     found += model.warnings()
     parked = jobs.counts()["parked"]
     if parked:
-        found.append(f"{parked} parked job(s): flux_jobs list --state parked")
+        found.append(f"{parked} parked job(s): {typed('flux_jobs list --state parked')}")
     if jobs.oldest_wait_seconds() > 300:
         found.append("jobs wait longer than five minutes: is the worker running?")
     doubt = lived.now().doubt

@@ -13,7 +13,7 @@ from typing import Any
 from accounts.verbs import Act
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid, NotFound
-from fluxcore.preconditions import NONE, UNSET, Precondition
+from fluxcore.preconditions import NONE, UNSET, Precondition, changed_says
 from memory.keyvalue import fences, history, moment, quotas, statements
 from memory.keyvalue.given import Value, check_flag, check_key, check_ttl, check_value, check_version, value_of
 from memory.keyvalue.places import Room, reader
@@ -244,7 +244,8 @@ def _until(room: Room, ttl: float | None) -> float | None:
 def conflict(act: Act, room: Room, key: str, expected: Precondition, held: Held | None = None) -> Conflict:
     """What is there now, the value and its digest only for those who may read it."""
     held = held or statements.current(room.id, key, room.now)
-    shown: dict[str, Any] = {"key": key, "current_version": held.version if held else 0}
+    version = held.version if held else 0
+    shown: dict[str, Any] = {"key": key, "current_version": version}
     for name in ("expected_version", "expected_sha"):
         if getattr(expected, name) is not None:
             shown[name] = getattr(expected, name)
@@ -253,7 +254,7 @@ def conflict(act: Act, room: Room, key: str, expected: Precondition, held: Held 
             "current_sha": held.sha if held else "", "expires_at": moment.told(held.expires if held else None),
             "current_value": value_of(held.text) if held else None,
         }  # fmt: skip
-    return Conflict(**shown)
+    return Conflict(changed_says(version), **shown)
 
 
 def _readable(act: Act, room: Room, key: str) -> bool:

@@ -14,13 +14,14 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, connection
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
+from fluxcore.command_names import typed
 from fluxcore.errors import BadConfiguration, FluxError, Invalid, NotReady
 from fluxcore.faults import translate
 from fluxcore.models import Job
 from fluxsite import home
+from memory.management import tables
 
 EX_CONFIG = 78
 
@@ -58,9 +59,11 @@ class FluxCommand(BaseCommand):
         try:
             if self.needs_instance and not home.current_home().initialised:
                 here = home.current_home()
-                raise Invalid(f"There is no instance {here.name!r} in {here.path.parent}. Make it: flux_init.")
+                raise Invalid(
+                    f"There is no instance {here.name!r} in {here.path.parent}. Make it: {typed('flux_init')}."
+                )
             if self.needs_tables and Job._meta.db_table not in connection.introspection.table_names():
-                raise NotReady("The database has no tables yet. Make them: flux_init.")
+                raise NotReady(f"The database has no tables yet. Make them: {typed('flux_init')}.")
             self.run(options)
         except (FluxError, DatabaseError) as error:
             self._refuse(translate(error))
@@ -101,12 +104,7 @@ class FluxCommand(BaseCommand):
         if not found:
             self.console.print(f"[dim]{empty}[/]")
             return
-        table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(columns))
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in found:
-            table.add_row(*row)
-        self.console.print(table)
+        tables.show(self.console, columns, found)
 
     @contextmanager
     def progress(self, says: str, total: int | None) -> Iterator[Any]:

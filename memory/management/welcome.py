@@ -1,4 +1,4 @@
-"""What a person sees when the doors are open: where to click, the token, the next thing to try."""
+"""What a person sees when an instance has started: its addresses, the token, the next thing to try."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 from django.conf import settings
 from rich.console import Console
+from rich.text import Text
 
-from fluxsite.startup import typed
+from fluxcore.command_names import typed
 
 _SIOCGIFADDR = 0x8915  # Linux: the IPv4 address of an interface
 _LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
@@ -60,13 +61,16 @@ def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None
     console.print()
     console.print(f"[bold green]Flux Memory is running[/] (instance {state['name']})")
     console.print()
-    console.print(f"  people   {urls['people']}/")
+    console.print(f"  Dashboard  {urls['people']}/")
     if broadcast:
         for host in dict.fromkeys([*lan_addresses(), *lan_names()]):
-            console.print(f"           http://{host}:{state['ports']['people']}/")
-    console.print(f"  REST     {urls['rest']}/      docs: {urls['rest']}/api/v1/docs")
-    console.print(f"  MCP      {urls['mcp']}/")
+            console.print(f"             http://{host}:{state['ports']['people']}/")
+    console.print(f"  REST       {urls['rest']}/      docs: {urls['rest']}/api/v1/docs")
+    console.print(f"  MCP        {urls['mcp']}/mcp")
     console.print()
+    if state["encoder"] is not None:
+        console.print(Text(f"Encoder: {state['encoder']}", "yellow"))
+        console.print()
     if link is not None:
         console.print("[bold]Become the administrator[/] (works once, 24 hours):")
         console.print(f"  {link}")
@@ -77,11 +81,18 @@ def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None
         console.print("[bold]Token of the agent 'assistant'[/] (shown only now):")
         console.print(f"  {token}")
         console.print()
-        console.print("[bold]Try it:[/]")
-        console.print(f"  export FLUX_TOKEN={token}")
-    else:
-        console.print(f"[bold]Try it[/] (a new token: {typed('flux_token')} mint assistant):")
-    console.print(f'  curl {urls["rest"]}/store -H "Authorization: Bearer $FLUX_TOKEN" \\')
-    console.print("""       --json '{"content": "The launch is on Friday", "provenance": "user_stated"}'""")
+    _example(console, urls, token, state["mint"])
+    console.print(f"[dim]Ctrl-C or {typed('flux_stop')} stops it.[/]")
+
+
+def _example(console: Console, urls: dict[str, str], token: str | None, mint: str | None) -> None:
+    """Lines that run as they are printed. Provenance is left out: every token may do that."""
+    if token is None and mint is None:
+        console.print(f"[bold]Connect a program:[/] make an agent at {urls['people']}/agents")
+        console.print()
+        return
+    console.print("[bold]Try it[/] in another terminal:" if token else "[bold]Try it[/] with a new token:")
+    console.print(f"  export FLUX_TOKEN={token or f'$({mint})'}", markup=False)
+    console.print(f'  curl {urls["rest"]}/store -H "Authorization: Bearer $FLUX_TOKEN" \\', markup=False)
+    console.print("""       --json '{"content": "The launch is on Friday"}'""", markup=False)
     console.print()
-    console.print("[dim]Ctrl-C or flux_stop ends it.[/]")

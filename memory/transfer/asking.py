@@ -9,6 +9,7 @@ from typing import Any
 from accounts.principals import Principal
 from accounts.verbs import Act, Change, selector, verb
 from fluxcore import canonical, clock, jobs, rows
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from memory.grains.moving.into import AT_ONCE
 from memory.transfer.formats.source import Incoming, Source
@@ -32,7 +33,9 @@ def begin(act: Act, *, source: Source, provenance: str | None, ceiling: str) -> 
     if not items:
         raise Invalid(f"There is nothing to import in {source.name}.", field="file")
     if len(items) + len(ties) > MOST:
-        raise Invalid(f"That is more than {MOST} items. Use flux_import at the shell.", field="file", limit=MOST)
+        raise Invalid(
+            f"That is more than {MOST} items. Use {typed('flux_import PATH')} at the shell.", field="file", limit=MOST
+        )
     pieces = [(links, some) for links, all_ in ((False, items), (True, ties)) for some in batches(all_)]
 
     def change() -> dict[str, Any]:

@@ -173,10 +173,17 @@ def test_minting_refuses(make_token, arguments, field):
     assert Token.objects.count() == 1
 
 
-def test_minting_defaults_to_ai_stated_and_tells_the_chain_without_the_secret(make_token):
+def test_an_agent_of_its_owner_may_pass_on_what_the_user_said(space):
+    """Not one that works for another agent, nor one that is trusted less."""
+    for name, more in (("own", {}), ("child", {"parent": "own"}), ("boxed", {"trust": "sandboxed"})):
+        agents.create_agent(shell(), space=space.name, name=name, capabilities=[], **more)
+    made = {name: tokens.mint(shell(), space="home", agent=name)["ceiling"] for name in ("own", "child", "boxed")}
+    assert made == {"own": "user_stated", "child": "ai_stated", "boxed": "ai_stated"}
+
+
+def test_minting_tells_the_chain_without_the_secret(make_token):
     make_token()
     minted = tokens.mint(shell(), space="home", agent="alice", reason="for the notebook")
-    assert minted["ceiling"] == "ai_stated"
     entry = AuditEntry.objects.filter(action="tokens.mint").order_by("-id")[0]
     assert minted["prefix"].removeprefix("flux_") in entry.details
     assert minted["token"] not in entry.details

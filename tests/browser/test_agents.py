@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
 
 import pytest
 
 from tests.browser.test_pages import House, fit
+from tests.mcp.driver import over_http
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("agents")]  # one instance serves this file
 
@@ -62,6 +66,17 @@ def house(tmp_path_factory):
     made.instance.kill()
 
 
+def does_what_it_is_told(instance, token: str) -> None:
+    """The connected program follows the server's instructions: what its user said is stored as the user's words."""
+    program = over_http(instance, token)
+    try:
+        assert "user_stated for what the user said" in program.client.instructions
+        kept = program.call("flux_store", content="Anna takes the night train.", provenance="user_stated")
+        assert kept["provenance"] == "user_stated"
+    finally:
+        program.close()
+
+
 def test_who_calls_and_a_program_is_connected(house, browser, complaints):
     page = house.open(browser)
     complaints.listen(page)
@@ -73,7 +88,8 @@ def test_who_calls_and_a_program_is_connected(house, browser, complaints):
     assert page.locator(".model .mark").inner_text() == "down"
     page.locator("#agent-research-bot").get_by_role("link", name="Connect a program").click()
     fit(page, "Connect a program")
-    page.get_by_role("button", name="Mint the token").click()
+    assert page.get_by_label("Yes: what a person tells it").is_checked()
+    page.get_by_role("button", name="Mint token").click()
     fit(page, "A token for research-bot")
     token = page.locator("#token").inner_text()
     assert token.startswith("flux_") and token in page.locator("#claude-code").inner_text()
@@ -81,6 +97,18 @@ def test_who_calls_and_a_program_is_connected(house, browser, complaints):
     assert token in page.locator("#shell").inner_text()
     said = house.instance.call("GET", "/me", headers={"Authorization": f"Bearer {token}"})
     assert said.json()["agent"] == "research-bot"
-    page.get_by_role("link", name="I have kept it").click()
+    does_what_it_is_told(house.instance, token)
+    page.get_by_role("link", name="Done, I saved it").click()
     assert token not in page.content()
     assert complaints == []
+
+
+def test_the_example_printed_after_a_restart_runs_as_printed(house):
+    """In any terminal: nothing of this process's environment but the path."""
+    printed = house.instance.output.read_text().rpartition("Try it")[2]
+    lines = re.findall(r"(?m)^  (export FLUX_TOKEN=\$\(.+\)|curl .+ \\\n.+)$", printed)
+    assert len(lines) == 2, printed
+    done = subprocess.run(
+        ["bash", "-euc", "\n".join(lines)], env={"PATH": os.environ["PATH"]}, cwd="/", capture_output=True, text=True
+    )
+    assert json.loads(done.stdout)["status"] == "stored", done.stderr

@@ -29,6 +29,18 @@ def test_the_seeds_own_session(kv):
     assert kv("read", "helper", "session-token").status == 66
 
 
+def test_a_conflict_says_which_version_is_there(kv, capsys):
+    for number in range(3):
+        kv("write", "helper", "n", str(number))
+    assert kv("delete", "helper", "n", "--expected-version", "1").status == 75
+    assert kv("cas", "helper", "nowhere", "1", "2").status == 75
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "conflict: It has changed since you looked: version 3 is there now.",
+        "conflict: It has changed since you looked: nothing is there now.",
+    ]
+
+
 def test_the_other_steps(kv):
     assert kv("incr", "helper", "n", "5", "--json").json()["value"] == 5
     assert kv("append", "helper", "l", '"x"', "--json").json()["value"] == ["x"]

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ WAY = clients.local(
     "/usr/bin/python3", Path("/opt/flux/manage.py"), instance="work", space="main", agent="assistant",
     ceiling="user_stated", home="/srv/flux",
 )  # fmt: skip
+OTHER = clients.local(
+    "/usr/bin/python3", Path("/opt/flux/manage.py"), instance="play", space="main", agent="assistant",
+    ceiling="user_stated", home="/srv/flux",
+)  # fmt: skip
 FILES = {"claude-code.json", "claude-desktop.json", "codex.toml", "cursor.json", "vscode.json", "gemini.json",
          "AGENTS.md", "CLAUDE.md", "claude-code.hooks.json", "gemini.hooks.json"}  # fmt: skip
 
@@ -42,7 +47,8 @@ def said(run: Any, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatc
 def entry(name: str, text: str) -> dict[str, Any]:
     client = CLIENTS[name]
     found = tomllib.loads(text) if client.toml else json.loads(text)
-    return dict(found[client.table][clients.ENTRY])
+    (one,) = found[client.table].values()
+    return dict(one)
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -59,7 +65,7 @@ def test_every_client_is_told_the_same_command(name: str) -> None:
 @pytest.mark.parametrize("name", CLIENTS)
 def test_a_running_server_is_named_by_its_address(name: str) -> None:
     for token in ("", "flux_secret"):
-        found = entry(name, CLIENTS[name].snippet(clients.remote("http://127.0.0.1:7464", token)))
+        found = entry(name, CLIENTS[name].snippet(clients.remote("http://127.0.0.1:7464", token, instance="work")))
         if name == "claude-desktop":  # it only starts processes
             assert found["args"] == ["-m", "mcp_bridge.thin"]
             assert found["env"] == {"FLUX_URL": "http://127.0.0.1:7464", "FLUX_TOKEN": token or "flux_..."}
@@ -68,15 +74,20 @@ def test_a_running_server_is_named_by_its_address(name: str) -> None:
             assert (token or "FLUX_TOKEN") in json.dumps(found)
 
 
-def test_it_writes_a_file_for_each(said: Any, settings: Any) -> None:
-    answer = said("flux_mcp_config", "--json").json()
-    assert {Path(one).name for one in answer["written"]} == FILES
-    for file in settings.HOME.integrations.iterdir():
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+def test_showing_writes_nothing(said: Any, settings: Any) -> None:
     shown = said("flux_mcp_config").text
     for client in CLIENTS.values():
         assert client.title in shown
-    assert "mcp_servers" not in said("flux_mcp_config", "cursor").text
+    assert "mcp_servers" not in said("flux_mcp_config", "cursor", "--url", "http://127.0.0.1:1").text
+    assert entry("codex", said("flux_mcp_config", "--json").json()["snippets"]["codex"])
+    assert list(settings.HOME.integrations.iterdir()) == []
+
+
+def test_it_writes_a_file_for_each(said: Any, settings: Any) -> None:
+    answer = said("flux_mcp_config", "--write", "--json").json()
+    assert {Path(one).name for one in answer["written"]} == FILES
+    for file in settings.HOME.integrations.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_flux_init_writes_them_and_what_they_say_works(blank: Instance) -> None:
@@ -121,7 +132,7 @@ def test_what_else_stands_in_the_file_stays_and_the_old_one_is_kept(said: Any, t
     file.write_text(before)
     file.chmod(0o640)
     shown = said("flux_mcp_config", "--install", "cursor", "--config-file", str(file), "--yes").text
-    assert "+" in shown and "flux-memory" in shown
+    assert "+" in shown and "flux-tests" in shown
     found = json.loads(file.read_text())
     assert found["theme"] == "ü" and found["mcpServers"]["other"] == {"command": "x"}
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
@@ -131,7 +142,7 @@ def test_what_else_stands_in_the_file_stays_and_the_old_one_is_kept(said: Any, t
 def test_a_dry_run_writes_nothing(said: Any, tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     one = said("flux_mcp_config", "--install", "cursor", "--config-file", str(file), "--dry-run", "--json").json()
-    assert not file.exists() and not one["changed"][0]["done"] and "flux-memory" in one["changed"][0]["diff"]
+    assert not file.exists() and not one["changed"][0]["done"] and "flux-tests" in one["changed"][0]["diff"]
 
 
 TOML = """\
@@ -141,10 +152,12 @@ model = "o5"
 [mcp_servers.other]
 command = "x"  # [not a table]
 
-[mcp_servers."flux-memory"]
+[mcp_servers."flux-work"]
 command = "old"
+args = ["-m", "mcp_bridge.entry", "--name", "work"]
 
-[mcp_servers.flux-memory.env]
+[mcp_servers.flux-work.env]
+FLUX_HOME = "/srv/flux"
 OLD = "1"
 
 [profiles.work]
@@ -159,7 +172,7 @@ def test_toml_keeps_its_comments_and_an_old_entry_goes(tmp_path: Path) -> None:
     assert after.startswith("# my own words\n") and "# [not a table]" in after and "OLD" not in after
     found = tomllib.loads(after)
     assert found["profiles"] == {"work": {"model": "o4"}} and found["mcp_servers"]["other"] == {"command": "x"}
-    assert found["mcp_servers"]["flux-memory"]["command"] == "/usr/bin/python3"
+    assert found["mcp_servers"]["flux-work"]["command"] == "/usr/bin/python3"
 
 
 @pytest.mark.parametrize(
@@ -167,8 +180,8 @@ def test_toml_keeps_its_comments_and_an_old_entry_goes(tmp_path: Path) -> None:
     [
         ("cursor", "{ // a comment\n}"), ("cursor", "[]"), ("cursor", '{"mcpServers": []}'), ("codex", "a = "),
         ("cursor", '{"theme": "a", "theme": "b"}'), ("cursor", "[" * 100_000),
-        ("codex", "mcp_servers = 5"), ("codex", 'mcp_servers = {"flux-memory" = {command = "x"}}'),
-        ("codex", 'text = """\n[mcp_servers.flux-memory]\n"""\n'),
+        ("codex", "mcp_servers = 5"), ("codex", 'mcp_servers = {"other" = {command = "x"}}'),
+        ("codex", 'text = """\n[mcp_servers.flux-work]\n"""\n'),
     ],
 )  # fmt: skip
 def test_a_file_that_could_come_to_harm_is_left_alone(tmp_path: Path, name: str, text: str) -> None:
@@ -176,6 +189,38 @@ def test_a_file_that_could_come_to_harm_is_left_alone(tmp_path: Path, name: str,
     file.write_text(text)
     with pytest.raises(installing.Unmergeable):
         installing.plan(CLIENTS[name], WAY, file)
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_second_instance_gets_an_entry_of_its_own(tmp_path: Path, name: str) -> None:
+    client, file = CLIENTS[name], tmp_path / "config"
+    for way in (WAY, OTHER, WAY):
+        installing.plan(client, way, file).carry_out()
+    found = tomllib.loads(file.read_text()) if client.toml else json.loads(file.read_text())
+    assert found[client.table] == {"flux-work": client.entry(WAY), "flux-play": client.entry(OTHER)}
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("way", [WAY, clients.remote("http://127.0.0.1:7464", instance="work")], ids=["local", "url"])
+def test_an_entry_of_the_same_instance_keeps_its_old_name(tmp_path: Path, name: str, way: Any) -> None:
+    client, file = CLIENTS[name], tmp_path / "config"
+    installing.plan(client, replace(way, name="flux-memory"), file, replace=True).carry_out()
+    newer = replace(way, command="/usr/bin/python3.13") if way.command else replace(way, token="flux_new")
+    installing.plan(client, newer, file).carry_out()
+    assert entry(name, file.read_text()) == client.entry(newer)
+    assert "flux-memory" in file.read_text() and "flux-work" not in file.read_text()
+
+
+def test_an_entry_that_leads_elsewhere_is_replaced_only_by_its_name(said: Any, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {"flux-tests": {"url": "http://elsewhere:7464/mcp"}}}')
+    install = ("flux_mcp_config", "--install", "cursor", "--config-file", str(file), "--json")
+    refused = said(*install).json()["error"]
+    assert refused["code"] == "conflict" and "--entry NAME" in refused["message"]
+    said(*install, "--entry", "mine")
+    assert set(json.loads(file.read_text())["mcpServers"]) == {"flux-tests", "mine"}
+    said(*install, "--entry", "flux-tests")
+    assert json.loads(file.read_text())["mcpServers"]["flux-tests"]["command"] == sys.executable
 
 
 def test_what_a_client_wrote_since_the_diff_was_shown_is_not_lost(tmp_path: Path) -> None:
@@ -205,19 +250,20 @@ def test_the_backup_is_the_old_file_to_the_byte_and_a_link_stays_one(tmp_path: P
 def test_ends_and_beginnings_in_the_wrong_order_are_somebody_s_own_words(tmp_path: Path) -> None:
     file = tmp_path / "AGENTS.md"
     file.write_text(f"{END}\nmine\n{BEGIN}\n")
-    assert installing.plan_instructions(file).after == f"{END}\nmine\n{BEGIN}\n\n{block()}"
+    after = installing.plan_instructions(file, "ai_stated").after
+    assert after == f"{END}\nmine\n{BEGIN}\n\n{block('ai_stated')}"
 
 
 def test_the_loop_is_put_into_the_file_an_agent_always_reads(said: Any, tmp_path: Path) -> None:
     file = tmp_path / "AGENTS.md"
     file.write_text("# House rules\n\nBe kind.")
     said("flux_mcp_config", "--instructions", str(file))
-    assert file.read_text() == f"# House rules\n\nBe kind.\n\n{block()}"
+    assert file.read_text() == f"# House rules\n\nBe kind.\n\n{block('user_stated')}"
     file.write_text(f"Before.\n{BEGIN}\nold words\n{END}\nAfter.\n")
-    said("flux_mcp_config", "--instructions", str(file))
-    assert file.read_text() == f"Before.\n{block()}After.\n"
+    said("flux_mcp_config", "--instructions", str(file), "--ceiling", "ai_stated")
+    assert file.read_text() == f"Before.\n{block('ai_stated')}After.\n"
     for tool in ("flux_retrieve", "flux_store", "flux_feedback"):
-        assert tool in block()
+        assert tool in block("user_stated")
 
 
 def test_the_hook_asks_the_memory_with_a_prompt(blank: Instance, instance: Any) -> None:

@@ -80,10 +80,36 @@ def test_status_sees_the_doors(running):
     assert "running" in running.command("flux_status").stdout
 
 
-def test_a_second_start_is_refused(running):
+def test_a_second_start_names_the_addresses_and_how_to_stop_it(running):
     refused = running.command("flux_start", "--json", check=False)
     assert refused.returncode == 75
-    assert "runs already" in json.loads(refused.stdout)["error"]["message"]
+    error = json.loads(refused.stdout)["error"]
+    assert error["details"]["urls"] == running.state["urls"]
+    urls, pid = running.state["urls"], running.state["pid"]
+    assert error["message"] == (
+        f"Already running at {urls['people']} (pid {pid}), REST at {urls['rest']}, MCP at {urls['mcp']}. "
+        "Stop it with `manage.py flux_stop --name one`."
+    )
+    said = running.command("flux_start", check=False)
+    assert (said.returncode, said.stderr.splitlines()[-1]) == (75, error["message"])
+
+
+def test_it_shows_what_it_is_doing_until_it_is_ready(running):
+    said = running.output.read_text()
+    steps = ["Starting Flux Memory (instance one)", "Preparing the database", "Starting the dashboard, REST and MCP",
+             "Flux Memory is running"]  # fmt: skip
+    places = [said.index(step) for step in steps]
+    assert places == sorted(places) and places[0] == 0
+
+
+def test_the_first_line_comes_before_anything_is_loaded(instance):
+    """Loading takes seconds. Settings that cannot be loaded show what is said before."""
+    one = instance(DJANGO_SETTINGS_MODULE="nowhere")
+    said = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), "flux_start"], env=one.environment, capture_output=True, text=True
+    )
+    assert said.returncode > 0
+    assert said.stderr.startswith("Starting Flux Memory (instance test) ...\n")
 
 
 def test_a_running_instance_cannot_be_reset_or_restored(running, tmp_path):

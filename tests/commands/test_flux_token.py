@@ -21,9 +21,18 @@ def test_it_shows_a_new_token_once(run):
     assert token[:13] in listed
 
 
-def test_a_new_token_vouches_for_an_ai_unless_told_otherwise(run):
-    assert run("flux_token", "mint", "helper", "--json").json()["ceiling"] == "ai_stated"
-    assert run("flux_token", "mint", "helper", "--ceiling", "user_stated", "--json").json()["ceiling"] == "user_stated"
+def test_a_program_may_pass_on_the_user_s_own_words_unless_its_owner_says_no(run, as_agent):
+    minted = run("flux_token", "mint", "helper", "--json").json()
+    assert minted["ceiling"] == "user_stated"
+    said = {"content": "Ada was born in 1815.", "provenance": "user_stated"}
+    assert as_agent(minted["token"]).post("/store", said).status_code == 200
+    assert run("flux_token", "mint", "helper", "--no-user-words", "--json").json()["ceiling"] == "ai_stated"
+    assert run("flux_token", "mint", "helper", "--ceiling", "ai_inferred", "--json").json()["ceiling"] == "ai_inferred"
+
+
+def test_standard_output_is_the_token_alone(run):
+    """So that a shell can take it: TOKEN=$(flux token mint helper)."""
+    assert re.fullmatch(r"flux_\w{8}_[\w-]{43}\n", run("flux_token", "mint", "helper").text)
 
 
 def test_a_revoked_token_is_refused_at_once(run, as_agent):

@@ -245,6 +245,15 @@ def test_a_fresh_token_is_shown_once_inside_what_to_paste(olga, home):
     assert token not in olga.get("/agents").content.decode() + olga.get(address()).content.decode()
 
 
+def test_the_form_asks_in_plain_words_and_says_yes_for_an_agent_of_one_s_own(olga, home, make_token):
+    page = olga.get(address())
+    assert "May this program pass on what a person said as that person's own words?" in words(page)
+    chosen = r'value="([a-z_]+)"[^>]*checked'
+    assert re.findall(chosen, page.content.decode()) == ["user_stated"]
+    make_token("child", parent="alice")
+    assert re.findall(chosen, olga.get(address("child")).content.decode()) == ["ai_stated"]
+
+
 def test_every_client_is_told_in_its_own_way(olga, home):
     """Each snippet is what that client reads, with the token and the address of the MCP door in it."""
     page = html.unescape(post(olga, address(), ceiling="ai_stated", expires_at="").content.decode())

@@ -275,8 +275,9 @@ def test_without_a_role_a_person_is_told_whom_to_ask(person, ada, space):
 
 
 def command_on(page) -> list[list[str]]:
-    text = html.unescape(page.content.decode())
-    return [shlex.split(line)[1:] for line in re.findall(r"manage\.py .*?(?=<|\n)", text)]
+    """The commands to paste; a sentence may name one too."""
+    pasted = re.findall(r"<pre><code>(.*?)</code></pre>", html.unescape(page.content.decode()), re.DOTALL)
+    return [shlex.split(line)[1:] for text in pasted for line in re.findall(r"(?m)^manage\.py .*$", text)]
 
 
 def test_each_step_leads_to_the_next_until_agents_can_call(ada, space):

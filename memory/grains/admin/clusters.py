@@ -13,6 +13,7 @@ from django.utils.html import format_html
 
 from accounts import filters, showing
 from accounts.modeladmin import FluxModelAdmin, Section
+from fluxcore.command_names import typed
 from memory.grains.admin import bars
 from memory.grains.learning.credit import UNIT
 from memory.grains.models import Cluster, Member, Passage, Touch
@@ -55,7 +56,7 @@ class ClusterPage(FluxModelAdmin):
     ]  # fmt: skip
     ordering = ["-id"]
     fields = ["shown_name", "of_what", "size", "uuid", "made", "changed", "state", "space"]
-    empty_says = "Nothing hangs together yet. The worker looks once a space has grown; flux_clusters run does it now."
+    empty_says = f"No clusters yet. They are computed once a space has grown; {typed('flux_clusters run')} does it now."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")

@@ -14,6 +14,7 @@ from accounts import guesses, links, lookalikes, people
 from accounts.models import Authenticator, Membership, User
 from accounts.principals import shell
 from fluxcore import clock
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict, Invalid
 from fluxsite import running, setup
 from memory.management import menu, person
@@ -46,7 +47,7 @@ class Command(FluxCommand):
             return
         options["action"] = options["action"] or "list"
         if options["action"] not in ("list", "link") and not options["username"]:
-            raise Invalid(f"Name the person: flux_admin {options['action']} NAME.", field="username")
+            raise Invalid(f"Name the person: {typed('flux_admin ' + options['action'] + ' NAME')}.", field="username")
         getattr(self, f"_{options['action']}")(options)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -66,7 +67,7 @@ class Command(FluxCommand):
                 )
                 for row in rows
             ],
-            empty="Nobody yet. Make an administrator: flux_admin create NAME",
+            empty=f"Nobody yet. Make an administrator: {typed('flux_admin create NAME')}",
         )  # fmt: skip
 
     def _create(self, options: dict[str, Any]) -> None:
@@ -81,7 +82,7 @@ class Command(FluxCommand):
             shell(), username=username, password=password, totp_key=key.hex() if key else None, spent_step=step,
             reason=options["reason"],
         )  # fmt: skip
-        next_step = "Sign in with its next code." if key else f"Next: flux_admin reset {made['username']}"
+        next_step = "Sign in with its next code." if key else f"Next: {typed('flux_admin reset ' + made['username'])}"
         self.answer(made, says=f"Made the administrator {made['username']}. {next_step}")
 
     def _invite(self, options: dict[str, Any]) -> None:
@@ -112,7 +113,9 @@ class Command(FluxCommand):
 
     def _link(self, options: dict[str, Any]) -> None:
         if setup.has_administrator():
-            raise Conflict("There is an administrator already. Another one: flux_admin invite NAME --administrator")
+            raise Conflict(
+                f"There is an administrator already. Another one: {typed('flux_admin invite NAME --administrator')}"
+            )
         self._hand_over(dict(links.issue_enrolment(shell(), reason=options["reason"])), "works once, 24 hours")
 
     def _stop(self, options: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from accounts import agents, holdings, manifests, toolboxes, trust
 from accounts.models import Agent
 from accounts.principals import find_space, shell
 from accounts.tokens import find_agent
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
@@ -19,7 +20,7 @@ _RATING = {"required": True, "optional": False}
 
 
 class Command(FluxCommand):
-    help = "Agents: list, show, create, apply a manifest, trust, have them vote, show them tools, switch off and on."
+    help = "Agents: list, show, create, apply a manifest, trust, require feedback, choose tools, stop and resume."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -38,13 +39,13 @@ class Command(FluxCommand):
         parser.add_argument(
             "--capability", action="append", default=[], help="create: a capability, repeatable (default: everyday use)"
         )
-        parser.add_argument("--trust", help="create: how far it may ever be let (default trusted)")
+        parser.add_argument("--trust", help="create: maximum trust level (default trusted)")
         parser.add_argument("--parent", help="create: the agent it is made for; it never holds what that one lacks")
         parser.add_argument("--reason", default="", help="why, for the audit chain")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] != "list" and options["agent"] is None:
-            raise Invalid(f"Name the agent: flux_agent {options['action']} NAME.", field="agent")
+            raise Invalid(f"Name the agent: {typed('flux_agent ' + options['action'] + ' NAME')}.", field="agent")
         getattr(self, f"_{options['action']}")(options)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -67,7 +68,7 @@ class Command(FluxCommand):
                 )
                 for agent in found
             ],
-            empty="No agents yet. Make one: flux_agent create NAME",
+            empty=f"No agents yet. Make one: {typed('flux_agent create NAME')}",
         )
 
     def _show(self, options: dict[str, Any]) -> None:
@@ -88,7 +89,7 @@ class Command(FluxCommand):
         self.answer(
             made,
             says=f"Made the agent {made['name']} in space {made['space']}. "
-            f"Next: flux_token mint {made['name']} --space {made['space']}",
+            f"Next: {typed('flux_token mint ' + made['name'] + ' --space ' + made['space'])}",
         )
 
     def _apply(self, options: dict[str, Any]) -> None:
@@ -118,7 +119,7 @@ class Command(FluxCommand):
 
     def _trust(self, options: dict[str, Any]) -> None:
         if options["level"] is None:
-            raise Invalid(f"Say how far: flux_agent trust NAME {'|'.join(trust.LEVELS)}.", field="level")
+            raise Invalid(f"Choose a level: {typed('flux_agent trust NAME ' + '|'.join(trust.LEVELS))}.", field="level")
         changed = agents.set_trust(
             shell(), space=options["space"] or FIRST_SPACE, name=options["agent"], trust=options["level"],
             reason=options["reason"],
@@ -126,12 +127,12 @@ class Command(FluxCommand):
         self.answer(
             changed,
             says=f"{changed['space']}/{changed['name']} is {changed['trust']}. "
-            f"What it holds now: flux_agent show {changed['name']} --space {changed['space']}",
+            f"What it holds now: {typed('flux_agent show ' + changed['name'] + ' --space ' + changed['space'])}",
         )
 
     def _rating(self, options: dict[str, Any]) -> None:
         if options["level"] not in _RATING:
-            raise Invalid(f"Say which: flux_agent rating NAME {'|'.join(_RATING)}.", field="level")
+            raise Invalid(f"Say which: {typed('flux_agent rating NAME ' + '|'.join(_RATING))}.", field="level")
         changed = agents.set_must_rate(
             shell(), space=options["space"] or FIRST_SPACE, name=options["agent"],
             must_rate=_RATING[options["level"]], reason=options["reason"],

@@ -14,7 +14,9 @@ from accounts import audit, checkpoints
 from accounts.checkpoints import Report
 from accounts.models import Space
 from accounts.principals import INSTANCE_CHAIN, find_space, shell
+from fluxcore.command_names import typed
 from memory.management.base import FluxCommand
+from memory.management.tables import minute, short_id
 
 EXIT_BROKEN = 1
 
@@ -53,7 +55,7 @@ class Command(FluxCommand):
         self.table(
             ("at", "actor", "action", "object", "outcome", "reason"),
             [
-                (row["at"][:19], row["actor"], row["action"], row["object"], row["outcome"], row["reason"])
+                (minute(row["at"]), row["actor"], row["action"], short_id(row["object"]), row["outcome"], row["reason"])
                 for row in found
             ],
             empty="Nothing has been recorded yet.",
@@ -96,7 +98,13 @@ class Command(FluxCommand):
                      f"chains; known before: {had or 'nothing'}", "yellow")
             )  # fmt: skip
         if not report.checkpoints:
-            self.console.print(Text("No checkpoint yet: a cut end would not be seen. flux_audit checkpoint", "yellow"))
+            self.console.print(
+                Text(
+                    "No checkpoint yet, so that a cut end would not be seen. Make one: "
+                    f"{typed('flux_audit checkpoint')}",
+                    "yellow",
+                )
+            )
 
     def export(self, chain: str | None, options: dict[str, Any]) -> None:
         """One JSON object a line, in the order of the chain."""

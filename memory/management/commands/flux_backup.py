@@ -11,6 +11,7 @@ from django.core.management.base import CommandParser
 from accounts import checkpoints
 from accounts.instance_verbs import note_restore
 from accounts.principals import shell
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from fluxsite import backup, setup
 from memory.management.base import FluxCommand
@@ -30,7 +31,7 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] in ("verify", "restore") and options["file"] is None:
-            raise Invalid(f"Name the backup: flux_backup {options['action']} FILE.", field="file")
+            raise Invalid(f"Name the backup: {typed('flux_backup ' + options['action'] + ' FILE')}.", field="file")
         getattr(self, options["action"])(options["file"], options)
 
     def create(self, file: Path | None, options: dict[str, Any]) -> None:

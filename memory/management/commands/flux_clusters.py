@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from accounts.principals import find_space, shell
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
@@ -38,7 +39,8 @@ class Command(FluxCommand):
         self.table(
             ("cluster", "layer", "size", "name"),
             [(one["id"], one["layer"], one["size"], one["name"]) for one in found["clusters"]],
-            empty="There are no clusters yet. They are computed once a space has grown, or with: flux_clusters run.",
+            empty="There are no clusters yet. They are computed once a space has grown, or with: "
+            f"{typed('flux_clusters run')}.",
         )
         if found["next_cursor"]:
             self.console.print("There are more: --limit.")
@@ -81,7 +83,7 @@ def _identified(text: str | None) -> Any:
     try:
         return uuid.UUID(text or "")
     except ValueError:
-        raise Invalid("Name the cluster: flux_clusters show ID --space NAME.", field="cluster") from None
+        raise Invalid(f"Name the cluster: {typed('flux_clusters show ID --space NAME')}.", field="cluster") from None
 
 
 def _short(member: dict[str, Any]) -> str:

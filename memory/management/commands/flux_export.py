@@ -12,6 +12,7 @@ from django.core.management.base import CommandParser
 
 from accounts.principals import find_space, shell
 from fluxcore import clock
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from fluxcore.version import VERSION
 from fluxsite.home import private_file
@@ -31,7 +32,7 @@ class Command(FluxCommand):
         parser.add_argument("--space", default="main", help="which one (default main)")
         parser.add_argument(
             "--format", default=LINES, choices=(LINES, *drawing.FORMS),
-            help="lines: everything, for flux_import (default); the others: the graph",
+            help=f"lines: everything, for {typed('flux_import')} (default); the others: the graph",
         )  # fmt: skip
         parser.add_argument("--around", metavar="ID", help="of the graph, only what surrounds this grain")
         parser.add_argument("--hops", type=int, default=graph.USUAL_HOPS, help="how far around (default 1, at most 4)")
@@ -39,7 +40,7 @@ class Command(FluxCommand):
     def run(self, options: dict[str, Any]) -> None:
         file = options["file"]
         if file is None:
-            raise Invalid("Name a file: flux_export FILE, or - for standard output.", field="file")
+            raise Invalid(f"Name a file: {typed('flux_export FILE')}, or - for standard output.", field="file")
         to_screen = str(file) == "-"
         if not to_screen and not file.absolute().parent.is_dir():
             raise Invalid(f"There is no folder for {file}.", field="file")

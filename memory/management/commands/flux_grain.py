@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from rich.text import Text
 
 from accounts.principals import shell
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
@@ -16,7 +17,7 @@ _DONE = {
     "restore": "It is active again.",
     "quarantine": "Quarantined: no answer holds it that does not ask for it.",
     "release": "Released.",
-    "delete": "Marked for deletion. Until it is purged: flux_grain undelete {grain}",
+    "delete": "Marked for deletion. To bring it back before it is purged: {undelete}",
     "undelete": "The mark is taken back.",
     "promote": "It is core now.",
     "demote": "It is a working grain now.",
@@ -34,7 +35,7 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["grain"] is None:
-            raise Invalid(f"Name the grain: flux_grain {options['action']} ID.", field="grain")
+            raise Invalid(f"Name the grain: {typed('flux_grain ' + options['action'] + ' ID')}.", field="grain")
         if options["action"] == "show":
             self._show(options["grain"])
         elif options["action"] == "purge":
@@ -78,7 +79,8 @@ class Command(FluxCommand):
         from memory.grains.lifecycle import verbs
 
         answer = getattr(verbs, options["action"])(shell(), grain=options["grain"], reason=options["reason"])
-        says = _DONE[options["action"]].format(grain=answer["grain_id"]) if answer["changed"] else "It was so already."
+        undelete = typed(f"flux_grain undelete {answer['grain_id']}")
+        says = _DONE[options["action"]].format(undelete=undelete) if answer["changed"] else "It was so already."
         self.answer(answer, says=says)
 
     def _purge(self, options: dict[str, Any]) -> None:
@@ -89,5 +91,5 @@ class Command(FluxCommand):
         self.confirm(options["confirm"], str(row.uuid), what="This removes the grain for good.")
         answer = purge.purge(shell(), grain=str(row.uuid), reason=options["reason"])
         scrub.now()
-        says = "Purged. Backups made before still hold it: flux_backup list."
+        says = f"Purged. Backups made before still hold it: {typed('flux_backup list')}."
         self.answer(answer, says=says)

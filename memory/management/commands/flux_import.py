@@ -15,6 +15,7 @@ from rich.text import Text
 
 from accounts import origins
 from accounts.principals import find_space, shell
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from memory.grains.moving.into import REFUSED
 from memory.management.base import FluxCommand
@@ -47,7 +48,7 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["path"] is None:
-            raise Invalid("Name what to import: flux_import PATH.", field="path")
+            raise Invalid(f"Name what to import: {typed('flux_import PATH')}.", field="path")
         if not notes.LEAST_CHUNK <= options["chunk"] <= notes.MOST_CHUNK:
             raise Invalid(f"--chunk is a number from {notes.LEAST_CHUNK} to {notes.MOST_CHUNK}.", field="chunk")
         if options["report"] and not options["report"].absolute().parent.is_dir():

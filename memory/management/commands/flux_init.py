@@ -11,10 +11,10 @@ from django.core.management.base import CommandParser
 
 from accounts import people
 from accounts.principals import shell
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict, Invalid
 from fluxsite import running, setup
 from fluxsite.home import make_home, private_file
-from fluxsite.startup import typed
 from mcp_bridge import snippets
 from memory.management import person
 from memory.management.base import FluxCommand
@@ -53,8 +53,9 @@ class Command(FluxCommand):
             upgrade = setup.bring_up_to_date(home)
         self.say_upgrade(upgrade.backup)
         setup.first_agent()
-        way = snippets.way(home, space=setup.FIRST_SPACE, agent=setup.FIRST_AGENT, ceiling="user_stated")
-        snippets.write(home.integrations, way)
+        ceiling = "user_stated"
+        way = snippets.way(home, space=setup.FIRST_SPACE, agent=setup.FIRST_AGENT, ceiling=ceiling)
+        snippets.write(home.integrations, way, ceiling)
         administrator = self._administrator(options)
         token = setup.first_token() if options["token_file"] else None
         if token is not None:
@@ -66,8 +67,7 @@ class Command(FluxCommand):
                 "backup": str(upgrade.backup) if upgrade.backup else None,
             },
             says=f"[bold green]{'Made' if new else 'Checked'}[/] the instance {home.name} in {home.path}.\n"
-            f"Next: {typed('flux_start')} --name {home.name}\n"
-            f"Connect an agent: {typed('flux_mcp_config')} --install CLIENT --name {home.name}",
+            f"Next: {typed('flux_start')}\nConnect an agent: {typed('flux_mcp_config --install CLIENT')}",
         )  # fmt: skip
 
     def _ask_mode(self) -> str:
@@ -79,7 +79,9 @@ class Command(FluxCommand):
     def _administrator(self, options: dict[str, Any]) -> dict[str, Any] | None:
         username = options["admin"]
         if username is None and self.asks and not setup.has_administrator():
-            username = input("Administrator's user name (empty: enrol later with the link of flux_start): ").strip()
+            username = input(
+                f"Administrator's user name (empty: enrol later with the link that {typed('flux_start')} prints): "
+            ).strip()
         if not username:
             return None
         people.check_username(username)

@@ -9,13 +9,15 @@ from django.core.management.base import CommandParser
 from accounts.job_verbs import park_job, run_job
 from accounts.principals import shell
 from fluxcore import clock, jobs, schedule
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid, NotFound
 from fluxcore.models import Job
 from memory.management.base import FluxCommand
+from memory.management.tables import minute
 
 
 class Command(FluxCommand):
-    help = "Background jobs: list, show, run a parked one again, park a waiting one, drain the queue; what comes round."
+    help = "Background jobs: list, show, run a parked one again, park a waiting one, drain the queue; recurring jobs."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -28,7 +30,7 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] in ("show", "run", "park") and options["job"] is None:
-            raise Invalid(f"Name the job: flux_jobs {options['action']} ID.", field="job")
+            raise Invalid(f"Name the job: {typed('flux_jobs ' + options['action'] + ' ID')}.", field="job")
         {
             "list": self._list, "show": self._show, "run": self._run, "park": self._park, "drain": self._drain,
             "schedule": self._schedule,
@@ -42,8 +44,14 @@ class Command(FluxCommand):
         if self.as_json:
             self.answer({"counts": jobs.counts(), "jobs": rows})
             return
-        columns = ("id", "kind", "state", "attempts", "due_at", "error")
-        self.table(columns, [[row[name] for name in columns] for row in rows], empty="No jobs.")
+        self.table(
+            ("id", "kind", "state", "attempts", "due", "error"),
+            [
+                [row["id"], row["kind"], row["state"], row["attempts"], minute(row["due_at"]), row["error"]]
+                for row in rows
+            ],
+            empty="No jobs.",
+        )
 
     def _show(self, options: dict[str, Any]) -> None:
         job = Job.objects.filter(uuid=jobs.parse_uuid(options["job"])).first()
@@ -78,7 +86,7 @@ class Command(FluxCommand):
             self.answer({"schedule": found})
             return
         columns = ("name", "seconds", "count", "asked_at", "due")
-        self.table(columns, [[row[name] for name in columns] for row in found], empty="Nothing comes round.")
+        self.table(columns, [[row[name] for name in columns] for row in found], empty="No recurring jobs.")
 
 
 def describe(job: Job) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from fluxcore.preconditions import Precondition
 from memory.management.exact import KeyCommand, value_of, version_of
@@ -27,7 +28,7 @@ class Command(KeyCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["agent"] is None:
-            raise Invalid("Say whose memory: flux_kv list AGENT.", field="agent")
+            raise Invalid(f"Say whose memory: {typed('flux_kv list AGENT')}.", field="agent")
         getattr(self, f"_{options['action']}")(options, f"agents/{options['agent']}")
 
     def _read(self, options: dict[str, Any], where: str) -> None:

@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from rich.text import Text
 
 from accounts.principals import find_space, shell
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
@@ -79,7 +80,7 @@ class Command(FluxCommand):
         from memory.grains.learning import ledger
 
         if not bounds["trace"] or not bounds["grain"]:
-            raise Invalid("Name the vote: flux_learning explain --trace ID --grain ID.", field="trace")
+            raise Invalid(f"Name the vote: {typed('flux_learning explain --trace ID --grain ID')}.", field="trace")
         found = ledger.explain(operator, trace=bounds["trace"], grain=bounds["grain"])
         if self.as_json:
             self.answer(found)

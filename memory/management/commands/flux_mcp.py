@@ -15,7 +15,7 @@ from memory.management.base import FluxCommand
 
 
 class Command(FluxCommand):
-    help = "Serve MCP over standard input and output to one local agent. Clients start it; flux_mcp_config tells them."
+    help = "Serve MCP over standard input and output to one local agent. MCP clients start it."
 
     def arguments(self, parser: CommandParser) -> None:
         entry.options(parser)

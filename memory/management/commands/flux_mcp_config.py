@@ -1,8 +1,9 @@
-"""What MCP clients must be told to use this memory: written, shown, and put in place if asked."""
+"""The configuration of MCP clients for this memory: shown, written or installed."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rich.syntax import Syntax
 
 from accounts import origins
 from accounts.names import check_name
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict, Invalid
 from fluxsite.setup import FIRST_AGENT, FIRST_SPACE
 from mcp_bridge import clients, installing, snippets
@@ -20,16 +22,21 @@ from memory.management.base import FluxCommand
 
 
 class Command(FluxCommand):
-    help = "Write and show what MCP clients must be told; --install puts it into a client's own file."
+    help = "Show the configuration of MCP clients; --install puts it into a client's own file."
     needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("client", nargs="?", choices=CLIENTS, help="show only this client's")
+        parser.add_argument("client", nargs="?", choices=CLIENTS, help="show only the configuration of this client")
         parser.add_argument(
             "--install", choices=CLIENTS, metavar="CLIENT", help="merge it into that client's file, keeping a backup"
         )
+        parser.add_argument("--entry", help="name of the entry in the client's file (default flux-INSTANCE)")
+        parser.add_argument("--write", action="store_true", help="write all of it into integrations/ of the data home")
         parser.add_argument(
-            "--instructions", type=Path, metavar="FILE", help="put the loop into an AGENTS.md or CLAUDE.md"
+            "--instructions",
+            type=Path,
+            metavar="FILE",
+            help="put the agent's instructions into an AGENTS.md or CLAUDE.md",
         )
         parser.add_argument("--dry-run", action="store_true", help="only show what would change")
         parser.add_argument("--yes", action="store_true", help="do not ask before a file is changed")
@@ -37,9 +44,9 @@ class Command(FluxCommand):
         parser.add_argument("--agent", default=FIRST_AGENT, help=f"who calls (default {FIRST_AGENT})")
         parser.add_argument(
             "--ceiling", default="user_stated", choices=origins.CEILINGS,
-            help="the highest provenance the agent may claim (default user_stated)",
+            help="maximum provenance: user_stated lets it pass on what you say as your own words (default)",
         )  # fmt: skip
-        parser.add_argument("--url", help="the MCP door of a running server instead of a local process")
+        parser.add_argument("--url", help="MCP address of a running server instead of a local process")
         parser.add_argument("--config-file", type=Path, help="the client's file, if it is not at the usual place")
 
     def run(self, options: dict[str, Any]) -> None:
@@ -51,16 +58,21 @@ class Command(FluxCommand):
             settings.HOME, space=options["space"], agent=options["agent"], ceiling=options["ceiling"],
             url=options["url"],
         )  # fmt: skip
-        written = snippets.write(settings.HOME.integrations, way)
+        if options["entry"]:
+            way = replace(way, name=check_name(options["entry"], what="the entry"))
+        written = snippets.write(settings.HOME.integrations, way, options["ceiling"]) if options["write"] else []
         changed = []
         if options["install"]:
             client = CLIENTS[options["install"]]
             file = options["config_file"] or client.file(Path.home())
-            changed.append(self._carry_out(options, lambda: installing.plan(client, way, file)))
+            chosen = bool(options["entry"])
+            changed.append(self._carry_out(options, lambda: installing.plan(client, way, file, replace=chosen)))
         if options["instructions"]:
-            changed.append(self._carry_out(options, lambda: installing.plan_instructions(options["instructions"])))
+            text, ceiling = options["instructions"], options["ceiling"]
+            changed.append(self._carry_out(options, lambda: installing.plan_instructions(text, ceiling)))
         if self.as_json:
-            self.answer({"written": [str(file) for file in written], "changed": changed})
+            shown = {client.name: client.snippet(way) for client in CLIENTS.values()}
+            self.answer({"written": [str(file) for file in written], "changed": changed, "snippets": shown})
         elif changed:
             self._say(changed, options)
         else:
@@ -102,7 +114,7 @@ class Command(FluxCommand):
             if not one["done"]:
                 says = f"Nothing was written to {one['file']}."
             elif not one["changed"]:
-                says = f"{one['file']} says so already."
+                says = f"{one['file']} is up to date."
             else:
                 says = f"[bold green]Wrote[/] {one['file']}." + (f" Before: {one['backup']}" if one["backup"] else "")
             self.console.print(says)
@@ -115,6 +127,8 @@ class Command(FluxCommand):
                 self.console.print(f"[bold]{client.title}[/]  {client.file(Path.home())}")
                 kind = "toml" if client.toml else "json"
                 self.console.print(Syntax(client.snippet(way), kind, background_color="default", word_wrap=False))
-        self.console.print(f"Written to {written[0].parent}. Put in place: flux_mcp_config --install CLIENT")
+        if written:
+            self.console.print(f"Written to {written[0].parent}.")
+        self.console.print(f"To put one into your client's file: {typed('flux_mcp_config --install CLIENT')}")
         for note in snippets.notes(way):
             self.notes.print(f"[yellow]{note}[/]")

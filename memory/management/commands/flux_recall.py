@@ -10,6 +10,7 @@ from rich.text import Text
 from accounts import origins
 from accounts.principals import find_space, shell
 from accounts.showing import shortened
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from memory.embedding import choice
 from memory.grains import recall
@@ -40,7 +41,7 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["question"] is None:
-            raise Invalid("Ask something: flux_recall QUESTION.", field="question")
+            raise Invalid(f"Ask something: {typed('flux_recall QUESTION')}.", field="question")
         given = {
             "query": options["question"], "k": options["k"], "min_score": options["min_score"],
             "as_of": options["as_of"], "tags": options["tag"], "sessions": options["session"],

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 
 from accounts.models import Space
 from accounts.principals import find_space, shell
+from fluxcore.command_names import typed
 from fluxcore.errors import Conflict, Invalid
 from fluxsite import running
 from memory.management.base import FluxCommand
@@ -43,7 +44,9 @@ class Command(FluxCommand):
         heads = ("space", "encoded", "without a vector", "old ones dropped", "judged questions")
         self.table(heads, rows, empty="No spaces yet.")
         if waits:
-            self.console.print(f"{waits} Then run flux_reembed again: it does the rest and drops the old vectors.")
+            self.console.print(
+                f"{waits} Then run {typed('flux_reembed')} again: it does the rest and drops the old vectors."
+            )
 
     def _space(self, space: Space, encoder: Any, *, drop: bool, reason: str) -> dict[str, int]:
         from memory.grains import reembed

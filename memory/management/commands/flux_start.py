@@ -1,4 +1,4 @@
-"""Start an instance: set it up if it is new, upgrade it if it is old, open the doors."""
+"""Start an instance: set it up if it is new, upgrade it if it is old, run its servers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,15 @@ from django.db import connections
 from rich.text import Text
 
 from accounts import links
+from accounts.models import Agent
 from accounts.principals import shell
 from fluxcore import config
+from fluxcore.command_names import runnable, typed
 from fluxcore.errors import Conflict, Invalid, NotStarted, StorageUnavailable
 from fluxsite import running, setup
 from fluxsite.startup import once_more
 from fluxsite.supervisor import Door, Supervisor, reserve
+from memory.embedding import choice
 from memory.keyvalue import boards
 from memory.management.base import FluxCommand
 from memory.management.welcome import lan_addresses, lan_names, welcome
@@ -37,12 +42,15 @@ class Command(FluxCommand):
     needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--broadcast", action="store_true", help="open the people's door to the local network")
+        parser.add_argument("--broadcast", action="store_true", help="open the dashboard to the local network")
         parser.add_argument("--processes", type=int, default=1, help="REST processes (default 1)")
-        parser.add_argument("--detach", action="store_true", help="return once the doors are open")
+        parser.add_argument("--detach", action="store_true", help="return once the servers answer")
         parser.add_argument("--ready-file", type=Path, help="write ports and pids here as JSON when ready")
         parser.add_argument("--rest-port", type=port_number, help="instead of REST_PORT; 0 picks a free one")
-        parser.add_argument("--people-port", type=port_number, help="instead of DASHBOARD_PORT; 0 picks a free one")
+        parser.add_argument(
+            "--dashboard-port", "--people-port", dest="people_port", type=port_number,
+            help="instead of DASHBOARD_PORT; 0 picks a free one",
+        )  # fmt: skip
         parser.add_argument("--mcp-port", type=port_number, help="instead of MCP_PORT; 0 picks a free one")
         parser.add_argument("--quiet", action="store_true", help="print nothing but problems")
         parser.add_argument("--once", action="store_true", help="prove a throw-away instance end to end, then exit")
@@ -60,19 +68,31 @@ class Command(FluxCommand):
             raise Invalid(f"{ready} cannot be written.", field="ready_file")
         found = running.state(settings.HOME)
         if found is not None:
-            raise Conflict(f"The instance {settings.HOME.name!r} runs already (pid {found['pid']}): flux_status.")
+            self._already_running(found)
         if options["detach"]:
             self._detach(options)
             return
         with running.alone(settings.HOME):
             self._serve(options)
 
+    def _already_running(self, found: dict[str, Any]) -> None:
+        urls = found["urls"]
+        says = (
+            f"Already running at {urls['people']} (pid {found['pid']}), REST at {urls['rest']}, MCP at {urls['mcp']}. "
+            f"Stop it with `{typed('flux_stop')}`."
+        )
+        if self.as_json:
+            raise Conflict(says, pid=found["pid"], urls=urls)
+        self.notes.print(says)
+        sys.exit(Conflict.exit_status)
+
     def _serve(self, options: dict[str, Any]) -> None:
         supervisor = self._supervisor(options)
-        upgrade = setup.bring_up_to_date(settings.HOME)
+        with self._showing("Preparing the database ...", options):
+            upgrade = setup.bring_up_to_date(settings.HOME)
+            boards.clear_ephemeral()
+            self._refuse_unsound()
         self.say_upgrade(upgrade.backup)
-        boards.clear_ephemeral()
-        self._refuse_unsound()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: supervisor.stopping.set())
         if options["broadcast"]:
@@ -80,8 +100,9 @@ class Command(FluxCommand):
             os.environ["FLUX_ALLOWED_HOSTS"] = ",".join(dict.fromkeys(names))
             os.environ.pop("FLUX_ALLOWED_HOSTS_FILE", None)
         try:
-            supervisor.start()
-            supervisor.wait_until_ready()
+            with self._showing("Starting the dashboard, REST and MCP servers ...", options):
+                supervisor.start()
+                supervisor.wait_until_ready()
             if not supervisor.stopping.is_set():
                 self._open(supervisor, options, upgrade)
             dead = supervisor.watch()
@@ -94,6 +115,18 @@ class Command(FluxCommand):
             raise StorageUnavailable(f"The {dead} process died; everything was stopped. See {settings.HOME.log}.")
         self._say(options, "Stopped.")
 
+    @contextmanager
+    def _showing(self, text: str, options: dict[str, Any]) -> Iterator[None]:
+        """What is being done until it is done: with a moving sign on a terminal, as a line elsewhere."""
+        if self.as_json or options["quiet"]:
+            yield
+        elif self.notes.is_terminal:
+            with self.notes.status(text):
+                yield
+        else:
+            self.notes.print(text)
+            yield
+
     def _say(self, options: dict[str, Any], text: str) -> None:
         if not self.as_json and not options["quiet"]:
             self.console.print(text)
@@ -104,11 +137,14 @@ class Command(FluxCommand):
         state = supervisor.state()
         running.note(settings.HOME, {**state, "durability": settings.DURABILITY, "bound": config.bound(settings.FLUX)})
         token = setup.first_token()
+        agent = setup.agent_to_try()
         link = None if setup.has_administrator() else links.issue_enrolment(shell())["secret"]
         connections.close_all()
         shown = {
             **state,
             "token": token,
+            "mint": _mint(agent) if agent else None,
+            "encoder": choice.state().problem,
             "enrolment": f"{state['urls']['people']}/enrol/{link}" if link else None,
             "backup": str(upgrade.backup) if upgrade.backup else None,
         }
@@ -161,16 +197,23 @@ class Command(FluxCommand):
                     [*once_more(), *arguments, "--quiet", "--ready-file", str(ready)],
                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
                 )  # fmt: skip
-            while not ready.exists():
-                if child.poll() is not None:
-                    said = (settings.HOME.path / "start.log").read_text(errors="replace").strip()
-                    raise NotStarted(said.splitlines()[-1] if said else "The instance did not start.")
-                time.sleep(0.05)
+            with self._showing("Starting the servers in the background ...", options):
+                while not ready.exists():
+                    if child.poll() is not None:
+                        said = (settings.HOME.path / "start.log").read_text(errors="replace").strip()
+                        raise NotStarted(said.splitlines()[-1] if said else "The instance did not start.")
+                    time.sleep(0.05)
             state = json.loads(ready.read_text())
         self.say_upgrade(state["backup"])
         if options["ready_file"]:
             _write_whole(options["ready_file"], json.dumps(state))
         self._welcome(state, options)
+
+
+def _mint(agent: Agent) -> str:
+    """The command that prints a new token of an agent."""
+    space = "" if agent.space.name == setup.FIRST_SPACE else f" --space {agent.space.name}"
+    return runnable(f"flux_token mint {agent.name}{space}")
 
 
 def port_number(text: str) -> int:

@@ -11,6 +11,7 @@ from rich.text import Text
 from accounts import checkpoints
 from accounts.models import Agent, Space
 from fluxcore import config
+from fluxcore.command_names import typed
 from fluxsite import running, setup
 from memory.api import loopback
 from memory.grains.models import Grain
@@ -38,7 +39,9 @@ class Command(FluxCommand):
             },
         }
         if pending:
-            found["warnings"] = [f"the database waits for {len(pending)} migration(s): flux_start applies them"]
+            found["warnings"] = [
+                f"the database waits for {len(pending)} migration(s): {typed('flux_start')} applies them"
+            ]
         else:
             # The instance may have been started with other settings than this shell sees now.
             found |= vitals.details(durability=(state or {}).get("durability"))
@@ -50,7 +53,9 @@ class Command(FluxCommand):
             if state is not None:
                 found["warnings"] += _changed_since(state)
             if not setup.has_administrator():
-                found["warnings"].append("there is no administrator yet: flux_start prints an enrolment link")
+                found["warnings"].append(
+                    f"there is no administrator yet: {typed('flux_start')} prints an enrolment link"
+                )
         found["warnings"] += [
             f"other users of this machine can read the key {path}: chmod 600 {path}"
             for path in settings.HOME.exposed_keys()

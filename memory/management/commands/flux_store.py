@@ -14,6 +14,7 @@ from rich.text import Text
 from accounts.origins import CLAIMABLE
 from accounts.principals import Principal, find_space, shell
 from fluxcore import config
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from memory.grains import store
 from memory.grains.lifecycle import removals
@@ -39,7 +40,9 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["text"] is None:
-            raise Invalid("Give a text: flux_store TEXT, or - for the lines of standard input.", field="text")
+            raise Invalid(
+                f"Give a text: {typed('flux_store TEXT')}, or - for the lines of standard input.", field="text"
+            )
         who = shell(find_space(options["space"]))
         said = {
             "session": options["session"], "speaker": options["speaker"], "time": options["time"],

@@ -11,9 +11,11 @@ from accounts import origins, tokens
 from accounts.models import Token
 from accounts.principals import shell
 from fluxcore import clock
+from fluxcore.command_names import typed
 from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
+from memory.management.tables import minute
 
 MAX_DAYS = 36_500
 
@@ -26,8 +28,14 @@ class Command(FluxCommand):
         parser.add_argument("what", nargs="?", help="mint: the agent; revoke: the token's prefix")
         parser.add_argument("--space", default=None, help=f"the agent's space (default {FIRST_SPACE})")
         parser.add_argument(
-            "--ceiling", default=origins.DEFAULT, choices=origins.CEILINGS, help="the highest provenance it vouches for"
-        )
+            "--ceiling", choices=origins.CEILINGS,
+            help="mint: maximum provenance of what is stored with it (default user_stated: the program may pass on "
+            "what a person said as their own words; ai_stated for an agent below trusted or with a parent)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--no-user-words", dest="ceiling", action="store_const", const=origins.DEFAULT,
+            help="mint: the program may not pass on what a person said as their own words (as --ceiling ai_stated)",
+        )  # fmt: skip
         parser.add_argument("--days", type=float, help="mint: valid this long (default: until revoked)")
         parser.add_argument("--note", default="", help="mint: what it is for")
         parser.add_argument("--reason", default="", help="why, for the audit chain")
@@ -45,21 +53,21 @@ class Command(FluxCommand):
         if self.as_json:
             self.answer({"tokens": rows})
             return
-        columns = (
-            "prefix",
-            "space",
-            "agent",
-            "ceiling",
-            "created_at",
-            "expires_at",
-            "revoked_at",
-            "last_used_at",
-            "note",
-        )
+        moments = ("created_at", "expires_at", "revoked_at", "last_used_at")
         self.table(
-            columns,
-            [[(row[name] or "")[:19] for name in columns] for row in rows],
-            empty="No tokens yet. Mint one: flux_token mint AGENT",
+            ("prefix", "space", "agent", "maximum provenance", "created", "expires", "revoked", "last used", "note"),
+            [
+                [
+                    row["prefix"],
+                    row["space"],
+                    row["agent"],
+                    row["ceiling"],
+                    *(minute(row[name]) for name in moments),
+                    row["note"],
+                ]
+                for row in rows
+            ],
+            empty=f"No tokens yet. Mint one: {typed('flux_token mint AGENT')}",
         )
 
     def _mint(self, options: dict[str, Any]) -> None:
@@ -71,7 +79,10 @@ class Command(FluxCommand):
             shell(), space=options["space"] or FIRST_SPACE, agent=options["what"], ceiling=options["ceiling"],
             expires_at=expiry, note=options["note"], reason=options["reason"],
         )  # fmt: skip
-        self.answer(made, says=f"{made['token']}\n[dim]Shown only now. It vouches at most for {made['ceiling']}.[/]")
+        self.answer(made, says=made["token"])
+        if not self.as_json:
+            # Beside standard output: TOKEN=$(flux token mint ...) takes the token alone.
+            self.notes.print(f"[dim]Shown only now. Maximum provenance: {made['ceiling']}.[/]")
 
     def _revoke(self, options: dict[str, Any]) -> None:
         ended = tokens.revoke(shell(), prefix=options["what"], reason=options["reason"])

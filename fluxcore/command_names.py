@@ -1,0 +1,51 @@
+"""What a command is called: `flux stop` or `manage.py flux_stop`, the way this process was started.
+
+Imports nothing of ours, so that every text that names a command can use it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+USUAL_NAME = "default"
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def started_as(program: str) -> None:
+    """Note that this is `flux` or `manage.py`; the servers it starts inherit that."""
+    os.environ["FLUX_STARTED_AS"] = program
+
+
+def _by_flux() -> bool:
+    known = os.environ.get("FLUX_STARTED_AS")
+    return known == "flux" if known else not (_ROOT / "manage.py").exists()
+
+
+def typed(command: str) -> str:
+    """A command as the user types it: `flux_token mint ada` is `flux token mint ada` where `flux` was typed.
+
+    It names the instance unless that is the usual one: without it another instance would be meant.
+    """
+    name, _, rest = command.partition(" ")
+    words = ["flux", name.removeprefix("flux_").replace("_", "-")] if _by_flux() else ["manage.py", name]
+    instance = os.environ.get("FLUX_NAME") or USUAL_NAME
+    named = [] if instance == USUAL_NAME else ["--name", instance]
+    return " ".join([*words, *([rest] if rest else []), *named])
+
+
+def runnable(command: str) -> str:
+    """The same for a command that is pasted into any terminal: with the program's path and the data home."""
+    program, _, rest = typed(command).partition(" ")
+    if program == "manage.py":
+        begin = [sys.executable, str(_ROOT / "manage.py")]
+    elif shutil.which("flux") == str(Path(sys.executable).with_name("flux")):
+        begin = ["flux"]
+    else:
+        begin = [sys.executable, "-m", "flux"]
+    home = os.environ.get("FLUX_HOME")
+    placed = [f"FLUX_HOME={shlex.quote(str(Path(home).absolute()))}"] if home else []
+    return " ".join([*placed, *map(shlex.quote, begin), rest])
