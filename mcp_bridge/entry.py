@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 
-from mcp_bridge import thin, wire
+from mcp_bridge import wire
 
 EX_CONFIG = 78
 
@@ -36,13 +36,26 @@ def main(arguments: list[str]) -> None:
     instance_options(parser)
     given = parser.parse_args(arguments)
     wire.claim()
-    if thin.wanted(os.environ):
+    if os.environ.get("FLUX_URL") and os.environ.get("FLUX_TOKEN"):
+        from mcp_bridge import thin
+
         thin.main()
         return
     set_up(given)
+    serve(given.space, given.agent, given.ceiling)
+
+
+def serve(space: str, agent: str, ceiling: str) -> None:
+    """Load the SDK and answer in this process, until the client hangs up."""
+    from fluxsite import loading
+    from mcp_bridge import sdk
+
+    loading.goes_on()
+    sdk.load_lean()
     from mcp_bridge import stdio
 
-    stdio.serve(given.space, given.agent, given.ceiling)
+    loading.has_ended()
+    stdio.serve(space, agent, ceiling)
 
 
 def set_up(given: argparse.Namespace) -> None:

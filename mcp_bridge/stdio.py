@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import anyio
 from django.conf import settings
 from django.db import connection
+from mcp.server.stdio import stdio_server
 
 from accounts import local
 from accounts.principals import Principal
 from fluxcore.errors import NotReady
-from mcp_bridge import alone, server, wire
+from mcp_bridge import alone, parent, server, wire
 from mcp_bridge.aside import aside
 from mcp_bridge.server import Context
-from mcp_bridge.thin import end_with_parent
 
 
 def serve(space: str, agent: str, ceiling: str) -> None:
     """Until the client hangs up or dies."""
-    from mcp.server.stdio import stdio_server
 
     def who(ctx: Context) -> Principal:
         refuse_nothing_there()
         return local.agent(space, agent, ceiling)
 
-    beside = aside()
+    executor = ThreadPoolExecutor(1, "mcp")
+    beside = aside(executor)
 
     async def then_chores(work: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -42,8 +43,14 @@ def serve(space: str, agent: str, ceiling: str) -> None:
         async with stdio_server(stdout=stdout) as (read, write):
             await built.run(read, write, built.create_initialization_options())
 
-    end_with_parent()
-    anyio.run(run)
+    parent.end_with_parent()
+    try:
+        anyio.run(run)
+    finally:
+        # In this order: a call in hand is committed, its jobs are left to the next process, and the interpreter then
+        # waits for the receipts of recalls (memory/grains/traces.py) and the encoder (memory/embedding/native.py).
+        executor.shutdown()
+        alone.end()
 
 
 def refuse_nothing_there() -> None:
