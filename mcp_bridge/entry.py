@@ -1,7 +1,8 @@
 """Where `manage.py flux_mcp` and `flux mcp` begin: `main(["flux_mcp", ...])`, before Django or anything else is loaded.
 
-With FLUX_URL and FLUX_TOKEN it is a thin client of a running server (`mcp_bridge.thin`) and never loads Django;
-otherwise it serves the instance of this machine (`mcp_bridge.stdio`). `python -m mcp_bridge.entry` is the same.
+With FLUX_URL and FLUX_TOKEN it is a thin client of a running server (`mcp_bridge.thin`) and never loads Django.
+Otherwise it serves the instance of this machine: through the instance's running server if there is one
+(`mcp_bridge.relay`, without Django too), or by itself (`mcp_bridge.stdio`). `python -m mcp_bridge.entry` is the same.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from mcp_bridge import wire
+
+if TYPE_CHECKING:
+    from mcp_bridge.relay import Unserved
 
 EX_CONFIG = 78
 
@@ -41,11 +46,18 @@ def main(arguments: list[str]) -> None:
 
         thin.main()
         return
-    set_up(given)
-    serve(given.space, given.agent, given.ceiling)
+    if given.name:
+        os.environ["FLUX_NAME"] = given.name
+    from mcp_bridge import parent, relay
+
+    parent.end_with_parent()
+    left = relay.serve(given.space, given.agent, given.ceiling, wire.descriptor())
+    if left is not None:
+        set_up(given)
+        serve(given.space, given.agent, given.ceiling, left)
 
 
-def serve(space: str, agent: str, ceiling: str) -> None:
+def serve(space: str, agent: str, ceiling: str, left: Unserved | None = None) -> None:
     """Load the SDK and answer in this process, until the client hangs up."""
     from fluxsite import loading
     from mcp_bridge import sdk
@@ -55,7 +67,7 @@ def serve(space: str, agent: str, ceiling: str) -> None:
     from mcp_bridge import stdio
 
     loading.has_ended()
-    stdio.serve(space, agent, ceiling)
+    stdio.serve(space, agent, ceiling, left)
 
 
 def set_up(given: argparse.Namespace) -> None:

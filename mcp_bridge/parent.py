@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
+from functools import cache
 
 LOOK_EVERY = 0.5
 
 
+@cache  # one watcher, whoever asks
 def end_with_parent() -> None:
     """A client that was killed closes no pipe that somebody else holds too."""
     parent = os.getppid()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import anyio
 from django.conf import settings
@@ -17,16 +18,12 @@ from accounts.principals import Principal
 from fluxcore.errors import NotReady
 from mcp_bridge import alone, parent, server, wire
 from mcp_bridge.aside import aside
-from mcp_bridge.server import Context
+from mcp_bridge.relay import Unserved
+from mcp_bridge.server import Context, Who
 
 
-def serve(space: str, agent: str, ceiling: str) -> None:
-    """Until the client hangs up or dies."""
-
-    def who(ctx: Context) -> Principal:
-        refuse_nothing_there()
-        return local.agent(space, agent, ceiling)
-
+def serve(space: str, agent: str, ceiling: str, left: Unserved | None = None) -> None:
+    """Until the client hangs up or dies; first what a server that is gone has left unanswered."""
     executor = ThreadPoolExecutor(1, "mcp")
     beside = aside(executor)
 
@@ -36,11 +33,13 @@ def serve(space: str, agent: str, ceiling: str) -> None:
         finally:
             alone.begin()
 
-    built = server.build(who, then_chores)
+    built = server.build(caller(space, agent, ceiling), then_chores)
 
     async def run() -> None:
-        stdout = anyio.wrap_file(wire.writer())
-        async with stdio_server(stdout=stdout) as (read, write):
+        out = wire.writer()
+        stdout = anyio.wrap_file(_Unrepeated(out, left.greeted) if left else out)
+        stdin = anyio.wrap_file(wire.reader(left.text())) if left else None
+        async with stdio_server(stdin, stdout) as (read, write):
             await built.run(read, write, built.create_initialization_options())
 
     parent.end_with_parent()
@@ -51,6 +50,32 @@ def serve(space: str, agent: str, ceiling: str) -> None:
         # waits for the receipts of recalls (memory/grains/traces.py) and the encoder (memory/embedding/native.py).
         executor.shutdown()
         alone.end()
+
+
+def caller(space: str, agent: str, ceiling: str) -> Who:
+    """Who calls, looked up for every message: the agent that the command line names."""
+
+    def who(ctx: Context) -> Principal:
+        refuse_nothing_there()
+        return local.agent(space, agent, ceiling)
+
+    return who
+
+
+class _Unrepeated:
+    """Standard output without the answer to an `initialize` that the client was answered before."""
+
+    def __init__(self, out: TextIO, greeted: str) -> None:
+        self._out, self._greeted = out, greeted
+
+    def write(self, text: str) -> int:
+        if self._greeted and json.dumps(json.loads(text).get("id")) == self._greeted:
+            self._greeted = ""
+            return len(text)
+        return self._out.write(text)
+
+    def flush(self) -> None:
+        self._out.flush()
 
 
 def refuse_nothing_there() -> None:
