@@ -29,7 +29,7 @@ BENCHES = (
     Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"), Bench("moving"),
     Bench("arena"),
     Bench("propagation"), Bench("encoders"), Bench("speed"), Bench("learning"), Bench("feedback"),
-    Bench("health"), Bench("clustering"), Bench("live"), Bench("keyvalue"), Bench("mcp"),
+    Bench("health"), Bench("clustering"), Bench("live"), Bench("keyvalue"), Bench("mcp"), Bench("stdio"),
 )  # fmt: skip
 
 
