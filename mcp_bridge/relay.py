@@ -15,7 +15,7 @@ import secrets
 import select
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +44,9 @@ class Unserved:
     rest: bytes = b""  # read from standard input, not yet a whole line
     greeted: str = ""  # the id of an `initialize` that is repeated here and was answered before
 
+    def __bool__(self) -> bool:
+        return bool(self.lines or self.rest)
+
     def text(self) -> bytes:
         return b"".join(self.lines) + self.rest
 
@@ -55,7 +58,7 @@ def serve(space: str, agent: str, ceiling: str, out: int) -> Unserved | None:
         return Unserved()
     line, keyed = greeted
     with line:
-        relay = Relay(line, out, keyed, still_there=lambda: _closed(greet(space, agent, ceiling)))
+        relay = Relay(line, 0, out, keyed, still_there=lambda: _closed(greet(space, agent, ceiling)))
         return None if relay.run() else relay.unserved()
 
 
@@ -132,8 +135,10 @@ def _closed(greeted: tuple[socket.socket, frozenset[str]] | None) -> bool:
 class Relay:
     """Bytes from standard input to the server and back, with a note of every request that waits for its answer."""
 
-    def __init__(self, line: socket.socket, out: int, keyed: frozenset[str], still_there: Any) -> None:
-        self.line, self.out, self.keyed, self.still_there = line, out, keyed, still_there
+    def __init__(
+        self, line: socket.socket, given: int, out: int, keyed: frozenset[str], still_there: Callable[[], bool]
+    ) -> None:
+        self.line, self.given, self.out, self.keyed, self.still_there = line, given, out, keyed, still_there
         self.session, self.count = secrets.token_hex(16), 0
         self.opening: list[bytes] = []  # the handshake of the older revision, to be repeated elsewhere
         self.greeted = ""
@@ -153,7 +158,7 @@ class Relay:
         while True:
             reads: list[Any] = [self.line] if len(self.to_client) < MOST_UNSENT else []
             if not self.hung_up and len(self.to_server) < MOST_UNSENT:
-                reads.append(0)
+                reads.append(self.given)
             writes: list[Any] = [self.line] * bool(self.to_server) + [self.out] * bool(self.to_client)
             patience = END_SECONDS if self.hung_up else LOOK_AGAIN_SECONDS
             readable, writable, _ = select.select(reads, writes, [], patience)
@@ -163,8 +168,8 @@ class Relay:
                 del self.to_client[: os.write(self.out, self.to_client[:PIECE])]
             if self.line in writable:
                 self._send()
-            if 0 in readable:
-                self._take(os.read(0, CHUNK))
+            if self.given in readable:
+                self._take(os.read(self.given, CHUNK))
             if self.line in readable and not self._hear():
                 return self._over()
 

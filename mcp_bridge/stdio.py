@@ -36,7 +36,7 @@ def serve(space: str, agent: str, ceiling: str, left: Unserved | None = None) ->
     built = server.build(caller(space, agent, ceiling), then_chores)
 
     async def run() -> None:
-        out = wire.writer()
+        out: Any = wire.writer()
         stdout = anyio.wrap_file(_Unrepeated(out, left.greeted) if left else out)
         stdin = anyio.wrap_file(wire.reader(left.text())) if left else None
         async with stdio_server(stdin, stdout) as (read, write):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,7 @@ def test_the_sdks_client_notices_no_difference(server: Instance, mode: str) -> N
     assert list(driver.tools()) == USUAL
     assert driver.call("flux_store", content=f"Relayed in the mode {mode}.")["status"] == "stored"
     assert driver.refused("flux_store", content=5)[0] == "invalid"
-    long = driver.refused("flux_store", content="x" * 300_000)
-    assert long[0] == "too_large" or long[0] == "invalid"
+    assert driver.refused("flux_store", content="x" * 300_000)[0] == "too_large"  # longer than any pipe takes at once
     driver.close()
 
 
@@ -69,17 +69,21 @@ def test_the_socket_is_its_owners_alone(server: Instance) -> None:
 
 
 def test_authorisation_and_audit_are_the_same_either_way(server: Instance) -> None:
-    server.commands("flux_agent create reader --capability grains.read", "flux_agent create paused", "flux_agent stop paused")
+    server.commands(
+        "flux_agent create reader --capability grains.read", "flux_agent create paused", "flux_agent stop paused"
+    )
     seen, chains = [], []
     for extra in ({}, BY_ITSELF):
         before = rows(server, "SELECT coalesce(max(id), 0) FROM accounts_auditentry")[0][0]
         answers = []
-        for agent in ("reader", "paused", "nobody", "assistant"):
+        for agent in ("reader", "paused", "assistant"):
             one = Raw(server, "-c", LOADED, "--agent", agent, **extra)
             tools = [tool["name"] for tool in one.ask("tools/list")["result"]["tools"]]
             refused = one.call("flux_store", content="I vouch for it.", provenance="user_stated")
             kept = one.call("flux_store", content=f"{agent} says {bool(extra)}.", client="either", reason="to compare")
-            answers.append((agent, tools, refused["content"][0]["text"], kept.get("isError"), kept["content"][0]["text"][:9]))
+            answers.append(
+                (agent, tools, refused["content"][0]["text"], kept.get("isError"), kept["content"][0]["text"][:9])
+            )
             assert ("django" in loaded(one)) is bool(extra)
         seen.append(answers)
         chains.append([
@@ -188,20 +192,64 @@ def _says(answer: bytes) -> Callable[[socket.socket], None]:
         pytest.param(_says(b'{"ok": false}\n'), id="another version"),
         pytest.param(_says(b"HTTP/1.1 400 Bad Request\r\n\r\n"), id="another program"),
         pytest.param(lambda line: line.recv(4096) and line.recv(4096), id="no answer"),
+        pytest.param(None, id="nobody"),
     ],
 )
-def test_where_no_server_of_this_code_answers_it_works_by_itself(
-    home: Instance, handle: Callable[[socket.socket], None]
+def test_where_no_server_of_this_code_answers_nothing_is_handed_over(
+    handle: Callable[[socket.socket], None] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with between(home, handle):
-        one = Raw(home)
-        assert one.call("flux_onboard")["structuredContent"]["agent"] == "assistant"
-        assert one.end()[0] == b"" and one.process.returncode == 0
+    one = Instance(tmp_path, "unserved")
+    one.folder.mkdir()
+    monkeypatch.setenv("FLUX_HOME", str(one.home))
+    monkeypatch.setenv("FLUX_NAME", one.name)
+    monkeypatch.setattr(relay, "GREETING_SECONDS", 0.3)
+    with between(one, handle) if handle else nullcontext():
+        left = relay.serve("main", "assistant", "ai_stated", 1)
+    assert left == relay.Unserved() and left.text() == b""
 
 
-@pytest.mark.parametrize("wrong", [{"version": "0.0.1"}, {"storage": "elsewhere"}, {"agent": None}, {"space": ["main"]}])
+def test_a_server_that_hangs_is_left_with_everything_it_owes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "LOOK_AGAIN_SECONDS", 0.1)
+    ours, theirs = socket.socketpair()
+    read, write = os.pipe()
+    told, out = os.pipe()
+    ours.setblocking(False)
+
+    def line(method: str, number: int | None = None, **params: Any) -> bytes:
+        message = {"method": method, "params": params, **({} if number is None else {"id": number})}
+        return json.dumps(message).encode() + b"\n"
+
+    store = {"name": "flux_store", "arguments": {"content": "Owed."}}
+    own = {"name": "flux_store", "arguments": {"content": "Owed.", relay.KEY: "mine"}}
+    os.write(write, line("initialize", 1) + line("notifications/initialized") + line("tools/call", 2, **store))
+    os.write(write, line("tools/call", 3, **own) + line("tools/list", 4) + line("ping", 5) + b'{"half": ')
+    theirs.sendall(b'{"id": 1, "result": {}}\n{"id": 5, "result": {}}\n{"id": 4, "resu')
+    one = relay.Relay(ours, read, out, frozenset({"flux_store"}), still_there=lambda: False)
+    assert not one.run()
+    assert os.read(told, 4096) == b'{"id": 1, "result": {}}\n{"id": 5, "result": {}}\n'  # whole lines only
+    left = one.unserved()
+    first, second, keyed, *rest = map(json.loads, left.lines)
+    assert (first["method"], second["method"]) == ("initialize", "notifications/initialized")
+    assert keyed["params"]["arguments"].pop(relay.KEY).startswith("relay-") and keyed["params"] == store
+    assert [(one["id"], one["params"]) for one in rest] == [(3, own), (4, {})]
+    assert (left.rest, left.greeted) == (b'{"half": ', "1")
+    for number in (read, write, told, out):
+        os.close(number)
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"version": "0.0.1"}, {"storage": "elsewhere"}, {"agent": None}, {"space": ["main"]}]
+)
 def test_the_server_turns_away_who_does_not_fit(server: Instance, wrong: dict[str, Any]) -> None:
-    hello = {"version": relay.VERSION, "storage": relay.storage(), "space": "main", "agent": "x", "ceiling": "ai_stated"}
+    hello = {
+        "version": relay.VERSION,
+        "storage": relay.storage(),
+        "space": "main",
+        "agent": "x",
+        "ceiling": "ai_stated",
+    }
     with socket.socket(socket.AF_UNIX) as line, relay.address(server.folder / "run") as path:
         line.settimeout(30)
         line.connect(path)
