@@ -37,7 +37,9 @@ def serve(space: str, agent: str, ceiling: str, left: Unserved | None = None) ->
 
     async def run() -> None:
         out: Any = wire.writer()
-        stdout = anyio.wrap_file(_Unrepeated(out, left.greeted) if left else out)
+        if left:
+            out = _Unrepeated(out, left.greeted)
+        stdout = anyio.wrap_file(out)
         stdin = anyio.wrap_file(wire.reader(left.text())) if left else None
         async with stdio_server(stdin, stdout) as (read, write):
             await built.run(read, write, built.create_initialization_options())

@@ -41,7 +41,7 @@ class Hasty:
         self.answered = threading.Event()
         self.acknowledged: list[str] = []
         self.refused: list[str] = []
-        self.said = ""
+        self.said, self.hung_up = "", False
 
     def send(self, message: dict[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -53,9 +53,9 @@ class Hasty:
             answer = json.loads(line)
             if answer["id"] > 1:
                 self.answered.set()
-            result = answer.get("result", {"isError": True})
-            if result.get("isError"):
-                self.refused.append(line.decode())
+            result = answer.get("result", {})
+            if result.get("isError") or ("error" in answer and not self.hung_up):
+                self.refused.append(line.decode())  # after it hung up, what is still under way is an error
             elif "grain_id" in result.get("structuredContent", {}):
                 self.acknowledged.append(result["structuredContent"]["grain_id"])
 
@@ -67,7 +67,7 @@ class Hasty:
             self.send(message)
         self.call(2)
         if not self.from_start:
-            assert self.answered.wait(60)
+            assert self.answered.wait(600)
             began = time.monotonic()
         until, count = began + self.random.uniform(0, SECONDS), 2
         while (left := until - time.monotonic()) > 0:
@@ -75,6 +75,7 @@ class Hasty:
             count += 1
             self.call(count)
         assert self.process.stdin is not None and self.process.stderr is not None
+        self.hung_up = True
         self.process.stdin.close()
         self.said = self.process.stderr.read().decode()
         self.process.wait(60)
