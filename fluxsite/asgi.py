@@ -49,7 +49,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 async def _lifespan(receive: Any, send: Any) -> None:
     while True:
         message = await receive()
-        if message["type"] == "lifespan.startup":
+        if message["type"] == "lifespan.startup" and _mcp_port():
             await local_socket.listen()
         if message["type"] == "lifespan.shutdown":
             await local_socket.close()
