@@ -60,6 +60,12 @@ class Hasty:
                 self.acknowledged.append(result["structuredContent"]["grain_id"])
 
     def run(self) -> Hasty:
+        try:
+            return self._run()
+        finally:
+            self.process.kill()  # where a check failed; otherwise it has ended
+
+    def _run(self) -> Hasty:
         began = time.monotonic()
         listener = threading.Thread(target=self.listen)
         listener.start()
