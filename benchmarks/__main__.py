@@ -30,7 +30,7 @@ BENCHES = (
     Bench("arena"),
     Bench("propagation"), Bench("encoders"), Bench("speed"), Bench("learning"), Bench("feedback"),
     Bench("health"), Bench("clustering"), Bench("live"), Bench("keyvalue"), Bench("mcp"), Bench("flood"),
-    Bench("attacks"),
+    Bench("attacks"), Bench("stdio"),
 )  # fmt: skip
 
 

@@ -197,12 +197,12 @@ def in_hand() -> Iterator[bool]:
             _hands.notify_all()
 
 
-def finish_and_begin_no_more() -> None:
+def finish_and_begin_no_more(seconds: float | None = None) -> None:
     """This process is about to end: wait for what is in hand and leave the rest to the next worker."""
     global _closing
     with _hands:
         _closing = True
-        _hands.wait_for(lambda: _in_hand == 0)
+        _hands.wait_for(lambda: _in_hand == 0, seconds)
 
 
 def closing() -> bool:

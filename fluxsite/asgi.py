@@ -20,7 +20,7 @@ from dashboard.live import live_door  # noqa: E402
 from dashboard.moving import MAX_UPLOAD  # noqa: E402
 from fluxcore import bell  # noqa: E402
 from fluxsite import bodies, celery, checks, threads  # noqa: E402
-from mcp_bridge import http  # noqa: E402
+from mcp_bridge import http, local_socket  # noqa: E402
 from mcp_bridge.door import mcp_door  # noqa: E402
 
 checks.refuse_unfit()
@@ -50,7 +50,12 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 async def _lifespan(receive: Any, send: Any) -> None:
     while True:
         message = await receive()
-        await (http.open_() if message["type"] == "lifespan.startup" else http.close())
+        if message["type"] == "lifespan.startup" and _mcp_port():
+            await http.open_()
+            await local_socket.listen()
+        if message["type"] == "lifespan.shutdown":
+            await local_socket.close()
+            await http.close()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return

@@ -12,6 +12,11 @@ def begins() -> None:
         gc.disable()
 
 
+def goes_on() -> None:
+    """After Django is there: for what a process loads once more before its first answer."""
+    gc.disable()
+
+
 def has_ended() -> None:
     """What is there by now is never looked through again."""
     gc.freeze()

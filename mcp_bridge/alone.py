@@ -19,11 +19,14 @@ from fluxsite import running
 
 log = logging.getLogger(__name__)
 
+READY_SECONDS = 0.25  # a client that calls again within this time is answered first, without the encoder
 QUIET_SECONDS = 1.0  # chores wait until nobody has called for so long
 MINUTE = 60.0
 AT_A_TIME = 5.0  # seconds of work before looking again whether somebody called
+END_SECONDS = 1.5  # for the job in hand at the end: clients end a process that is still there after two seconds
 
 _rung = threading.Event()
+_ended = threading.Event()
 _called = 0.0
 
 
@@ -46,22 +49,37 @@ def _start() -> None:
     _thread.start()
 
 
+def end() -> None:
+    """The client has hung up: finish the job in hand and begin no other. One that takes longer is done again later."""
+    _ended.set()
+    _rung.set()
+    jobs.finish_and_begin_no_more(END_SECONDS)
+
+
 def _live() -> None:
     try:
-        _get_ready()
+        _wait_until_quiet(READY_SECONDS)
+        if not _ended.is_set():
+            _get_ready()
     except Exception as error:
         log.warning("not everything could be made ready: %s", place(error))
-    while True:
+    while not _ended.is_set():
         _rung.wait(MINUTE)
         _rung.clear()
-        while time.monotonic() - _called < QUIET_SECONDS:
-            time.sleep(QUIET_SECONDS / 4)
+        _wait_until_quiet(QUIET_SECONDS)
+        if _ended.is_set():
+            return
         try:
             _do_chores()
         except Exception as error:
             log.warning("chores were left for later: %s", place(error))
         finally:
             close_old_connections()
+
+
+def _wait_until_quiet(seconds: float) -> None:
+    while time.monotonic() - _called < seconds and not _ended.wait(seconds / 4):
+        pass
 
 
 def _get_ready() -> None:

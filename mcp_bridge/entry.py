@@ -1,7 +1,8 @@
 """Where `manage.py flux_mcp` and `flux mcp` begin: `main(["flux_mcp", ...])`, before Django or anything else is loaded.
 
-With FLUX_URL and FLUX_TOKEN it is a thin client of a running server (`mcp_bridge.thin`) and never loads Django;
-otherwise it serves the instance of this machine (`mcp_bridge.stdio`). `python -m mcp_bridge.entry` is the same.
+With FLUX_URL and FLUX_TOKEN it is a thin client of a running server (`mcp_bridge.thin`) and never loads Django.
+Otherwise it serves the instance of this machine: through the instance's running server if there is one
+(`mcp_bridge.relay`, without Django too), or by itself (`mcp_bridge.stdio`). `python -m mcp_bridge.entry` is the same.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
-from mcp_bridge import thin, wire
+from mcp_bridge import wire
+
+if TYPE_CHECKING:
+    from mcp_bridge.relay import Unserved
 
 EX_CONFIG = 78
 
@@ -36,13 +41,33 @@ def main(arguments: list[str]) -> None:
     instance_options(parser)
     given = parser.parse_args(arguments)
     wire.claim()
-    if thin.wanted(os.environ):
+    if os.environ.get("FLUX_URL") and os.environ.get("FLUX_TOKEN"):
+        from mcp_bridge import thin
+
         thin.main()
         return
-    set_up(given)
+    if given.name:
+        os.environ["FLUX_NAME"] = given.name
+    from mcp_bridge import parent, relay
+
+    parent.end_with_parent()
+    left = relay.serve(given.space, given.agent, given.ceiling, wire.descriptor())
+    if left is not None:
+        set_up(given)
+        serve(given.space, given.agent, given.ceiling, left)
+
+
+def serve(space: str, agent: str, ceiling: str, left: Unserved | None = None) -> None:
+    """Load the SDK and answer in this process, until the client hangs up."""
+    from fluxsite import loading
+    from mcp_bridge import sdk
+
+    loading.goes_on()
+    sdk.load_lean()
     from mcp_bridge import stdio
 
-    stdio.serve(given.space, given.agent, given.ceiling)
+    loading.has_ended()
+    stdio.serve(space, agent, ceiling, left)
 
 
 def set_up(given: argparse.Namespace) -> None:

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import anyio
 from django.conf import settings
 from django.db import connection
+from mcp.server.stdio import stdio_server
 
 from accounts import local
 from accounts.principals import Principal
 from fluxcore.errors import NotReady
-from mcp_bridge import alone, server, wire
+from mcp_bridge import alone, parent, server, wire
 from mcp_bridge.aside import aside
-from mcp_bridge.server import Context
-from mcp_bridge.thin import end_with_parent
+from mcp_bridge.relay import Unserved
+from mcp_bridge.server import Context, Who
 
 
-def serve(space: str, agent: str, ceiling: str) -> None:
-    """Until the client hangs up or dies."""
-    from mcp.server.stdio import stdio_server
-
-    def who(ctx: Context) -> Principal:
-        refuse_nothing_there()
-        return local.agent(space, agent, ceiling)
-
-    beside = aside()
+def serve(space: str, agent: str, ceiling: str, left: Unserved | None = None) -> None:
+    """Until the client hangs up or dies; first what a server that is gone has left unanswered."""
+    executor = ThreadPoolExecutor(1, "mcp")
+    beside = aside(executor)
 
     async def then_chores(work: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -35,15 +33,51 @@ def serve(space: str, agent: str, ceiling: str) -> None:
         finally:
             alone.begin()
 
-    built = server.build(who, then_chores, lambda ctx: ceiling)
+    built = server.build(caller(space, agent, ceiling), then_chores, lambda ctx: ceiling)
 
     async def run() -> None:
-        stdout = anyio.wrap_file(wire.writer())
-        async with stdio_server(stdout=stdout) as (read, write):
+        out: Any = wire.writer()
+        if left:
+            out = _Unrepeated(out, left.greeted)
+        stdout = anyio.wrap_file(out)
+        stdin = anyio.wrap_file(wire.reader(left.text())) if left else None
+        async with stdio_server(stdin, stdout) as (read, write):
             await built.run(read, write, built.create_initialization_options())
 
-    end_with_parent()
-    anyio.run(run)
+    parent.end_with_parent()
+    try:
+        anyio.run(run)
+    finally:
+        # In this order: a call in hand is committed, its jobs are left to the next process, and the interpreter then
+        # waits for the receipts of recalls (memory/grains/traces.py) and the encoder (memory/embedding/native.py).
+        executor.shutdown()
+        alone.end()
+
+
+def caller(space: str, agent: str, ceiling: str) -> Who:
+    """Who calls, looked up for every message: the agent that the command line names."""
+
+    def who(ctx: Context) -> Principal:
+        refuse_nothing_there()
+        return local.agent(space, agent, ceiling)
+
+    return who
+
+
+class _Unrepeated:
+    """Standard output without the answer to an `initialize` that the client was answered before."""
+
+    def __init__(self, out: TextIO, greeted: str) -> None:
+        self._out, self._greeted = out, greeted
+
+    def write(self, text: str) -> int:
+        if self._greeted and json.dumps(json.loads(text).get("id")) == self._greeted:
+            self._greeted = ""
+            return len(text)
+        return self._out.write(text)
+
+    def flush(self) -> None:
+        self._out.flush()
 
 
 def refuse_nothing_there() -> None:

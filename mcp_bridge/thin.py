@@ -13,7 +13,6 @@ import select
 import ssl
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TextIO
@@ -22,7 +21,6 @@ from urllib.parse import urlsplit
 AT_ONCE = 8  # calls under way; a client rarely has more than three
 PATIENCE = 120.0  # seconds for one answer
 LONGEST = 64 * 1024 * 1024  # bytes of one answer
-LOOK_EVERY = 0.5
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 # What a header may name of a message; the server refuses one that says otherwise than its body.
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -195,25 +193,13 @@ def serve(server: Server, given: Any, out: TextIO) -> None:
                 pool.submit(handle, message)
 
 
-def end_with_parent() -> None:
-    """A client that was killed closes no pipe that somebody else holds too."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(LOOK_EVERY)
-        os._exit(0)
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
-
-
 def main() -> None:
-    from mcp_bridge import wire
+    from mcp_bridge import parent, wire
 
     out = wire.writer()
     if not wanted(os.environ):
         raise SystemExit("flux: set FLUX_URL (http://127.0.0.1:7464) and FLUX_TOKEN to the server's address and token")
-    end_with_parent()
+    parent.end_with_parent()
     serve(Server(os.environ["FLUX_URL"], os.environ["FLUX_TOKEN"]), sys.stdin.buffer, out)
 
 

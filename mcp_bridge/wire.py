@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Any
 
 _wire: int | None = None
 
@@ -23,8 +24,34 @@ def claim() -> None:
         sys.stdout = sys.stderr
 
 
-def writer() -> io.TextIOWrapper:
-    """Where the protocol is written."""
+def descriptor() -> int:
+    """The number of what was standard output."""
     claim()
     assert _wire is not None  # noqa: S101  claimed above
-    return io.TextIOWrapper(os.fdopen(_wire, "wb", closefd=False), encoding="utf-8", newline="\n")
+    return _wire
+
+
+def writer() -> io.TextIOWrapper:
+    """Where the protocol is written."""
+    return io.TextIOWrapper(os.fdopen(descriptor(), "wb", closefd=False), encoding="utf-8", newline="\n")
+
+
+class Reread(io.RawIOBase):
+    """Standard input with bytes in front of it that were read before."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._text[: len(buffer)] or os.read(0, len(buffer))
+        self._text = self._text[len(part) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def reader(text: bytes) -> io.TextIOWrapper:
+    """The protocol as it is read, after what was read before."""
+    return io.TextIOWrapper(io.BufferedReader(Reread(text)), encoding="utf-8", errors="replace")

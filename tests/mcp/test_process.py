@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -104,6 +105,20 @@ def test_alone_it_does_the_chores(home: Instance) -> None:
         time.sleep(1.2)  # it waits until nobody calls
     assert enriched()
     one.end()
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4])
+def test_a_client_that_hangs_up_early_loses_nothing_and_aborts_nothing(home: Instance, seconds: float) -> None:
+    """The encoder is being loaded then, by a thread that is deep in native code."""
+    one = Raw(home, FLUX_ENCODER="all-MiniLM-L6-v2")
+    stored = one.call("flux_store", content=f"Hung up after {seconds} s.")["structuredContent"]["grain_id"]
+    trace = one.call("flux_retrieve", query="Who hung up?")["structuredContent"]["trace_id"]
+    time.sleep(seconds)
+    assert one.end() == (b"", b"") and one.process.returncode == 0
+    with sqlite3.connect(home.folder / "flux.db") as database:
+        for table, number in (("grains_grain", stored), ("grains_trace", trace)):
+            asked = database.execute(f"SELECT 1 FROM {table} WHERE uuid = ?", [number.replace("-", "")])
+            assert asked.fetchone(), table
 
 
 @pytest.mark.parametrize("module", ["entry", "thin"])

@@ -32,7 +32,8 @@ def test_nothing_is_lost_and_no_lock_is_heard_of(made: Any) -> None:
                 kept.extend(result["grain_id"] for result in answer.get("results", [answer]))
 
     def local(which: int) -> None:
-        process = Raw(one)
+        # Half of them hand over to the server; those whose storage differs from its own write by themselves.
+        process = Raw(one, **({"FLUX_DURABILITY": "normal"} if which % 2 else {}))
         for number in range(EACH):
             text = f"Process {which} says number {number}."
             if number % 3 == 2:

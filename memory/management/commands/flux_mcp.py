@@ -21,6 +21,4 @@ class Command(FluxCommand):
         entry.options(parser)
 
     def run(self, options: dict[str, Any]) -> None:
-        from mcp_bridge import stdio
-
-        stdio.serve(options["space"], options["agent"], options["ceiling"])
+        entry.serve(options["space"], options["agent"], options["ceiling"])

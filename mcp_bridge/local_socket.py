@@ -1,0 +1,153 @@
+"""Unix socket in the data home, where the running server answers local agents' processes (`mcp_bridge/relay.py`).
+
+Each connection is a session of the same MCP server that such a process would run itself: same protocol, same lookup
+of the agent for every call, same audit. The folder is its owner's alone, and so is the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from django.conf import settings
+
+from fluxcore.faults import place
+from fluxcore.version import VERSION
+from mcp_bridge import relay
+from mcp_bridge.aside import aside
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 8  # calls of local agents that wait for the database at once
+MOST_SESSIONS = 64  # beyond these an agent's process works by itself
+LONGEST = 64 * 1024 * 1024  # bytes of one message
+
+_aside = aside(ThreadPoolExecutor(AT_ONCE, "mcp-local"))
+_sessions: set[asyncio.Task[Any]] = set()
+_server: asyncio.Server | None = None
+
+
+async def listen() -> None:
+    """From the start of the server on. Where it cannot be, agents' processes work by themselves as ever."""
+    global _server
+    if not hasattr(socket, "AF_UNIX"):
+        return
+    try:
+        _server = await asyncio.start_unix_server(_session, sock=_bound(), limit=LONGEST)
+    except OSError as error:
+        log.warning("local agents cannot hand their calls over: %s", place(error))
+
+
+def _bound() -> socket.socket:
+    """The supervisor holds the instance alone: what lies there is left from a server that was killed."""
+    (settings.HOME.run / relay.SOCKET).unlink(missing_ok=True)
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with relay.address(settings.HOME.run) as path:
+        door.bind(path)
+    (settings.HOME.run / relay.SOCKET).chmod(0o600)
+    return door
+
+
+async def close() -> None:
+    """With the server. Agents' processes go on by themselves."""
+    if _server is None:
+        return
+    _server.close()
+    (settings.HOME.run / relay.SOCKET).unlink(missing_ok=True)
+    for task in list(_sessions):
+        task.cancel()
+    await asyncio.gather(*_sessions, return_exceptions=True)
+
+
+async def _session(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101  streams run this as one
+    _sessions.add(task)
+    try:
+        hello = await _greeted(reader, writer)
+        if hello is not None:
+            await _serve(reader, writer, hello)
+    except (Exception, asyncio.CancelledError) as error:
+        if not isinstance(error, asyncio.CancelledError | ConnectionError):
+            log.warning("the session of a local agent broke off: %s", place(error))
+    finally:
+        _sessions.discard(task)
+        writer.close()
+
+
+async def _greeted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> dict[str, str] | None:
+    """What the other side said about itself, if it is of this code, this storage and a user who may be here."""
+    said = await asyncio.wait_for(reader.readline(), relay.GREETING_SECONDS)
+    try:
+        hello = json.loads(said)
+        who = {name: hello[name] for name in ("space", "agent", "ceiling")}
+        same = (hello["version"], hello["storage"]) == (VERSION, relay.storage())
+    except (ValueError, KeyError, TypeError):
+        return None
+    ours = relay.peer(writer.get_extra_info("socket")) in (None, 0, os.geteuid())
+    fits = same and ours and len(_sessions) <= MOST_SESSIONS and all(isinstance(one, str) for one in who.values())
+    answer = {"ok": True, "keyed": await _aside(_keyed)} if fits else {"ok": False}
+    writer.write(json.dumps(answer).encode() + b"\n")
+    await writer.drain()
+    return who if fits else None
+
+
+def _keyed() -> list[str]:
+    """The tools that take an idempotency key: every one that writes."""
+    from mcp_bridge import registry
+
+    names = (registry.USUAL, *registry.SWITCHED)
+    return [tool.name for name in names for tool in registry.group(name).tools if relay.KEY in tool.takes]
+
+
+async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: dict[str, str]) -> None:
+    built, transport = await asyncio.to_thread(_made, hello)
+    async with transport(stdin=_Lines(reader), stdout=_Out(writer)) as (read, write):
+        await built.run(read, write, built.create_initialization_options())
+
+
+def _made(hello: dict[str, str]) -> Any:
+    """Loading the SDK costs a second, so it is not done on the event loop."""
+    from mcp.server.stdio import stdio_server
+
+    from mcp_bridge import server, stdio
+
+    who = stdio.caller(hello["space"], hello["agent"], hello["ceiling"])
+    return server.build(who, _aside, lambda ctx: hello["ceiling"]), stdio_server
+
+
+class _Lines:
+    """The connection as the SDK reads standard input."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    def __aiter__(self) -> _Lines:
+        return self
+
+    async def __anext__(self) -> str:
+        try:
+            line = await self._reader.readline()
+        except (ValueError, ConnectionError):
+            line = b""  # longer than any message, or gone: the session ends, and the other side goes on by itself
+        if not line:
+            raise StopAsyncIteration
+        return line.decode("utf-8", "replace")
+
+
+class _Out:
+    """The connection as the SDK writes standard output."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def write(self, text: str) -> None:
+        self._writer.write(text.encode())
+
+    async def flush(self) -> None:
+        await self._writer.drain()

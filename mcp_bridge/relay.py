@@ -1,0 +1,265 @@
+"""Relay of a local agent's messages to the running server of the same instance, over a Unix socket in the data home.
+
+The process that a client starts then loads neither Django nor the SDK. Who may open the socket may also read the
+database beside it, so there is no credential: the first line names the agent, and the server looks it up for every
+call as this process would. If the server goes away, whatever is still unanswered is handed to this process's own
+server. Every write carries an idempotency key, so one that was committed before is not made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import select
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fluxcore.version import VERSION
+from fluxsite import env
+from fluxsite.home import HomeError, current_home
+
+SOCKET = "mcp.sock"
+LONGEST_PATH = 100  # bytes of a socket's address; systems allow 104 to 108
+GREETING_SECONDS = 2.0  # for the server's first line
+LOOK_AGAIN_SECONDS = 10.0  # without an answer, before looking whether the server still lives
+END_SECONDS = 2.0  # for the server to finish after the client hung up
+CHUNK = 64 * 1024
+PIECE = 4096  # bytes that a pipe which is ready takes without waiting
+MOST_UNSENT = 1024 * 1024  # bytes that may wait for one side before the other is read further
+KEY = "idempotency_key"
+
+
+@dataclass
+class Unserved:
+    """What this process must answer itself: lines the server left unanswered, and those it was not sent."""
+
+    lines: list[bytes] = field(default_factory=list)
+    rest: bytes = b""  # read from standard input, not yet a whole line
+    greeted: str = ""  # the id of an `initialize` that is repeated here and was answered before
+
+    def __bool__(self) -> bool:
+        return bool(self.lines or self.rest)
+
+    def text(self) -> bytes:
+        return b"".join(self.lines) + self.rest
+
+
+def serve(space: str, agent: str, ceiling: str, out: int) -> Unserved | None:
+    """Relay until the client hangs up; None then. Otherwise what is left for this process to answer."""
+    greeted = greet(space, agent, ceiling)
+    if greeted is None:
+        return Unserved()
+    line, keyed = greeted
+    with line:
+        relay = Relay(line, 0, out, keyed, still_there=lambda: _closed(greet(space, agent, ceiling)))
+        return None if relay.run() else relay.unserved()
+
+
+def greet(space: str, agent: str, ceiling: str) -> tuple[socket.socket, frozenset[str]] | None:
+    """A connection to the server of this instance and the tools that take a key; None where none of this code runs."""
+    if not hasattr(socket, "AF_UNIX"):
+        return None
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        line.settimeout(GREETING_SECONDS)
+        with address(current_home().run) as path:
+            line.connect(path)
+        hello = {"version": VERSION, "storage": storage(), "space": space, "agent": agent, "ceiling": ceiling}
+        line.sendall(json.dumps(hello).encode() + b"\n")
+        said = json.loads(_first_line(line))
+        if said["ok"] is True and _is_owner(line):
+            line.setblocking(False)
+            return line, frozenset(said["keyed"])
+    except (OSError, ValueError, KeyError, TypeError, HomeError, env.EnvError):
+        pass  # no server, another version, or one that does not answer: this process works by itself
+    line.close()
+    return None
+
+
+@contextmanager
+def address(folder: Path) -> Iterator[str]:
+    """The socket's path, by way of an open folder where it is longer than systems allow."""
+    path = str(folder / SOCKET)
+    if len(os.fsencode(path)) <= LONGEST_PATH:
+        yield path
+        return
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{number}/{SOCKET}"
+    finally:
+        os.close(number)
+
+
+def storage() -> str:
+    """A digest of what decides where and how a write is kept: two processes that differ in it do not share calls."""
+    said = [env.text("DATABASE_URL") or "", env.text("FLUX_DURABILITY") or "full"]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()
+
+
+def peer(line: Any) -> int | None:
+    """The user at the other end; None where the system does not say."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    _, user, _ = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return int(user)
+
+
+def _is_owner(line: socket.socket) -> bool:
+    """Whether the server belongs to the user whose data home it is."""
+    return peer(line) in (None, current_home().run.stat().st_uid)
+
+
+def _first_line(line: socket.socket) -> bytes:
+    found = b""
+    while not found.endswith(b"\n"):
+        part = line.recv(CHUNK)
+        if not part:
+            raise ConnectionResetError
+        found += part
+    return found
+
+
+def _closed(greeted: tuple[socket.socket, frozenset[str]] | None) -> bool:
+    if greeted is not None:
+        greeted[0].close()
+    return greeted is not None
+
+
+class Relay:
+    """Bytes from standard input to the server and back, with a note of every request that waits for its answer."""
+
+    def __init__(
+        self, line: socket.socket, given: int, out: int, keyed: frozenset[str], still_there: Callable[[], bool]
+    ) -> None:
+        self.line, self.given, self.out, self.keyed, self.still_there = line, given, out, keyed, still_there
+        self.session, self.count = secrets.token_hex(16), 0
+        self.opening: list[bytes] = []  # the handshake of the older revision, to be repeated elsewhere
+        self.greeted = ""
+        self.waiting: dict[str, bytes] = {}
+        self.read, self.heard = bytearray(), bytearray()  # of either side, not yet whole lines
+        self.to_server, self.to_client = bytearray(), bytearray()
+        self.hung_up = False
+
+    def run(self) -> bool:
+        """True when the client has hung up, False when the server has."""
+        try:
+            return self._relay()
+        except BrokenPipeError:
+            return True  # nobody reads what is answered
+
+    def _relay(self) -> bool:
+        while True:
+            reads: list[Any] = [self.line] if len(self.to_client) < MOST_UNSENT else []
+            if not self.hung_up and len(self.to_server) < MOST_UNSENT:
+                reads.append(self.given)
+            writes: list[Any] = [self.line] * bool(self.to_server) + [self.out] * bool(self.to_client)
+            patience = END_SECONDS if self.hung_up else LOOK_AGAIN_SECONDS
+            readable, writable, _ = select.select(reads, writes, [], patience)
+            if not readable and not writable and (self.hung_up or (self.waiting and not self.still_there())):
+                return self._over()
+            if self.out in writable:
+                del self.to_client[: os.write(self.out, self.to_client[:PIECE])]
+            if self.line in writable:
+                self._send()
+            if self.given in readable:
+                self._take(os.read(self.given, CHUNK))
+            if self.line in readable and not self._hear():
+                return self._over()
+
+    def _over(self) -> bool:
+        while self.to_client:
+            del self.to_client[: os.write(self.out, self.to_client[:CHUNK])]
+        return self.hung_up
+
+    def _send(self) -> None:
+        try:
+            del self.to_server[: self.line.send(self.to_server[:CHUNK])]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.to_server.clear()  # it is gone; what it had still answered is read before that is acted on
+        if self.hung_up and not self.to_server:
+            self._end_of_messages()
+
+    def _take(self, part: bytes) -> None:
+        if not part:
+            self.hung_up = True
+            if not self.to_server:
+                self._end_of_messages()
+            return
+        self.to_server += b"".join(self._noted(line) for line in _whole_lines(self.read, part))
+
+    def _end_of_messages(self) -> None:
+        try:
+            self.line.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # the server is gone already
+
+    def _hear(self) -> bool:
+        try:
+            part = self.line.recv(CHUNK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        for line in _whole_lines(self.heard, part):
+            message = _loaded(line)
+            if "method" not in message:
+                self.waiting.pop(json.dumps(message.get("id")), None)
+            self.to_client += line
+        return bool(part)
+
+    def _noted(self, line: bytes) -> bytes:
+        """The line as it is sent: a write with its key."""
+        message = _loaded(line)
+        method = message.get("method")
+        if method in ("initialize", "notifications/initialized"):
+            self.opening.append(line)
+        if method == "initialize":
+            self.greeted = json.dumps(message.get("id"))
+        params = message.get("params")
+        if method == "notifications/cancelled" and isinstance(params, dict):
+            self.waiting.pop(json.dumps(params.get("requestId")), None)
+        if isinstance(method, str) and "id" in message:
+            if method == "tools/call" and isinstance(params, dict):
+                line = self._with_key(message, params, line)
+            self.waiting[json.dumps(message["id"])] = line
+        return line
+
+    def _with_key(self, message: dict[str, Any], params: dict[str, Any], line: bytes) -> bytes:
+        given = params.get("arguments")
+        if params.get("name") not in self.keyed or not isinstance(given, dict) or given.get(KEY) is not None:
+            return line
+        self.count += 1
+        keyed = {**given, KEY: f"relay-{self.session}-{self.count}"}
+        return json.dumps({**message, "params": {**params, "arguments": keyed}}).encode() + b"\n"
+
+    def unserved(self) -> Unserved:
+        left = list(self.waiting.values())
+        opening = [line for line in self.opening if line not in left]
+        return Unserved(opening + left, bytes(self.read), "" if self.greeted in self.waiting else self.greeted)
+
+
+def _whole_lines(buffer: bytearray, part: bytes) -> list[bytes]:
+    """The lines that end in this part; what comes after the last end is kept in the buffer."""
+    buffer += part
+    if b"\n" not in part:
+        return []
+    *lines, rest = bytes(buffer).split(b"\n")
+    buffer[:] = rest
+    return [line + b"\n" for line in lines]
+
+
+def _loaded(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
