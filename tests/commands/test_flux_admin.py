@@ -42,7 +42,7 @@ def test_create_makes_an_administrator_with_a_second_factor(create):
     assert entry.reason == "first day" and entry.actor.startswith("shell:")
 
 
-def test_the_first_code_is_spent(create):
+def test_the_first_code_is_spent(standing_clock, create):
     create()
     with pytest.raises(SignInRefused, match="used"):
         signin.check_code(User.objects.get(), code_for(KEY), source="test")

@@ -206,7 +206,7 @@ def test_without_the_mode_it_says_that_no_model_is_asked(grace):
     assert "no model is ever asked" in words(grace.get("/agents"))
 
 
-def test_with_it_the_page_shows_state_and_spend(grace, home, configure):
+def test_with_it_the_page_shows_state_and_spend(standing_clock, grace, home, configure):
     configure(OPERATING_MODE="flux_extracts", LLM_CALLS_PER_DAY=10)
     assert "not asked yet" in words(grace.get("/agents"))
     from memory.extraction import breaker
