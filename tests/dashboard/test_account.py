@@ -159,7 +159,7 @@ def test_new_backup_codes_replace_the_old_ones(ada):
     assert signin.check_code(ada.user, codes[0], source="test") == "backup"
 
 
-def test_another_phone_takes_over_once_it_has_shown_a_right_code(ada):
+def test_another_phone_takes_over_once_it_has_shown_a_right_code(standing_clock, ada):
     client = ada.sign_in()
     page = client.get("/account/authenticator")
     key = key_on(page)
@@ -217,7 +217,7 @@ def test_the_links_of_somebody_stopped_are_closed(ada, person):
 
 
 @pytest.mark.parametrize("what", ["password", "authenticator", "reset", "stop", "resume"])
-def test_no_session_is_left_when_a_secret_changes(ada, person, what):
+def test_no_session_is_left_when_a_secret_changes(standing_clock, ada, person, what):
     person("grace")
     client = ada.sign_in()
     if what == "password":

@@ -23,7 +23,7 @@ def test_a_backup_code_lets_a_person_in_once(ada):
     assert BackupCode.objects.filter(used_at=None).count() == 9
 
 
-def test_a_code_works_once(ada):
+def test_a_code_works_once(standing_clock, ada):
     code = code_for(ada.key)
     assert send(half_way(ada), "/sign-in/code", code=code).status_code == 302
     for _ in range(20):

@@ -113,7 +113,7 @@ def test_the_key_is_in_no_form_field_and_leaves_the_session_when_it_is_used(fill
     assert sealed not in json.dumps([row.get_decoded() for row in Session.objects.all()])
 
 
-def test_the_code_of_the_enrolment_does_not_also_sign_in(fill_in, people_client, link):
+def test_the_code_of_the_enrolment_does_not_also_sign_in(standing_clock, fill_in, people_client, link):
     key = key_on(people_client.get(link))
     code = code_for(key)
     assert fill_in(code=code).status_code == 200
