@@ -81,7 +81,12 @@ def test_the_limit_holds_for_the_whole_batch(api, configure):
 
 def test_a_batch_larger_than_the_limit_could_never_pass_and_is_told_so(api, configure):
     configure(MAX_GRAINS_PER_MINUTE=5)
-    assert refused(api.post("/store/batch", {"items": items(6)}), 422, "invalid") == {"limit": 5}
+    details = refused(api.post("/store/batch", {"items": items(6)}), 422, "invalid")
+    assert (details["limit"], details["raised_by"], details["without_limit"]) == (
+        5,
+        "MAX_GRAINS_PER_MINUTE",
+        "flux import",
+    )
 
 
 def test_refused_items_do_not_count_under_the_limit(api, configure):
