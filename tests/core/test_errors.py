@@ -46,3 +46,13 @@ def test_details_and_retry_after_are_the_raisers():
     error = errors.Busy("Later.", retry_after=2.5, limit=7)
     assert error.body() == {"code": "busy", "message": "Later.", "details": {"limit": 7}}
     assert error.retry_after == 2.5
+
+
+def test_every_refusal_is_what_flux_memory_would_have_raised():
+    """ValueError for what was given, RuntimeError for limits, rights and states; a full quota is both."""
+    both = {row.code for row in ours() if issubclass(row, ValueError) and issubclass(row, RuntimeError)}
+    neither = {row.code for row in ours() if not issubclass(row, (ValueError, RuntimeError))}
+    assert (both, neither) == ({"quota"}, {"internal"})
+    given = {row.code for row in ours() if issubclass(row, ValueError)}
+    assert {"invalid", "bad_json", "not_found", "too_large"} <= given
+    assert not given & {"rate_limited", "busy", "not_started", "conflict", "forbidden", "running"}

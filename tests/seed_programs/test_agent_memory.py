@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+pytestmark = pytest.mark.xdist_group("seed_programs")  # one instance serves both files
+
 
 def test_from_python(served):
     config, expires, version, rejected, gone, listed = served.program("key_value_agent.py", **served.server)
@@ -12,12 +16,12 @@ def test_from_python(served):
 
 
 def test_at_the_shell(served):
-    """`ash memory …` line by line; the agent is named, as there."""
+    """`ash memory …` line by line; the agent is named, as there. `flux kv` is the management command flux_kv."""
 
     def kv(*words, **options):
-        return served.flux("kv", *words, **options)
+        return served.instance.command("flux_kv", *words, **options)
 
-    kv("write", "assistant", "settings", '{"theme": "dark"}')
+    served.flux("kv", "write", "assistant", "settings", '{"theme": "dark"}')
     assert json.loads(kv("read", "assistant", "settings").stdout) == {"theme": "dark"}
     kv("write", "assistant", "pass", '"abc123"', "--ttl", "3600")
     kv("write", "assistant", "rounds", "1")

@@ -8,6 +8,8 @@ import pytest
 
 from tests.seed_programs.conftest import Shell
 
+pytestmark = pytest.mark.xdist_group("seed_programs")
+
 
 @pytest.fixture
 def home(tmp_path):
