@@ -67,8 +67,7 @@ class Chosen:
             kind, _ = kinds.available(self.wanted, self._find)
             with self._lock:
                 if self._encoder is None and kind is not None and self._loading.may_try():
-                    with NATIVE:
-                        self._load(kind)
+                    self._load(kind)
         return self._encoder
 
     def _load(self, kind: Kind) -> None:
