@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from memory.embedding import kinds
 from memory.embedding.breaker import Breaker
 from memory.embedding.kinds import Kind
-from memory.embedding.native import NATIVE
 
 if TYPE_CHECKING:  # numpy is loaded with the encoder: commands that encode nothing start without it
     from memory.embedding.encoder import Encoder, Vectors
@@ -96,8 +95,7 @@ class Chosen:
             return None
         checked, problem = _checking()
         try:
-            with NATIVE:
-                rows = checked(encoder, texts)
+            rows = checked(encoder, texts)
         except problem as error:
             self._encoding.failed()
             if self._problem is None:
