@@ -16,6 +16,7 @@ from django.db import close_old_connections
 from fluxcore import bell, jobs, sweep
 from fluxcore.faults import place
 from fluxsite import running
+from memory.embedding import native  # noqa: F401  loaded before any thread loads the encoder: it closes at the end
 
 log = logging.getLogger(__name__)
 

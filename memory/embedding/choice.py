@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from memory.embedding import kinds
 from memory.embedding.breaker import Breaker
 from memory.embedding.kinds import Kind
-from memory.embedding.native import NATIVE
 
 if TYPE_CHECKING:  # numpy is loaded with the encoder: commands that encode nothing start without it
     from memory.embedding.encoder import Encoder, Vectors
@@ -67,8 +66,7 @@ class Chosen:
             kind, _ = kinds.available(self.wanted, self._find)
             with self._lock:
                 if self._encoder is None and kind is not None and self._loading.may_try():
-                    with NATIVE:
-                        self._load(kind)
+                    self._load(kind)
         return self._encoder
 
     def _load(self, kind: Kind) -> None:
@@ -97,8 +95,7 @@ class Chosen:
             return None
         checked, problem = _checking()
         try:
-            with NATIVE:
-                rows = checked(encoder, texts)
+            rows = checked(encoder, texts)
         except problem as error:
             self._encoding.failed()
             if self._problem is None:

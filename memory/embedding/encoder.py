@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from memory.embedding.native import NATIVE
+
 Vectors = npt.NDArray[np.float32]
 
 # Rows are made unit by dividing by a float32 norm; what is further off than rounding was not normalised at all.
@@ -33,7 +35,8 @@ def checked(encoder: Encoder, texts: Sequence[str]) -> Vectors:
     if not texts:
         return np.zeros((0, encoder.dimension), dtype=np.float32)
     try:
-        rows = encoder.encode(texts)
+        with NATIVE:
+            rows = encoder.encode(texts)
     except Exception as error:
         # The kind of error alone: its message may hold the text, and this one goes to the log.
         raise EncoderProblem(f"{encoder.name} failed on a text ({type(error).__name__}).") from error

@@ -12,6 +12,7 @@ import numpy as np
 from memory.embedding import graph, shelf, tensors
 from memory.embedding.encoder import Vectors, readable, unit
 from memory.embedding.kinds import MINILM
+from memory.embedding.native import NATIVE
 
 # What the package brought when this was written. Other weights are another encoder and need another name.
 DIGESTS = {
@@ -25,12 +26,14 @@ class MiniLM:
     name, dimension = MINILM.name, MINILM.dimension
 
     def __init__(self, package: Path, models: Path) -> None:
-        from tokenizers import Tokenizer
+        with NATIVE:
+            from tokenizers import Tokenizer
 
-        onnxruntime = quiet_runtime()
+            onnxruntime = quiet_runtime()
         weights = package / "model"
         tokenizer = shelf.sure_of(weights / "tokenizer.json", DIGESTS["tokenizer.json"])
-        self._pieces = Tokenizer.from_file(str(tokenizer))
+        with NATIVE:
+            self._pieces = Tokenizer.from_file(str(tokenizer))
         self._pieces.no_padding()
         self._pieces.enable_truncation(max_length=graph.PIECES)
         self._pieces.encode_special_tokens = True  # "[SEP]" in somebody's text is four characters and a word
@@ -40,7 +43,8 @@ class MiniLM:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         options.enable_cpu_mem_arena = False
-        self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        with NATIVE:
+            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One text at a time: batches gain nothing on one thread, and would make a vector depend on its neighbours."""
@@ -66,4 +70,6 @@ def quiet_runtime() -> Any:
 
 
 def _build(path: Path) -> bytes:
+    with NATIVE:
+        import onnx  # noqa: F401  loaded here, since building takes too long for the end of a process to wait
     return graph.build(tensors.read(shelf.sure_of(path, DIGESTS["model.safetensors"])))

@@ -11,7 +11,7 @@ import atexit
 import os
 import threading
 
-PATIENCE_SECONDS = 30.0  # a call that takes longer is stuck, and the process ends all the same
+PATIENCE_SECONDS = 30.0  # a call that takes longer is stuck: each is a single step of loading, or one batch of texts
 
 
 class NativeCalls:
@@ -45,4 +45,9 @@ class NativeCalls:
 
 
 NATIVE = NativeCalls()
-atexit.register(NATIVE.close)
+
+
+@atexit.register
+def _at_the_end() -> None:
+    if not NATIVE.close():
+        os._exit(0)  # a call is stuck: leaving at once ends its thread without unwinding it

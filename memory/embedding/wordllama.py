@@ -10,6 +10,7 @@ import numpy as np
 from memory.embedding import shelf, tensors
 from memory.embedding.encoder import Vectors, readable, unit
 from memory.embedding.kinds import WORDLLAMA
+from memory.embedding.native import NATIVE
 
 DIGESTS = {
     "weights/l2_supercat_256.safetensors": "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
@@ -25,11 +26,12 @@ class WordLlama:
     name, dimension = WORDLLAMA.name, WORDLLAMA.dimension
 
     def __init__(self, package: Path) -> None:
-        from tokenizers import Tokenizer
-
+        with NATIVE:
+            from tokenizers import Tokenizer
         weights, pieces = (shelf.sure_of(package / name, digest) for name, digest in DIGESTS.items())
         self._vectors = tensors.read(weights)["embedding.weight"]
-        self._pieces = Tokenizer.from_file(str(pieces))
+        with NATIVE:
+            self._pieces = Tokenizer.from_file(str(pieces))
         self._pieces.no_padding()
         self._pieces.no_truncation()
         self._pieces.encode_special_tokens = True

@@ -15,9 +15,11 @@ ENDS = """
 import threading
 from pathlib import Path
 from memory.embedding.choice import Chosen
+from memory.embedding.encoder import checked
 one, began = Chosen("all-MiniLM-L6-v2", Path({models!r})), threading.Event()
 def encode():
-    while one.encode(["The night train to the north leaves at nine and arrives in the morning. " * 12]) is not None:
+    while True:
+        checked(one.encoder(), ["The night train to the north leaves at nine and arrives in the morning. " * 12])
         began.set()
 threading.Thread(target=encode, daemon=True).start()
 assert began.wait(60)
