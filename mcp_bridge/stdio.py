@@ -15,6 +15,7 @@ from mcp.server.stdio import stdio_server
 
 from accounts import local
 from accounts.principals import Principal
+from fluxcore.command_names import typed
 from fluxcore.errors import NotReady
 from mcp_bridge import alone, parent, server, wire
 from mcp_bridge.aside import aside
@@ -86,4 +87,5 @@ def refuse_nothing_there() -> None:
     if not home.initialised:
         raise NotReady(f"There is no instance {home.name!r} in {home.path.parent}.")
     if connection.vendor == "sqlite" and not Path(settings.DATABASES["default"]["NAME"]).exists():
-        raise NotReady("The database of this memory is missing. Bring it back from a backup: flux_backup restore.")
+        command = typed("flux_backup restore FILE")
+        raise NotReady(f"The database of this memory is missing. Bring it back from a backup: {command}.")

@@ -16,6 +16,7 @@ from accounts.authorise import authorise
 from accounts.here import FRESH_FOR
 from accounts.models import Space, User
 from accounts.principals import Principal
+from fluxcore.command_names import typed
 from fluxcore.errors import FluxError, Forbidden, Invalid
 from fluxsite import running
 from memory.grains.models import Grain
@@ -178,7 +179,7 @@ class AdminMenu:
     def _dashboard(self) -> None:
         state = running.state(settings.HOME)
         if state is None:
-            self._warn("The instance is not running: start it first.")
+            self._warn(f"The instance is not running. Start it first: {typed('flux_start')}.")
             return
         address = f"{state['urls']['people']}/"
         self._say(address)

@@ -65,6 +65,7 @@ def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None
     if broadcast:
         for host in dict.fromkeys([*lan_addresses(), *lan_names()]):
             console.print(f"             http://{host}:{state['ports']['people']}/")
+        console.print(f"             as a phone shows it: {urls['people']}/mobile-preview")
     console.print(f"  REST       {urls['rest']}/      docs: {urls['rest']}/api/v1/docs")
     console.print(f"  MCP        {urls['mcp']}/mcp")
     console.print()

@@ -30,6 +30,7 @@ from fluxcore.errors import Conflict, Invalid, NotStarted, StorageUnavailable
 from fluxsite import running, setup
 from fluxsite.startup import once_more
 from fluxsite.supervisor import Door, Supervisor, reserve
+from memory.api import loopback
 from memory.embedding import choice
 from memory.keyvalue import boards
 from memory.management.base import FluxCommand
@@ -139,6 +140,8 @@ class Command(FluxCommand):
         token = setup.first_token()
         agent = setup.agent_to_try()
         link = None if setup.has_administrator() else links.issue_enrolment(shell())["secret"]
+        for warning in loopback.warnings():
+            self.notes.print(Text(f"! {warning}", "yellow"))
         connections.close_all()
         shown = {
             **state,
