@@ -17,8 +17,10 @@ def me(principal: Principal) -> dict[str, Any]:
     """Who calls, how far it is trusted, and what it holds at this moment."""
     if principal.agent is None:
         raise Unauthenticated  # people and the shell have pages and lists for this
-    token = Token.objects.filter(pk=principal.token or 0).first()
-    agent = Agent.objects.select_related("space", "parent").get(pk=principal.agent)
+    token = None
+    if principal.token is not None:
+        token = Token.objects.select_related("agent__space", "agent__parent").get(pk=principal.token)
+    agent = token.agent if token else Agent.objects.select_related("space", "parent").get(pk=principal.agent)
     granted = holdings.open_grants().filter(agent=agent).order_by("id")
     return {
         "agent": agent.name,

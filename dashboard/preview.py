@@ -14,8 +14,8 @@ from dashboard.account import signed_in
 DEVICES = (("Phone", 390, 844), ("Small phone", 360, 640), ("Tablet", 820, 1180))
 
 
-@require_safe
 @signed_in
+@require_safe
 def mobile_preview(request: HttpRequest) -> HttpResponse:
     found = shell.of(request)
     pages = [link for link in found.pages if not link.address.startswith("/admin")] if found is not None else []

@@ -55,7 +55,7 @@ class Config:
     DASHBOARD_PORT: int = _key(7462, "port of the people's door; 0 picks a free one", low=0, high=65535)
     REQUEST_SECONDS: float = _key(
         10.0,
-        "seconds until a request's headers are complete; as many for its body, and one more for each 64 KiB",
+        "seconds until a request's headers are complete; its body has a little more",
         low=0.5, high=600,
     )  # fmt: skip
     MAX_CONNECTIONS: int = _key(1024, "open connections of a server process", low=16, high=100_000)

@@ -92,6 +92,8 @@ async def _body(
         await token()
     try:
         return await waiting.whole(asyncio.ensure_future(protocol()), token, incoming.seconds_for(size))
+    except FluxError:
+        raise
     except RuntimeError:  # granian's word for a connection that ended
         raise BadRequest("The body was not sent to its end.") from None
 

@@ -24,7 +24,7 @@ def test_for_scripts_it_is_the_answer_of_the_verb(run, memory):
     assert answer["grains"][0]["content"] == "The boiler was serviced in March"
     assert set(answer) == {
         "grains", "trace_id", "confidence", "hop_count", "features", "fallback_triggered", "expansion_candidates",
-        "rung",
+        "rung", "vectors_missing", "query_truncated",
     }  # fmt: skip
     assert str(Trace.objects.get().uuid) == answer["trace_id"], "the receipt is there when the command ends"
     assert Trace.objects.get().actor.startswith("shell:")

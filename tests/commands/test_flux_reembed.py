@@ -137,7 +137,7 @@ def test_prepared_ahead_of_the_change_nothing_in_use_is_dropped(run, grains, usi
     said = run("flux_reembed", "--encoder", "hashed", "--json").json()
     assert (said["in_use"], said["spaces"]["north"]["dropped"]) == (False, 0)
     assert encoders() == {"hashed-256": 10, "old-64": 10}
-    assert "Then run flux_reembed again" in run("flux_reembed", "--encoder", "hashed").text
+    assert "Then run manage.py flux_reembed" in run("flux_reembed", "--encoder", "hashed").text
 
 
 def test_an_instance_that_was_not_restarted_keeps_its_vectors(run, grains, monkeypatch, settings):

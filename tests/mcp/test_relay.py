@@ -77,7 +77,7 @@ def test_authorisation_and_audit_are_the_same_either_way(server: Instance) -> No
         before = rows(server, "SELECT coalesce(max(id), 0) FROM accounts_auditentry")[0][0]
         answers = []
         for agent in ("reader", "paused", "assistant"):
-            one = Raw(server, "-c", LOADED, "--agent", agent, **extra)
+            one = Raw(server, "-c", LOADED, "--agent", agent, "--ceiling", "ai_stated", **extra)
             tools = [tool["name"] for tool in one.ask("tools/list")["result"]["tools"]]
             refused = one.call("flux_store", content="I vouch for it.", provenance="user_stated")
             kept = one.call("flux_store", content=f"{agent} says {bool(extra)}.", client="either", reason="to compare")

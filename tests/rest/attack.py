@@ -76,7 +76,7 @@ expected-statuses = ["2xx", 304, 403, 404, 409, 410, 413, 422, 429, 503]
 expected-statuses = ["2xx", 304, 400, 403, 404, 409, 413, 415, 422, 429, 503]
 """
 # Exact memory doubles the number of operations: its calls have a run of their own.
-EXACT = r"/api/v1/(agents|boards|locks|queues|watch)(/|$)"
+EXACT = r"/api/v1/(agents|boards|locks|queues|watch|ipc)(/|$)"
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def test_the_limit_is_exact_and_retry_after_is_true(api, configure):
     assert details == {
         "limit": 3,
         "per_seconds": 60,
-        "what": "grains stored by one agent",
+        "what": "grains stored by one caller",
         "raised_by": "MAX_GRAINS_PER_MINUTE",
         "without_limit": "flux import",
     }

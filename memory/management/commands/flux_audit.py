@@ -98,13 +98,10 @@ class Command(FluxCommand):
                      f"chains; known before: {had or 'nothing'}", "yellow")
             )  # fmt: skip
         if not report.checkpoints:
-            self.console.print(
-                Text(
-                    "No checkpoint yet, so that a cut end would not be seen. Make one: "
-                    f"{typed('flux_audit checkpoint')}",
-                    "yellow",
-                )
+            says = (
+                f"No checkpoint yet, so that a cut end would not be seen.\nMake one: {typed('flux_audit checkpoint')}"
             )
+            self.console.print(Text(says, "yellow"))
 
     def export(self, chain: str | None, options: dict[str, Any]) -> None:
         """One JSON object a line, in the order of the chain."""
