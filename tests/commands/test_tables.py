@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from rich.console import Console
 from rich.text import Text
 
+from fluxcore import command_names
 from memory.management import tables
 
 SHOWN = [
@@ -34,7 +37,8 @@ def filled(run):
 
 
 def test_tables_fit_eighty_columns(filled, monkeypatch):
-    monkeypatch.setenv("FLUX_NAME", "default")  # a long name makes the commands in the texts below a table longer
+    # As for the usual instance: a name of its own makes the commands in the texts below a table longer.
+    monkeypatch.setattr(command_names, "USUAL_NAME", os.environ.get("FLUX_NAME"))
     for command in SHOWN:
         monkeypatch.setenv("COLUMNS", "400")
         wide = filled(*command.split())
