@@ -16,8 +16,8 @@ from functools import lru_cache
 
 from django.contrib.auth.hashers import check_password, make_password
 
-from fluxcore import limits
-from fluxcore.errors import Busy, RateLimited
+from fluxcore import limit_messages, limits
+from fluxcore.errors import Busy
 from fluxcore.turns import Turns
 
 MAX_PASSWORD = 1024
@@ -59,11 +59,9 @@ def tried(password: str, password_hash: str | None, *, source: str, name: str) -
         if password_hash is not None and matches(password, password_hash):
             return True
         time.sleep(max(0.0, began + REFUSED_AFTER - time.monotonic()))
-        raise RateLimited(
-            f"More than {TRIES_PER_SOURCE} tries to sign in from this address in {limits.WINDOW} seconds. "
-            "Wait a minute, then try again.",
-            retry_after=wait, limit=TRIES_PER_SOURCE, per_seconds=limits.WINDOW,
-        )  # fmt: skip
+        raise limit_messages.rate_reached(
+            "sign-in", limit=TRIES_PER_SOURCE, seconds=limits.WINDOW, wait=wait, do="Wait a minute, then try again"
+        )
     turn = _line.join(source, name)
     try:
         right, spent = _timed(password, password_hash) if password_hash is not None else (False, 0.0)

@@ -26,7 +26,7 @@ def check_password(username: str, password: str, *, source: str, link: int | Non
     wait = booth.write(lambda: guesses.take(key, guesses.PASSWORD))
     if wait:
         refusals.note(source)
-        raise _locked(wait)
+        raise _locked(wait, guesses.PASSWORD)
     user = User.objects.filter(username=username).first()
     usable = user is not None and user.is_active and user.has_usable_password()
     try:
@@ -78,7 +78,7 @@ def check_code(user: User, code: str, *, source: str, action: str = "sign_in", l
     if result in ("locked", "used"):
         refusals.note(source)  # without end to be had, so counted and not chained
     if result == "locked":
-        raise _locked(wait)
+        raise _locked(wait, guesses.CODE)
     if result not in ("totp", "backup"):
         raise SignInRefused(_USED_CODE if result == "used" else _WRONG_CODE, field="code")
     return result
@@ -92,12 +92,15 @@ def known(user: User) -> Principal:
     )  # fmt: skip
 
 
-def _locked(wait: float) -> NameLocked:
+def _locked(wait: float, rule: guesses.Rule) -> NameLocked:
     minutes = max(1, round(wait / 60))
     return NameLocked(
-        f"Too many wrong guesses: nothing is looked at for {minutes} more minute{'s' if minutes > 1 else ''}. "
+        f"Too many wrong guesses ({rule.count} in a row, or {rule.per_day} in a day): "
+        f"nothing is looked at for {minutes} more minute{'s' if minutes > 1 else ''}. "
         f"Whoever runs this machine can lift that: {typed('flux_admin unlock NAME')}.",
         retry_after=wait,
+        limit=rule.count,
+        per_day=rule.per_day,
     )
 
 

@@ -11,9 +11,8 @@ from accounts import audit, checkpoints
 from accounts.checkpoints import Report, Standing
 from accounts.here import Here
 from accounts.principals import INSTANCE_CHAIN
-from fluxcore import clock
-from fluxcore.command_names import typed
-from fluxcore.errors import Busy, TooLarge
+from fluxcore import clock, limit_messages
+from fluxcore.errors import Busy
 
 # Some seconds of work. Whoever has longer chains verifies them in the shell, where nobody else waits for it.
 MOST_ENTRIES = 200_000
@@ -69,9 +68,11 @@ def verify(chains: list[str]) -> tuple[Report, float]:
     heads = audit.heads()
     entries = sum(heads[chain].seq for chain in chains if chain in heads)
     if entries > MOST_ENTRIES:
-        raise TooLarge(
-            f"{entries} entries take too long for a page. In the shell, "
-            f"`{typed('flux_audit verify')}` takes any number."
+        raise limit_messages.too_large_for_a_page(
+            f"A check on this page ({entries} entries are chosen)",
+            limit=MOST_ENTRIES,
+            unit="entries",
+            command="flux_audit verify",
         )
     if not _turn.acquire(blocking=False):
         raise Busy("Somebody is verifying already. Try again in a moment.", retry_after=5)

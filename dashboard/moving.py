@@ -18,8 +18,7 @@ from accounts.models import Space
 from accounts.principals import Principal
 from dashboard import shell
 from dashboard.account import signed_in
-from fluxcore import jobs
-from fluxcore.command_names import typed
+from fluxcore import jobs, limit_messages
 from fluxcore.errors import FluxError, Invalid, StepUpRequired, TooLarge
 from fluxcore.models import Job
 from memory.transfer import asking, formats
@@ -85,9 +84,10 @@ def _begin(request: HttpRequest, me: Principal) -> Any:
     files = request.FILES.getlist("files")
     if not files:
         raise Invalid("Choose a file, or several notes.", field="files")
-    if len(files) > MAX_FILES or sum(file.size or 0 for file in files) > MAX_UPLOAD:
-        raise TooLarge(f"At most {MAX_FILES} files and {MAX_UPLOAD // 1024 // 1024} MB here. "
-                       f"{typed('flux_import PATH')} at the shell takes more.")  # fmt: skip
+    if len(files) > MAX_FILES:
+        raise _too_large(MAX_FILES, "files")
+    if sum(file.size or 0 for file in files) > MAX_UPLOAD:
+        raise _too_large(MAX_UPLOAD, "bytes in all")
     provenance, ceiling = request.POST.get("provenance") or None, request.POST.get("ceiling") or "user_stated"
     if ceiling not in origins.CEILINGS:
         raise Invalid(f"ceiling must be one of {', '.join(origins.CEILINGS)}.", field="ceiling")
@@ -97,6 +97,12 @@ def _begin(request: HttpRequest, me: Principal) -> Any:
         return asking.begin(
             me, source=source, provenance=provenance, ceiling=ceiling, reason=str(request.POST.get("reason", ""))
         )
+
+
+def _too_large(limit: int, unit: str) -> TooLarge:
+    return limit_messages.too_large_for_a_page(
+        "An import on this page", limit=limit, unit=unit, command="flux_import PATH"
+    )
 
 
 def _kept(files: list[Any], folder: Path) -> Path:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 
-from fluxcore import config
-from fluxcore.errors import BodyTooSlow, RateLimited
+from fluxcore import config, limit_messages
+from fluxcore.errors import BodyTooSlow
 
 BYTES_PER_SECOND = 64 * 1024  # the slowest sender that a large body is waited for
 AT_ONCE_SECONDS = 0.5  # a body that is complete by then is not counted, however many of a token there are
@@ -47,11 +47,13 @@ class IncompleteBodies:
     @contextmanager
     def _place(self, token: Hashable) -> Iterator[None]:
         if self._waiting[token] >= MOST_OF_A_TOKEN:
-            raise RateLimited(
-                f"{MOST_OF_A_TOKEN} requests of this token still wait for their body, and no more may. "
-                "Send each body at once.",
-                retry_after=1, limit="incomplete_bodies", most=MOST_OF_A_TOKEN,
-            )  # fmt: skip
+            raise limit_messages.at_once_reached(
+                "incomplete bodies of one token",
+                limit=MOST_OF_A_TOKEN,
+                raised_by=None,
+                wait=1,
+                do="Send each body without a pause",
+            )
         self._waiting[token] += 1
         try:
             yield

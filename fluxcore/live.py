@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypedDict
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
-from fluxcore import clock, events
-from fluxcore.errors import Busy, FluxError, Forbidden, RateLimited, Unauthenticated
+from fluxcore import clock, events, limit_messages
+from fluxcore.errors import Busy, FluxError, Forbidden, Unauthenticated
 from fluxcore.events import Change, Position
 from fluxcore.faults import place
 
@@ -114,8 +114,12 @@ class Feed:
         if len(self.sockets) >= settings.LIVE_SOCKETS:
             raise Busy("Too many live feeds are open. Try again in a minute.", retry_after=60)
         if self._owners[visitor.owner] >= settings.LIVE_SOCKETS_EACH:
-            raise RateLimited(
-                f"You have {settings.LIVE_SOCKETS_EACH} live feeds open already. Close one first.", retry_after=10
+            raise limit_messages.at_once_reached(
+                "live feeds of one agent or person",
+                limit=settings.LIVE_SOCKETS_EACH,
+                raised_by="FLUX_LIVE_SOCKETS_EACH",
+                wait=10,
+                do="Close one first",
             )
         loop = asyncio.get_running_loop()
         socket = Socket(visitor, position, loop.time(), loop.create_future())

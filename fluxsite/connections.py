@@ -32,8 +32,10 @@ class OpenConnections:
         if len(theirs) >= limits.MAX_CONNECTIONS_PER_SOURCE and not _make_room(theirs):
             return False
         in_all = sum(map(len, self._by_source.values()))
-        if in_all >= limits.MAX_CONNECTIONS and not _make_room(max(self._by_source.values(), key=len)):
-            return False
+        if in_all >= limits.MAX_CONNECTIONS:
+            largest_first = sorted(self._by_source.values(), key=len, reverse=True)
+            if not any(_make_room(connections) for connections in largest_first):
+                return False
         theirs[one] = None
         return True
 

@@ -19,8 +19,8 @@ from django.db import close_old_connections, connection
 
 from accounts.authorise import authorise
 from accounts.principals import Principal
-from fluxcore import clock, events
-from fluxcore.errors import Busy, Gone, Invalid, TooManyWatches
+from fluxcore import clock, events, limit_messages
+from fluxcore.errors import Busy, Gone, Invalid, RateLimited, TooManyWatches
 from fluxcore.events import Change, Position
 from fluxcore.faults import place
 from fluxcore.globs import compile_glob
@@ -169,15 +169,9 @@ def _take_place(principal: Principal) -> Callable[[], None]:
     own = (principal.space, principal.actor)
     with _counting:
         if _taken.count(own) >= MAX_EACH:
-            raise TooManyWatches(
-                f"This agent has {MAX_EACH} watches open, the most one may have. End one first.",
-                retry_after=5, limit=MAX_EACH,
-            )  # fmt: skip
+            raise _too_many("watches of one agent or person", MAX_EACH)
         if sum(space == principal.space for space, _ in _taken) >= MAX_SPACE:
-            raise TooManyWatches(
-                f"This space has {MAX_SPACE} watches open, the most one may have. Try again when one has ended.",
-                retry_after=5, limit=MAX_SPACE,
-            )  # fmt: skip
+            raise _too_many("watches of one space", MAX_SPACE)
         if len(_taken) >= MAX_WATCHES:
             raise Busy(f"{MAX_WATCHES} watches are open in this process. Try again.", retry_after=5, limit=MAX_WATCHES)
         _taken.append(own)
@@ -187,6 +181,12 @@ def _take_place(principal: Principal) -> Callable[[], None]:
             _taken.remove(own)
 
     return leave
+
+
+def _too_many(what: str, limit: int) -> RateLimited:
+    return limit_messages.at_once_reached(
+        what, limit=limit, raised_by=None, wait=5, do="End one first", error=TooManyWatches
+    )
 
 
 @contextmanager

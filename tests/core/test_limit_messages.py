@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import json
 
 import pytest
 
 from flux.errors import refusal as as_client_error
 from fluxcore import limit_messages
+from fluxcore.command_names import typed
 from fluxcore.config import FIELDS
 from fluxcore.errors import QuotaReached, RateLimited
 from mcp_bridge import refusing
+from tests.instances import ROOT
 
+PACKAGES = ("accounts", "dashboard", "flux", "fluxcore", "fluxsite", "mcp_bridge", "memory")
 REFUSALS = {
     "rate": limit_messages.rate_reached("grains:7", limit=500, seconds=60, wait=12.3),
     "quota": limit_messages.quota_reached("boards/main", limit=40, what="bytes", raised_by="MAX_KV_BYTES"),
     "size": limit_messages.too_large("A value", limit=9, raised_by="MAX_KV_VALUE_BYTES", bytes=10),
     "body": limit_messages.body_too_large("A body", 1024),
+    "at once": limit_messages.at_once_reached(
+        "live feeds", limit=8, raised_by="FLUX_LIVE_SOCKETS_EACH", wait=10, do="Close one first"
+    ),
 }
 
 
@@ -41,8 +48,35 @@ def test_what_is_said_to_raise_a_limit_is_a_key_that_takes_effect_at_once(key):
 def test_a_limit_nobody_described_is_named_by_its_value():
     error = limit_messages.rate_reached("new:1", limit=3, seconds=60, wait=1)
     assert isinstance(error, RateLimited) and not isinstance(error, QuotaReached)
-    assert error.message == "The limit is reached: 3 calls in 60 seconds. Wait as long as Retry-After says."
+    assert (
+        error.message
+        == "The limit is reached: 3 calls in 60 seconds. Wait as long as Retry-After says. This limit is fixed."
+    )
     assert "raised_by" not in error.details
+
+
+def test_every_refusal_for_a_limit_is_written_here():
+    """Whoever raised one of these elsewhere would have to remember value, key and advice by themselves."""
+    written = {"RateLimited", "TooManyWatches", "QuotaReached", "TooLarge"}
+    elsewhere = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if path.name not in ("limit_messages.py", "errors.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise | ast.Return)
+        for made in [node.exc if isinstance(node, ast.Raise) else node.value]
+        for name in [made.func if isinstance(made, ast.Call) else made]
+        if isinstance(name, ast.Name) and name.id in written
+    ]
+    assert elsewhere == []
+
+
+def test_a_page_that_takes_only_so_much_names_the_command_without_a_limit():
+    error = limit_messages.too_large_for_a_page("A check", limit=7, unit="entries", command="flux_audit verify")
+    command = typed("flux_audit verify")
+    assert error.message == f"A check has at most 7 entries. `{command}` in the shell has no limit."
+    assert error.details == {"limit": 7, "what": "entries", "without_limit": command}
 
 
 def test_only_what_flux_import_can_do_names_it():

@@ -223,6 +223,6 @@ def test_a_source_has_so_many_tries_a_minute_and_a_right_password_is_not_refused
     assert [answer.status_code for answer in refusals] == [429, 429]
     assert all(0 < int(answer["Retry-After"]) <= 61 for answer in refusals)
     said = [re.sub(r'value="[^"]*"', "", words(answer)) for answer in refusals]
-    assert said[0] == said[1] and "from this address" in said[0]
+    assert said[0] == said[1] and "from one address" in said[0]
     assert len(looked_at) == 1  # the invented name cost nothing
     half_way(ada)

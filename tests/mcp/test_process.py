@@ -150,3 +150,47 @@ def test_it_ends_with_its_parent_though_the_pipe_stays_open(home: Instance, modu
     os.close(read)
     os.close(write)
     assert gone
+
+
+FIRST_WRITE = """
+import asyncio, json, os, sys
+from fluxsite import asgi
+from mcp_bridge import http
+
+async def main():
+    await http.open_()
+    there = set(sys.modules)
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "flux_store", "arguments": {"content": "the first text", "provenance": "ai_stated"},
+                   "_meta": json.loads(os.environ["ENVELOPE"])}}).encode()
+    names = {"host": "127.0.0.1", "content-type": "application/json", "content-length": str(len(body)),
+             "accept": "application/json, text/event-stream", "authorization": f"Bearer {os.environ['TOKEN']}",
+             "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "flux_store"}
+    scope = {"type": "http", "http_version": "1.1", "method": "POST", "path": "/mcp", "raw_path": b"/mcp",
+        "query_string": b"", "scheme": "http", "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2),
+        "headers": [(name.encode(), value.encode()) for name, value in names.items()], "state": {}}
+    said = []
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+    async def send(message):
+        said.append(message)
+    await asgi.application(scope, receive, send)
+    answer = b"".join(message.get("body", b"") for message in said).decode()
+    await http.close()
+    print(json.dumps({"answer": answer, "loaded": sorted(set(sys.modules) - there)}))
+
+asyncio.run(main())
+"""
+
+
+def test_a_server_that_listens_has_loaded_all_that_a_first_write_needs(home: Instance) -> None:
+    *_, minted = home.commands("flux_agent create first --capability grains.write", "flux_token mint first --json")
+    settings = {"FLUX_MCP_PORT": "1", "TOKEN": json.loads(minted)["token"], "ENVELOPE": json.dumps(envelope("raw"))}
+    environment = {**home.environment, **settings}
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_WRITE], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert "grain_id" in found["answer"], found
+    ours = ("accounts", "fluxcore", "fluxsite", "mcp", "mcp_bridge", "memory", "rest_framework")
+    assert [name for name in found["loaded"] if name.partition(".")[0] in ours] == []

@@ -260,6 +260,7 @@ def test_an_oversize_body_is_refused_by_its_length_alone(api, settings):
     body = b'{"content": "' + b"x" * settings.MAX_BODY_BYTES + b'"}'
     assert refused(api.post("/store", raw=body, headers=JSON), 413, "too_large") == {
         "limit": settings.MAX_BODY_BYTES,
+        "what": "bytes",
         "raised_by": "FLUX_MAX_BODY_BYTES",
         "without_limit": "flux import",
     }

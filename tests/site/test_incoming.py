@@ -38,7 +38,7 @@ def test_eight_late_bodies_have_a_place_and_complete_ones_need_none(monkeypatch:
         await asyncio.sleep(0.01)
         with pytest.raises(RateLimited) as refused:
             await bodies.whole(late(), of_one_token)
-        assert refused.value.retry_after == 1 and refused.value.details["limit"] == "incomplete_bodies"
+        assert refused.value.retry_after == 1 and refused.value.details["limit"] == incoming.MOST_OF_A_TOKEN
         # Complete ones, and those of another token, are not in the way.
         assert set(await asyncio.gather(*(bodies.whole(there(), of_one_token) for _ in range(50)))) == {b"whole"}
         with pytest.raises(BodyTooSlow):

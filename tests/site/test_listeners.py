@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.storage, pytest.mark.xdist_group("listeners")]
 
 LISTENERS = ("rest", "mcp", "people")
 PATHS = {"rest": b"/store", "mcp": b"/mcp", "people": b"/sign-in"}
-SECONDS, PER_SOURCE = 1.5, 24
+SECONDS, PER_SOURCE, IN_ALL = 1.5, 24, 64
 BODY = b'{"content": "over the wire"}'
 HUNG_UP = 0
 
@@ -34,7 +34,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     one = Door(tmp_path_factory.mktemp("listeners"), "listen", **environment)
     one.folder.mkdir(mode=0o700)
     (one.folder / "config.yaml").write_text(
-        f"REQUEST_SECONDS: {SECONDS}\nMAX_CONNECTIONS_PER_SOURCE: {PER_SOURCE}\nMAX_GRAINS_PER_MINUTE: 1000000\n"
+        f"REQUEST_SECONDS: {SECONDS}\nMAX_CONNECTIONS_PER_SOURCE: {PER_SOURCE}\nMAX_CONNECTIONS: {IN_ALL}\n"
+        "MAX_GRAINS_PER_MINUTE: 1000000\n"
     )
     try:
         one.with_tables().start()
@@ -56,8 +57,11 @@ def lines() -> Iterator[ExitStack]:
         yield stack
 
 
-def opened(server: Door, listener: str, lines: ExitStack, data: bytes = b"") -> socket.socket:
-    line = lines.enter_context(socket.create_connection(("127.0.0.1", server.state["ports"][listener]), timeout=30))
+def opened(
+    server: Door, listener: str, lines: ExitStack, data: bytes = b"", source: str = "127.0.0.1"
+) -> socket.socket:
+    address = ("127.0.0.1", server.state["ports"][listener])
+    line = lines.enter_context(socket.create_connection(address, timeout=30, source_address=(source, 0)))
     line.sendall(data)
     return line
 
@@ -221,7 +225,7 @@ def test_eight_bodies_of_a_token_are_waited_for_and_others_are_served(
     said = [heard(one) for one in attackers]
     assert Counter(map(status, said)) == {429: 12, 408: 8}
     refused = next(one for one in said if status(one) == 429)
-    assert b"retry-after: 1" in refused.lower() and b'"incomplete_bodies"' in refused
+    assert b"retry-after: 1" in refused.lower() and b"8 incomplete bodies of one token" in refused
 
 
 def test_forty_slow_bodies_of_one_agent_keep_no_thread(server: Door, tokens: dict[str, str], lines: ExitStack) -> None:
@@ -260,6 +264,23 @@ def test_a_new_connection_takes_the_place_of_an_idle_one_but_of_no_request(
         one.close()
     server.call("POST", "/store", {"content": "The feed kept its place."}, token=tokens["main/other"])
     assert json.loads(feed.recv(timeout=30))["kind"]
+
+
+def test_connections_of_many_sources_are_bounded_together(
+    server: Door, tokens: dict[str, str], lines: ExitStack
+) -> None:
+    request = post(b"Expect: 100-continue", body=b"", length=4_000_000)("people", tokens["main/slow"])
+    sources = [f"127.0.0.{2 + number % 3}" for number in range(IN_ALL)]  # none of them near its own bound
+    busy = [opened(server, "people", lines, request, source) for source in sources]
+    assert {one.recv(12) for one in busy} == {b"HTTP/1.1 100"}
+    for listener in ("mcp", "people"):
+        said = heard(opened(server, listener, lines, get()(listener, tokens["main/other"]), "127.0.0.9"))
+        assert status(said) == 503 and b'"busy"' in said and b"retry-after" in said.lower()
+    # One that ends makes room for another source.
+    busy.pop().close()
+    silent = opened(server, "people", lines, source="127.0.0.9")
+    healthy(server, "people")  # in the place of the one that says nothing
+    assert heard(silent) == b""
 
 
 @pytest.mark.parametrize("listener", LISTENERS)
