@@ -7,26 +7,36 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from accounts import capabilities as caps
-from accounts import grants, holdings, toolboxes
+from accounts import effective_capabilities, grants, tool_groups
 from accounts import trust as trust_levels
 from accounts.models import Agent, Space
 from accounts.names import check_name
 from accounts.principals import find_space
 from accounts.tokens import find_agent
-from accounts.verbs import Act, Change, verb
+from accounts.verbs import Change, RunningCall, verb
 from fluxcore import clock
 from fluxcore.errors import AboveParent, Conflict, Invalid
 
 # What the first agent of a new instance may do: use its memory in every way, administer nothing.
-EVERYDAY = (
-    "grains.read", "grains.write", "grains.feedback", "memory.read:*", "memory.write:*", "bb.read:*", "bb.write:*",
-    "artifacts.read:*", "artifacts.write:*", "artifacts.propose:*", "transcript.read:*", "transcript.write:*",
+EVERYDAY_CAPABILITIES = (
+    "grains.read",
+    "grains.write",
+    "grains.feedback",
+    "memory.read:*",
+    "memory.write:*",
+    "bb.read:*",
+    "bb.write:*",
+    "artifacts.read:*",
+    "artifacts.write:*",
+    "artifacts.propose:*",
+    "transcript.read:*",
+    "transcript.write:*",
     "health.read",
-)  # fmt: skip
+)
 
 
 @verb("spaces.create", needs="instance.manage")
-def create_space(act: Act, *, name: str) -> Change:
+def create_space(act: RunningCall, *, name: str) -> Change:
     check_name(name, what="a space")
 
     def change() -> dict[str, Any]:
@@ -43,7 +53,13 @@ def create_space(act: Act, *, name: str) -> Change:
 
 @verb("agents.create", needs="accounts.manage")
 def create_agent(
-    act: Act, *, space: str, name: str, capabilities: list[str], trust: str | None = None, parent: str | None = None
+    act: RunningCall,
+    *,
+    space: str,
+    name: str,
+    capabilities: list[str],
+    trust: str | None = None,
+    parent: str | None = None,
 ) -> Change:
     """A new agent: trusted, or as far as its parent is, unless told otherwise."""
     check_name(name, what="an agent")
@@ -51,7 +67,7 @@ def create_agent(
     home = find_space(space, act.principal)
     above = _find_parent(home, parent)
     level = _checked_trust(trust, above)
-    holdings.check(level, above, wanted)
+    effective_capabilities.check(level, above, wanted)
 
     def change() -> dict[str, Any]:
         try:
@@ -71,9 +87,15 @@ def create_agent(
 
 @verb("agents.apply", needs="accounts.manage")
 def apply_agent(
-    act: Act, *, space: str, name: str, capabilities: list[str], trust: str | None = None, parent: str | None = None,
+    act: RunningCall,
+    *,
+    space: str,
+    name: str,
+    capabilities: list[str],
+    trust: str | None = None,
+    parent: str | None = None,
     instead_of: list[str] | None = None,
-) -> Change:  # fmt: skip
+) -> Change:
     """Make the agent hold exactly these capabilities, creating it if it is new. Trust stays unless it is given.
 
     With `instead_of`, only if it still holds exactly those: what somebody else changed meanwhile is not undone.
@@ -86,13 +108,14 @@ def apply_agent(
         raise Conflict(f"An agent keeps its parent for life; {name!r} was made without {parent!r}.", agent=name)
     above = known.parent if known is not None else _find_parent(home, parent)
     level = _checked_trust(trust or (known.trust if known is not None else None), above)
-    holdings.check(level, above, wanted)
+    effective_capabilities.check(level, above, wanted)
 
     def change() -> dict[str, Any]:
         agent, created = Agent.objects.get_or_create(
-            space=home, name=name,
+            space=home,
+            name=name,
             defaults={"capabilities": wanted, "trust": level, "parent": above, "created_at": clock.now()},
-        )  # fmt: skip
+        )
         if not created:
             # As it is now: its trust may have been lowered, or its capabilities changed, since we looked.
             agent = Agent.objects.select_for_update(of=("self",)).select_related("space", "parent").get(pk=agent.pk)
@@ -100,23 +123,28 @@ def apply_agent(
         kept = level if created or trust is not None else trust_before
         if instead_of is not None and before != instead_of:
             raise Conflict("Its capabilities have changed since you looked. Look again.", agent=name, now=before)
-        holdings.check(kept, agent.parent, wanted)
+        effective_capabilities.check(kept, agent.parent, wanted)
         changed = created or (before, trust_before) != (wanted, kept)
         if changed and not created:
             Agent.objects.filter(pk=agent.pk).update(capabilities=wanted, trust=kept)
             agent.capabilities, agent.trust = wanted, kept
         extra = {"trust": kept} if created or trust_before != kept else {}
         act.record(
-            str(agent.uuid), chain=home.uuid.hex, name=name, before=[] if created else before, after=wanted,
-            **extra, **(_child_of(above) if created else {}),
-        )  # fmt: skip
+            str(agent.uuid),
+            chain=home.uuid.hex,
+            name=name,
+            before=[] if created else before,
+            after=wanted,
+            **extra,
+            **(_child_of(above) if created else {}),
+        )
         return {**describe_agent(agent), "created": created, "changed": changed}
 
     return change
 
 
 @verb("agents.set_trust", needs="accounts.manage")
-def set_trust(act: Act, *, space: str, name: str, trust: str) -> Change:
+def set_trust(act: RunningCall, *, space: str, name: str, trust: str) -> Change:
     """How far an agent may be let. Lowered, it holds less from its next request on; raised, what it was given."""
     agent = find_agent(space, name, act.principal)
     level = _checked_trust(trust_levels.check_level(trust), agent.parent)
@@ -132,7 +160,7 @@ def set_trust(act: Act, *, space: str, name: str, trust: str) -> Change:
 
 
 @verb("agents.set_must_rate", needs="accounts.manage")
-def set_must_rate(act: Act, *, space: str, name: str, must_rate: bool) -> Change:
+def set_must_rate(act: RunningCall, *, space: str, name: str, must_rate: bool) -> Change:
     """Whether the agent is only reminded of answers it has not judged, or recalls no further until it has."""
     if not isinstance(must_rate, bool):
         raise Invalid("must_rate is true or false.", field="must_rate")
@@ -148,9 +176,9 @@ def set_must_rate(act: Act, *, space: str, name: str, must_rate: bool) -> Change
 
 
 @verb("agents.set_tools", needs="accounts.manage")
-def set_tools(act: Act, *, space: str, name: str, tools: list[str]) -> Change:
+def set_tools(act: RunningCall, *, space: str, name: str, tools: list[str]) -> Change:
     """Which groups of MCP tools the agent is shown beyond the usual ones. It can do no more than before by them."""
-    wanted = toolboxes.check(tools)
+    wanted = tool_groups.check(tools)
     agent = find_agent(space, name, act.principal)
 
     def change() -> dict[str, Any]:
@@ -164,7 +192,7 @@ def set_tools(act: Act, *, space: str, name: str, tools: list[str]) -> Change:
 
 
 @verb("agents.switch", needs="accounts.manage")
-def switch_agent(act: Act, *, space: str, name: str, active: bool) -> Change:
+def switch_agent(act: RunningCall, *, space: str, name: str, active: bool) -> Change:
     """Stop or resume all tokens of an agent, and of the agents made for it, at once. Stopping ends its grants."""
     agent = find_agent(space, name, act.principal)
 
@@ -185,8 +213,8 @@ def _find_parent(home: Space, name: str | None) -> Agent | None:
     if name is None:
         return None
     parent = find_agent(home.name, name)
-    if holdings.ancestors(parent) >= holdings.MAX_ANCESTORS:
-        raise Invalid(f"An agent has at most {holdings.MAX_ANCESTORS} others above it.", field="parent")
+    if effective_capabilities.count_ancestors(parent) >= effective_capabilities.MAX_ANCESTORS:
+        raise Invalid(f"An agent has at most {effective_capabilities.MAX_ANCESTORS} others above it.", field="parent")
     return parent
 
 
@@ -200,8 +228,9 @@ def _checked_trust(trust: str | None, parent: Agent | None) -> str:
     if parent is not None and rank(level) > rank(parent.trust):
         raise AboveParent(
             f"capability escalation denied: its parent {parent.name} is only {parent.trust}.",
-            trust=level, parent=parent.name,
-        )  # fmt: skip
+            trust=level,
+            parent=parent.name,
+        )
     return level
 
 

@@ -8,12 +8,14 @@ class AccountsConfig(AppConfig):
     verbose_name = "People and agents"
 
     def ready(self) -> None:
-        from accounts import audit, checkpoints, guesses, refusals, sessions
-        from fluxcore import booth
+        from accounts import anonymous_refusals, audit
+        from accounts.audit import checkpoints
+        from accounts.signin import lockout, sessions
         from fluxcore.sweep import every_minute
+        from fluxcore.writes import booth
 
-        booth.closer("audit", audit.write)
-        every_minute(refusals.forget_old)
-        every_minute(guesses.forget_old)
+        booth.batch_writer("audit", audit.write)
+        every_minute(anonymous_refusals.forget_old)
+        every_minute(lockout.forget_old)
         every_minute(sessions.forget_old)
-        every_minute(checkpoints.when_due)
+        every_minute(checkpoints.checkpoint_if_due)

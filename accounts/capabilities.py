@@ -53,7 +53,7 @@ NEVER_FOR_AGENTS = frozenset(
     }
 )
 # People give a code from the last five minutes for these: they decide who may do what, or cannot be undone.
-WANT_A_FRESH_CODE = frozenset(
+NEED_FRESH_CODE = frozenset(
     {
         "instance.manage",
         "people.manage",
@@ -104,7 +104,7 @@ class Capabilities:
         return self.within is None or self.within.allow(operation, target)
 
     def _allow(self, operation: str, target: str | None) -> bool:
-        for one in reaching(operation):
+        for one in sufficient_operations(operation):
             if one in self._everything:
                 return True
             if target is not None and any(globs.matches(scope, target) for scope in self._scopes.get(one, ())):
@@ -113,13 +113,13 @@ class Capabilities:
 
     def scoped(self, operation: str) -> bool:
         """Whether it is allowed at all, for some names at least."""
-        if not any(one in self._everything or one in self._scopes for one in reaching(operation)):
+        if not any(one in self._everything or one in self._scopes for one in sufficient_operations(operation)):
             return False
         return self.within is None or self.within.scoped(operation)
 
     def anywhere(self, operation: str) -> bool:
         """The same, in whatever namespace."""
-        held = {plain(one) for one in (*self._everything, *self._scopes)}
+        held = {without_namespace(one) for one in (*self._everything, *self._scopes)}
         return operation in held and (self.within is None or self.within.anywhere(operation))
 
     def covers(self, capability: str) -> bool:
@@ -132,7 +132,7 @@ class Capabilities:
 
     def _covers(self, capability: str) -> bool:
         operation, scope = split(capability)
-        held = reaching(operation)
+        held = sufficient_operations(operation)
         if any(one in self._everything for one in held):
             return True
         if scope is None or scope == "*":
@@ -145,7 +145,7 @@ class Capabilities:
 
 
 @lru_cache(maxsize=4096)
-def reaching(operation: str) -> tuple[str, ...]:
+def sufficient_operations(operation: str) -> tuple[str, ...]:
     """The operations any of which lets this one through, itself first."""
     base, at, whose = operation.partition("@")
     if not at:
@@ -154,7 +154,7 @@ def reaching(operation: str) -> tuple[str, ...]:
     return (operation, *wider, *((base,) if base.startswith("bb.") else ()))
 
 
-def plain(operation: str) -> str:
+def without_namespace(operation: str) -> str:
     """The operation without the namespace it names."""
     return operation.partition("@")[0]
 

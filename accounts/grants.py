@@ -11,15 +11,15 @@ import uuid
 from datetime import datetime
 from typing import Any
 
-from accounts import audit, holdings
+from accounts import audit, effective_capabilities
 from accounts.authorise import may
 from accounts.capabilities import split
 from accounts.models import Agent, Grant, GrantRequest
 from accounts.principals import Principal
 from accounts.tokens import find_agent
-from accounts.verbs import Act, Change, selector, verb
+from accounts.verbs import Change, RunningCall, selector, verb
 from fluxcore import clock, events
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound
 
 MAX_OPEN = 256  # grants of one agent that hold at the same time
@@ -39,7 +39,7 @@ _HIDDEN = re.compile(f"[{HIDDEN}\\ud800-\\udfff\U0001d173-\U0001d17a\U000e0000-\
 
 
 @verb("grants.give", needs="grant")
-def give(act: Act, *, space: str, agent: str, capability: str, expires_at: str | None = None) -> Change:
+def give(act: RunningCall, *, space: str, agent: str, capability: str, expires_at: str | None = None) -> Change:
     """Let an agent do more, at once, until a moment or until it is taken back."""
     row = find_agent(space, agent, act.principal)
     wanted, until = check_capability(capability), _until(expires_at)
@@ -48,14 +48,16 @@ def give(act: Act, *, space: str, agent: str, capability: str, expires_at: str |
 
 
 @verb("grants.revoke", needs="grant")
-def revoke(act: Act, *, grant: str) -> Change:
+def revoke(act: RunningCall, *, grant: str) -> Change:
     """Take a grant back: the next request of the agent is without it, on every process."""
     row = Grant.objects.select_related("agent__space").filter(uuid=_number(grant, "grant")).first()
     if row is None or not act.principal.reaches(row.agent.space_id):
-        raise NotFound(f"There is no such grant. `{typed('flux_grant list')}` shows what there is.", grant=grant[:64])
+        raise NotFound(
+            f"There is no such grant. `{typed_command('flux_grant list')}` shows what there is.", grant=grant[:64]
+        )
 
     def change() -> dict[str, Any]:
-        if not holdings.open_grants().filter(pk=row.pk).exists() or not _end(act, row):
+        if not effective_capabilities.open_grants().filter(pk=row.pk).exists() or not _end(act, row):
             raise Conflict("This grant has been taken back or has run out already.")
         return describe(row)
 
@@ -63,11 +65,11 @@ def revoke(act: Act, *, grant: str) -> Change:
 
 
 @verb("grants.request", needs="grants.request")
-def request(act: Act, *, capability: str) -> Change:
+def request(act: RunningCall, *, capability: str) -> Change:
     """An agent asks for what it lacks; the reason is for the person who decides."""
     if act.principal.agent is None:
         raise Invalid(
-            f"Requests are for agents. Give a capability with {typed('flux_grant give AGENT CAPABILITY')}.",
+            f"Requests are for agents. Give a capability with {typed_command('flux_grant give AGENT CAPABILITY')}.",
             field="agent",
         )
     ticket = act.share("grant_requests", cost=1, limit=MAX_REQUESTS_PER_MINUTE)
@@ -75,7 +77,7 @@ def request(act: Act, *, capability: str) -> Change:
     agent = Agent.objects.select_related("space", "parent").get(pk=act.principal.agent)
     if act.principal.capabilities.covers(wanted):
         raise Conflict("This agent holds that already.", capability=wanted)
-    holdings.check(agent.trust, agent.parent, [wanted])
+    effective_capabilities.check(agent.trust, agent.parent, [wanted])
 
     def change() -> dict[str, Any]:
         ticket.take()
@@ -97,7 +99,7 @@ def request(act: Act, *, capability: str) -> Change:
 
 
 @verb("grants.accept", needs="grant")
-def accept(act: Act, *, request: str, expires_at: str | None = None) -> Change:
+def accept(act: RunningCall, *, request: str, expires_at: str | None = None) -> Change:
     """Give what an agent asked for. Everything is checked again: much may have changed since it asked."""
     row, until = _find_request(act, request), _until(expires_at)
     _check_giver(act.principal, row.capability)
@@ -112,7 +114,7 @@ def accept(act: Act, *, request: str, expires_at: str | None = None) -> Change:
 
 
 @verb("grants.decline", needs="grant")
-def decline(act: Act, *, request: str) -> Change:
+def decline(act: RunningCall, *, request: str) -> Change:
     """Leave an agent without what it asked for; the reason is what it reads."""
     row = _find_request(act, request)
 
@@ -139,14 +141,19 @@ def own_requests(principal: Principal, *, state: str | None = None, limit: int =
     return {"requests": rows, "count": len(rows)}
 
 
-def end_all(act: Act, agent: Agent) -> tuple[int, int]:
+def end_all(act: RunningCall, agent: Agent) -> tuple[int, int]:
     """Of an agent that is being stopped: take back its open grants and answer its requests."""
-    ended = sum(_end(act, row) for row in holdings.open_grants().filter(agent=agent).select_related("agent__space"))
+    ended = sum(
+        _end(act, row)
+        for row in effective_capabilities.open_grants().filter(agent=agent).select_related("agent__space")
+    )
     waiting = GrantRequest.objects.filter(agent=agent, state=GrantRequest.State.WAITING)
     declined = waiting.update(
-        state=GrantRequest.State.DECLINED, answered_by=act.principal.actor, answered_at=clock.now(),
+        state=GrantRequest.State.DECLINED,
+        answered_by=act.principal.actor,
+        answered_at=clock.now(),
         answer="The agent was stopped.",
-    )  # fmt: skip
+    )
     return ended, declined
 
 
@@ -209,45 +216,51 @@ def _number(text: str, field: str) -> uuid.UUID:
         raise Invalid(f"{field}: not an id, for example 0b2f6c0e-8f0c-4d7c-9f0f-3c1f7c2f9d11.", field=field) from None
 
 
-def _find_request(act: Act, request: str) -> GrantRequest:
+def _find_request(act: RunningCall, request: str) -> GrantRequest:
     found = GrantRequest.objects.select_related("agent__space").filter(uuid=_number(request, "request")).first()
     if found is None or not act.principal.reaches(found.agent.space_id):
         raise NotFound(
-            f"There is no such request. `{typed('flux_grant requests')}` shows what there is.", request=request[:64]
+            f"There is no such request. `{typed_command('flux_grant requests')}` shows what there is.",
+            request=request[:64],
         )
     return found
 
 
-def _add(act: Act, agent_number: int, capability: str, until: datetime | None, **details: Any) -> Grant:
+def _add(act: RunningCall, agent_number: int, capability: str, until: datetime | None, **details: Any) -> Grant:
     # The row is held so that nobody stops the agent, or gives it the same, between our look and our write.
     agent = Agent.objects.select_for_update(of=("self",)).select_related("space", "parent").get(pk=agent_number)
     if not agent.active:
         raise Conflict(
-            f"The agent {agent.name} is stopped. Resume it first: {typed(f'flux_agent resume {agent.name}')}."
+            f"The agent {agent.name} is stopped. Resume it first: {typed_command(f'flux_agent resume {agent.name}')}."
         )
-    holdings.check(agent.trust, agent.parent, [capability])
+    effective_capabilities.check(agent.trust, agent.parent, [capability])
     now = clock.now()
     if until is not None and until <= now:
         raise Invalid("expires_at lies in the past.", field="expires_at")
-    held = {row.capability: row for row in holdings.open_grants(now).filter(agent=agent)}
+    held = {row.capability: row for row in effective_capabilities.open_grants(now).filter(agent=agent)}
     if capability in held:
         twin = held[capability]
         raise Conflict(
             f"{agent.name} has this grant already: {twin.uuid}. Revoke that one first to change its end.",
-            grant=str(twin.uuid), expires_at=clock.rfc3339(twin.expires_at),
-        )  # fmt: skip
+            grant=str(twin.uuid),
+            expires_at=clock.rfc3339(twin.expires_at),
+        )
     if len(held) >= MAX_OPEN:
         raise Conflict(f"{agent.name} has {MAX_OPEN} open grants; that is the most.", limit=MAX_OPEN)
     row = Grant.objects.create(
-        agent=agent, capability=capability, reason=audit.readable(act.reason, 500), granted_by=act.principal.actor,
-        granted_at=now, expires_at=until,
-    )  # fmt: skip
+        agent=agent,
+        capability=capability,
+        reason=audit.readable(act.reason, 500),
+        granted_by=act.principal.actor,
+        granted_at=now,
+        expires_at=until,
+    )
     _record(act, GRANTED, row, expires_at=clock.rfc3339(until), **details)
     _tell(act, "grant.given", str(row.uuid), agent, capability)
     return row
 
 
-def _end(act: Act, row: Grant) -> bool:
+def _end(act: RunningCall, row: Grant) -> bool:
     row.revoked_at, row.revoked_by = clock.now(), act.principal.actor
     changed = Grant.objects.filter(pk=row.pk, revoked_at=None).update(
         revoked_at=row.revoked_at, revoked_by=row.revoked_by
@@ -258,7 +271,7 @@ def _end(act: Act, row: Grant) -> bool:
     return bool(changed)
 
 
-def _answer(act: Act, row: GrantRequest, state: GrantRequest.State) -> None:
+def _answer(act: RunningCall, row: GrantRequest, state: GrantRequest.State) -> None:
     row.state, row.answered_by, row.answered_at = state, act.principal.actor, clock.now()
     row.answer = audit.readable(act.reason, 500)
     changed = GrantRequest.objects.filter(pk=row.pk, state=GrantRequest.State.WAITING).update(
@@ -268,15 +281,19 @@ def _answer(act: Act, row: GrantRequest, state: GrantRequest.State) -> None:
         raise Conflict("This request has been answered already.")
 
 
-def _record(act: Act, action: str, row: Grant, **details: Any) -> None:
+def _record(act: RunningCall, action: str, row: Grant, **details: Any) -> None:
     audit.record(
-        act.principal, action, str(row.uuid), reason=act.reason, chain=row.agent.space.uuid.hex,
+        act.principal,
+        action,
+        str(row.uuid),
+        reason=act.reason,
+        chain=row.agent.space.uuid.hex,
         details={"verb": act.verb, "agent": row.agent.name, "capability": row.capability, **details},
-    )  # fmt: skip
+    )
     act.recorded = True
 
 
-def _tell(act: Act, kind: str, subject: str, agent: Agent, capability: str) -> None:
+def _tell(act: RunningCall, kind: str, subject: str, agent: Agent, capability: str) -> None:
     """Followers of the space hear of it, whoever did it from wherever."""
     data = {"agent": agent.name, "capability": capability}
     events.append(kind, space=agent.space_id, actor=act.principal.actor, subject=subject, data=data)

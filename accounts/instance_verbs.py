@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import Enrolment, Session
-from accounts.verbs import Act, Change, verb
+from accounts.verbs import Change, RunningCall, verb
 
 
 @verb("instance.reset", needs="instance.manage")
-def note_reset(act: Act, *, heads: dict[str, str]) -> Change:
+def note_reset(act: RunningCall, *, heads: dict[str, str]) -> Change:
     """The first link of the new chain names the ends of the old ones."""
 
     def change() -> dict[str, Any]:
@@ -20,7 +20,7 @@ def note_reset(act: Act, *, heads: dict[str, str]) -> Change:
 
 
 @verb("instance.restore", needs="instance.manage")
-def note_restore(act: Act, *, backup: str, created_at: str) -> Change:
+def note_restore(act: RunningCall, *, backup: str, created_at: str) -> Change:
     """A restored instance says so: its chain goes on from the backup with this link."""
 
     def change() -> dict[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from accounts.verbs import Act, Change, verb
+from accounts.verbs import Change, RunningCall, verb
 from fluxcore import jobs
 from fluxcore.errors import NotFound
 from fluxcore.models import Job
 
 
 @verb("jobs.run", needs="jobs.manage")
-def run_job(act: Act, *, job: str) -> Change:
+def run_job(act: RunningCall, *, job: str) -> Change:
     """Give a parked job five new tries."""
 
     number = _reachable(act, job)
@@ -26,7 +26,7 @@ def run_job(act: Act, *, job: str) -> Change:
 
 
 @verb("jobs.park", needs="jobs.manage")
-def park_job(act: Act, *, job: str) -> Change:
+def park_job(act: RunningCall, *, job: str) -> Change:
     """Take a waiting job out of the queue."""
 
     number = _reachable(act, job)
@@ -39,7 +39,7 @@ def park_job(act: Act, *, job: str) -> Change:
     return change
 
 
-def _reachable(act: Act, job: str) -> uuid.UUID:
+def _reachable(act: RunningCall, job: str) -> uuid.UUID:
     """A job of another space, or of the instance, is answered like one that is not there."""
     number = jobs.parse_uuid(job)
     if act.principal.space is not None and not Job.objects.filter(uuid=number, space=act.principal.space).exists():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fluxcore.canonical import refuse_surrogates
+from fluxcore.canonical_json import refuse_surrogates
 from fluxcore.errors import Invalid
 
 # flux-memory's names for who calls, with their longest text.

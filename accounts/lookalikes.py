@@ -43,13 +43,13 @@ def _plain(text: str) -> str:
     return "".join(_twins().get(character, character) for character in text if character not in INVISIBLE)
 
 
-def find(name: str, others: Iterable[str]) -> str | None:
+def find_lookalike(name: str, others: Iterable[str]) -> str | None:
     """The first of the others that could be taken for this name."""
     wanted = skeleton(name)
     return next((other for other in others if skeleton(other) == wanted), None)
 
 
-def alike(names: Iterable[str]) -> dict[str, list[str]]:
+def find_lookalikes(names: Iterable[str]) -> dict[str, list[str]]:
     """For every name the others it could be taken for; names that stand alone are left out."""
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -62,7 +62,7 @@ def alike(names: Iterable[str]) -> dict[str, list[str]]:
     }
 
 
-def shown(name: str) -> str:
+def spell_out(name: str) -> str:
     """The name with its foreign letters spelt out, such as (a is CYRILLIC SMALL LETTER A)."""
     foreign = [character for character in dict.fromkeys(name) if not character.isascii()]
     if not foreign:

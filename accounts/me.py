@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accounts import holdings
+from accounts import effective_capabilities
 from accounts.models import Agent, Token
 from accounts.principals import Principal
 from accounts.verbs import selector
@@ -21,7 +21,7 @@ def me(principal: Principal) -> dict[str, Any]:
     if principal.token is not None:
         token = Token.objects.select_related("agent__space", "agent__parent").get(pk=principal.token)
     agent = token.agent if token else Agent.objects.select_related("space", "parent").get(pk=principal.agent)
-    granted = holdings.open_grants().filter(agent=agent).order_by("id")
+    granted = effective_capabilities.open_grants().filter(agent=agent).order_by("id")
     return {
         "agent": agent.name,
         "space": agent.space.name,

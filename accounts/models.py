@@ -75,7 +75,7 @@ class Agent(models.Model):
     active = models.BooleanField(default=True)
     # Asked for by its people: it recalls no further while earlier answers of its own wait for a vote.
     must_rate = models.BooleanField(default=False, db_default=False)
-    # Groups of MCP tools beyond the usual ones (`accounts/toolboxes.py`): a long list costs every model its attention.
+    # Groups of MCP tools beyond the usual ones (`accounts/tool_groups.py`): a long list costs every model its attention.
     tools = models.JSONField(default=list)
     created_at = models.DateTimeField()
 
@@ -106,7 +106,7 @@ class Token(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One link of a hash chain: `accounts/audit.py` says what is hashed."""
+    """One link of a hash chain: `accounts/audit/chain.py` says what is hashed."""
 
     class Outcome(models.TextChoices):
         DONE = "done"
@@ -219,7 +219,7 @@ class SessionKeyField(models.CharField):  # type: ignore[type-arg]
 
 
 class GuessCount(models.Model):
-    """Guesses at one secret; `accounts/guesses.py` says when no more are looked at."""
+    """Guesses at one secret; `accounts/signin/lockout.py` says when no more are looked at."""
 
     id = models.BigAutoField(primary_key=True)
     key = models.CharField(max_length=80, unique=True)
@@ -244,7 +244,7 @@ class Session(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> Any:
-        from accounts.sessions import SessionStore  # it is made of this model
+        from accounts.signin.sessions import SessionStore  # it is made of this model
 
         return SessionStore
 

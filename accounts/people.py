@@ -10,15 +10,17 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from accounts import factors, guesses, lookalikes, sessions
-from accounts.hashing import MAX_PASSWORD, hashed
-from accounts.links import issue
+from accounts import lookalikes
 from accounts.models import Enrolment, Membership, Session, User
 from accounts.principals import INSTANCE_CHAIN, find_space
-from accounts.verbs import Act, Change, verb
-from fluxcore import clock, lanes
-from fluxcore.command_names import typed
+from accounts.signin import lockout, second_factors, sessions
+from accounts.signin.links import issue
+from accounts.signin.passwords import MAX_PASSWORD, hash_password
+from accounts.verbs import Change, RunningCall, verb
+from fluxcore import clock
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound
+from fluxcore.writes import write_locks
 
 MAX_USERNAME = 64
 
@@ -44,7 +46,9 @@ def check_username(username: str) -> None:
 def find(username: str) -> User:
     user = User.objects.filter(username=User.normalize_username(username)).first()
     if user is None:
-        raise NotFound(f"There is nobody named {username[:64]!r}. `{typed('flux_admin list')}` shows who there is.")
+        raise NotFound(
+            f"There is nobody named {username[:64]!r}. `{typed_command('flux_admin list')}` shows who there is."
+        )
     return user
 
 
@@ -52,17 +56,17 @@ def checked_hash(username: str, password: str) -> str:
     """The slow hash, made before the write that others wait for."""
     check_username(username)
     check_password(username, password)
-    return hashed(password)
+    return hash_password(password)
 
 
 def save_person(username: str, password_hash: str, *, administrator: bool) -> User:
     """A new row, inside a write. A name that could be taken for somebody else's is refused here, under the lock."""
     # An invitation runs in the turn of its space; names are one list for all of them.
-    lanes.take_turns({lanes.INSTANCE})
-    twin = lookalikes.find(username, User.objects.values_list("username", flat=True))
+    write_locks.take_locks({write_locks.INSTANCE})
+    twin = lookalikes.find_lookalike(username, User.objects.values_list("username", flat=True))
     if twin is not None and twin != username:
         raise Conflict(
-            f"{lookalikes.shown(username)} looks like {lookalikes.shown(twin)}, who is here already. "
+            f"{lookalikes.spell_out(username)} looks like {lookalikes.spell_out(twin)}, who is here already. "
             "Choose a name nobody can mistake.",
             field="username",
         )
@@ -78,18 +82,18 @@ def save_person(username: str, password_hash: str, *, administrator: bool) -> Us
 
 @verb("people.create_administrator", needs="instance.manage", secret=True)
 def create_administrator(
-    act: Act, *, username: str, password: str, totp_key: str | None = None, spent_step: int = -1
+    act: RunningCall, *, username: str, password: str, totp_key: str | None = None, spent_step: int = -1
 ) -> Change:
     """A person who runs the instance. Without a second factor the account cannot sign in yet."""
     username = User.normalize_username(username)
     password_hash = checked_hash(username, password)
     if totp_key is not None:
-        factors.check_key(bytes.fromhex(totp_key))
+        second_factors.check_key(bytes.fromhex(totp_key))
 
     def change() -> dict[str, Any]:
         user = save_person(username, password_hash, administrator=True)
         if totp_key is not None:
-            factors.install(user.pk, bytes.fromhex(totp_key), spent=spent_step)
+            second_factors.install(user.pk, bytes.fromhex(totp_key), spent=spent_step)
         act.record(f"user:{username}", second_factor=totp_key is not None, administrator=True)
         return {"username": username, "second_factor": totp_key is not None}
 
@@ -97,7 +101,7 @@ def create_administrator(
 
 
 @verb("people.invite", needs="people.manage", secret=True)
-def invite(act: Act, *, username: str, administrator: bool = False, space: str = "", role: str = "") -> Change:
+def invite(act: RunningCall, *, username: str, administrator: bool = False, space: str = "", role: str = "") -> Change:
     """An account and the one-time link with which its person chooses password and second factor."""
     username = User.normalize_username(username)
     check_username(username)
@@ -122,7 +126,7 @@ def invite(act: Act, *, username: str, administrator: bool = False, space: str =
 
 
 @verb("people.set_role", needs="people.manage")
-def set_role(act: Act, *, username: str, space: str, role: str) -> Change:
+def set_role(act: RunningCall, *, username: str, space: str, role: str) -> Change:
     """What a person is in a space from now on; an empty role takes them out of it."""
     user, home = find(username), find_space(space, act.principal)
     _check_role(role, needed=False)
@@ -153,14 +157,14 @@ def _check_role(role: str, *, needed: bool) -> None:
 
 
 @verb("people.switch", needs="instance.manage")
-def switch(act: Act, *, username: str, active: bool) -> Change:
+def switch(act: RunningCall, *, username: str, active: bool) -> Change:
     """Shut a person out, or let them in again. Their sessions end at once."""
     user = find(username)
 
     def change() -> dict[str, Any]:
         _keep_an_administrator(user, losing=not active)
         User.objects.filter(pk=user.pk).update(is_active=active)
-        ended = sessions.end(user=user.pk)  # also when they come back: one may have been opened at that moment
+        ended = sessions.end_sessions(user=user.pk)  # also when they come back: one may have been opened at that moment
         act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, active=active, sessions=ended)
         return {"username": user.username, "active": active}
 
@@ -174,17 +178,17 @@ def _keep_an_administrator(user: User, *, losing: bool) -> None:
 
 
 @verb("people.reset", needs="instance.manage", secret=True)
-def reset(act: Act, *, username: str, password: bool = False) -> Change:
+def reset(act: RunningCall, *, username: str, password: bool = False) -> Change:
     """Take a lost second factor (and a forgotten password) away and hand out the link for a new one."""
     user = find(username)
     secret = secrets.token_urlsafe(24)
     purpose = Enrolment.Purpose.ACCOUNT if password or not user.has_usable_password() else Enrolment.Purpose.FACTOR
 
     def change() -> dict[str, Any]:
-        factors.remove(user.pk)
+        second_factors.remove(user.pk)
         if password:
             User.objects.filter(pk=user.pk).update(password=make_password(None))
-        ended = sessions.end(user=user.pk)
+        ended = sessions.end_sessions(user=user.pk)
         issue(secret, purpose, user=user)
         act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, password=password, sessions=ended)
         return {"username": user.username, "secret": secret}
@@ -193,13 +197,13 @@ def reset(act: Act, *, username: str, password: bool = False) -> Change:
 
 
 @verb("people.unlock", needs="instance.manage", secret=True)
-def unlock(act: Act, *, username: str) -> Change:
+def unlock(act: RunningCall, *, username: str) -> Change:
     """Lift the lock of a name, and hand out a link whose guesses nobody else can use up."""
     user = find(username)
     secret = secrets.token_urlsafe(24)
 
     def change() -> dict[str, Any]:
-        guesses.clear(guesses.password_key(user.username), guesses.code_key(user.pk))
+        lockout.clear_guesses(lockout.password_key(user.username), lockout.code_key(user.pk))
         issue(secret, Enrolment.Purpose.UNLOCK, user=user)
         act.record(f"user:{user.username}", chain=INSTANCE_CHAIN)
         return {"username": user.username, "secret": secret}
@@ -208,7 +212,7 @@ def unlock(act: Act, *, username: str) -> Change:
 
 
 @verb("people.end_sessions", needs="instance.manage")
-def end_sessions(act: Act, *, username: str, session: str = "") -> Change:
+def end_sessions(act: RunningCall, *, username: str, session: str = "") -> Change:
     """Sign a person out everywhere, or end the one session that is named by its digest."""
     user = find(username)
 
@@ -218,7 +222,7 @@ def end_sessions(act: Act, *, username: str, session: str = "") -> Change:
             if not ended:
                 raise NotFound("That session has ended already.")
         else:
-            ended = sessions.end(user=user.pk)
+            ended = sessions.end_sessions(user=user.pk)
         act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, sessions=ended)
         return {"username": user.username, "ended": ended}
 

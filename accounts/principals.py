@@ -8,7 +8,7 @@ from typing import Literal
 
 from accounts.capabilities import Capabilities, parsed
 from accounts.models import Space
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import NotFound
 
 INSTANCE_CHAIN = "instance"
@@ -82,6 +82,6 @@ def find_space(name: str, within: Principal | None = None) -> Space:
     space = Space.objects.filter(name=name).first()
     if space is None or (within is not None and not within.reaches(space.pk)):
         raise NotFound(
-            f"There is no space named {name!r}. `{typed('flux_space list')}` shows what there is.", space=name
+            f"There is no space named {name!r}. `{typed_command('flux_space list')}` shows what there is.", space=name
         )
     return space

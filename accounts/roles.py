@@ -24,7 +24,7 @@ ALLOWS: dict[str, frozenset[str]] = {
 }
 
 
-def of(user: User) -> dict[int, str]:
+def roles_of(user: User) -> dict[int, str]:
     """The person's role in each space they can see, by the space's number."""
     if user.is_superuser:
         return dict.fromkeys(Space.objects.values_list("pk", flat=True), OWNER)
@@ -35,15 +35,21 @@ def allows(role: str, operation: str) -> bool:
     return operation in ALLOWS.get(role, ())
 
 
-def person(user: User, *, fresh: bool, space: Space | None = None, role: str = "") -> Principal:
+def person_principal(user: User, *, fresh: bool, space: Space | None = None, role: str = "") -> Principal:
     """Somebody who has signed in with both factors, acting in a space or, as administrator, on the instance."""
     if space is None:
         role = ADMINISTRATOR if user.is_superuser else ""
     return Principal(
-        kind="user", name=user.get_username(), user=user.pk, role=role, fresh=fresh,
-        space=space.pk if space else None, chain=space.uuid.hex if space else INSTANCE_CHAIN,
-        capabilities=parsed(()), ceiling="user_stated",
-    )  # fmt: skip
+        kind="user",
+        name=user.get_username(),
+        user=user.pk,
+        role=role,
+        fresh=fresh,
+        space=space.pk if space else None,
+        chain=space.uuid.hex if space else INSTANCE_CHAIN,
+        capabilities=parsed(()),
+        ceiling="user_stated",
+    )
 
 
 def has_administrator() -> bool:

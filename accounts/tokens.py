@@ -17,14 +17,15 @@ from typing import Any
 
 from django.db import connection
 
-from accounts import holdings, origins, toolboxes, trust
+from accounts import effective_capabilities, origins, tool_groups, trust
 from accounts.models import Agent, Space, Token
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, verb
-from fluxcore import booth, clock
-from fluxcore.command_names import typed
+from accounts.verbs import Change, RunningCall, verb
+from fluxcore import clock
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, Invalid, NotFound, Unauthenticated
-from fluxcore.rows import adapt_moment
+from fluxcore.raw_sql import adapt_moment
+from fluxcore.writes import booth
 
 _ALPHABET = string.ascii_letters + string.digits
 _SHAPE = re.compile(r"flux_([A-Za-z0-9]{8})_([A-Za-z0-9_-]{43})")
@@ -49,7 +50,7 @@ _LOOKUP = f"""
     FROM {Token._meta.db_table} t
     JOIN {Agent._meta.db_table} a ON a.id = t.agent_id
     JOIN {Space._meta.db_table} s ON s.id = a.space_id
-    {holdings.OPEN_GRANTS}
+    {effective_capabilities.OPEN_GRANTS}
     WHERE t.prefix = %s
 """  # noqa: S608
 
@@ -71,15 +72,24 @@ def authenticate(token: str) -> Principal:
     level, parent, active, must_rate, tools, space, chain, _ = rest
     if revoked_at is not None or not active or (expires_at is not None and _moment(expires_at) <= now):
         raise Unauthenticated
-    over = holdings.above(parent, now)
+    over = effective_capabilities.ancestor_layers(parent, now)
     if over is None:
         raise Unauthenticated
     _note_use(number, _moment(last_used_at) if last_used_at else None, now)
     return Principal(
-        kind="agent", name=name, space=space, chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
-        capabilities=holdings.together(holdings.layers(capabilities, [row[-1] for row in rows], level), over),
-        ceiling=ceiling, agent=agent, token=number, must_rate=bool(must_rate), tools=toolboxes.listed(tools),
-    )  # fmt: skip
+        kind="agent",
+        name=name,
+        space=space,
+        chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
+        capabilities=effective_capabilities.combine_layers(
+            effective_capabilities.layers(capabilities, [row[-1] for row in rows], level), over
+        ),
+        ceiling=ceiling,
+        agent=agent,
+        token=number,
+        must_rate=bool(must_rate),
+        tools=tool_groups.parse_groups(tools),
+    )
 
 
 def _moment(value: datetime | str) -> datetime:
@@ -108,7 +118,13 @@ def usual_ceiling(agent: Agent) -> str:
 
 @verb("tokens.mint", needs="accounts.manage", secret=True)
 def mint(
-    act: Act, *, space: str, agent: str, ceiling: str | None = None, expires_at: str | None = None, note: str = ""
+    act: RunningCall,
+    *,
+    space: str,
+    agent: str,
+    ceiling: str | None = None,
+    expires_at: str | None = None,
+    note: str = "",
 ) -> Change:
     """A new token for an agent. The answer carries its text, the only time anybody sees it."""
     if ceiling is not None and ceiling not in origins.CEILINGS:
@@ -124,9 +140,14 @@ def mint(
 
     def change() -> dict[str, Any]:
         row = Token.objects.create(
-            agent=owner, prefix=prefix, digest=digest(token), ceiling=ceiling, note=note,
-            created_at=clock.now(), expires_at=expiry,
-        )  # fmt: skip
+            agent=owner,
+            prefix=prefix,
+            digest=digest(token),
+            ceiling=ceiling,
+            note=note,
+            created_at=clock.now(),
+            expires_at=expiry,
+        )
         act.record(str(row.uuid), chain=owner.space.uuid.hex, agent=agent, ceiling=ceiling, prefix=prefix)
         return {"token": token, **describe(row)}
 
@@ -134,7 +155,7 @@ def mint(
 
 
 @verb("tokens.revoke", needs="accounts.manage")
-def revoke(act: Act, *, prefix: str) -> Change:
+def revoke(act: RunningCall, *, prefix: str) -> Change:
     """End a token: the next request with it is refused, on every process."""
     row = Token.objects.select_related("agent__space").filter(prefix=prefix.removeprefix("flux_").split("_")[0]).first()
     if row is None or not act.principal.reaches(row.agent.space_id):
@@ -170,6 +191,6 @@ def find_agent(space: str, agent: str, within: Principal | None = None) -> Agent
     row = Agent.objects.select_related("space", "parent").filter(space__name=space, name=agent).first()
     if row is None or (within is not None and not within.reaches(row.space_id)):
         raise NotFound(
-            f"There is no agent {agent!r} in space {space!r}. `{typed('flux_agent list')}` shows what there is."
+            f"There is no agent {agent!r} in space {space!r}. `{typed_command('flux_agent list')}` shows what there is."
         )
     return row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accounts.capabilities import OPERATIONS, reaching, split
+from accounts.capabilities import OPERATIONS, split, sufficient_operations
 from accounts.models import Agent
 from fluxcore.errors import AboveTrust, Invalid
 
@@ -43,7 +43,7 @@ def needed(capability: str) -> str:
 
 def reaches(level: str, operation: str) -> bool:
     """Whether a level lets an operation through at all."""
-    return any(one in REACH[level] or one in OTHERS[level] for one in reaching(operation))
+    return any(one in REACH[level] or one in OTHERS[level] for one in sufficient_operations(operation))
 
 
 def check(trust: str, capabilities: list[str]) -> None:
@@ -52,5 +52,7 @@ def check(trust: str, capabilities: list[str]) -> None:
         if not reaches(trust, split(capability)[0]):
             raise AboveTrust(
                 f"{capability} is for {needed(capability)} agents; this one is {trust}. Raise its trust first.",
-                capability=capability, trust=trust, needed=needed(capability),
-            )  # fmt: skip
+                capability=capability,
+                trust=trust,
+                needed=needed(capability),
+            )

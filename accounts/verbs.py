@@ -15,10 +15,11 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from accounts import audit
 from accounts.authorise import authorise
 from accounts.principals import Principal
-from fluxcore import booth, events, idempotency, lanes, limits
+from fluxcore import events
 from fluxcore.errors import Forbidden, Invalid
-from fluxcore.limits import Ticket
-from fluxcore.preconditions import NONE, UNSET, Precondition
+from fluxcore.writes import booth, idempotency, limits, write_locks
+from fluxcore.writes.limits import Ticket
+from fluxcore.writes.preconditions import NONE, UNSET, Precondition
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,7 +27,7 @@ MAX_REASON = 500
 
 
 @dataclass
-class Act:
+class RunningCall:
     """One call of a verb, as its body sees it."""
 
     principal: Principal
@@ -70,9 +71,15 @@ Change = Callable[[], Any]
 
 class Verb(Protocol):
     def __call__(
-        self, principal: Principal, /, *, reason: str = "", idempotency_key: str | None = None,
-        precondition: Precondition = NONE, **arguments: Any,
-    ) -> Any: ...  # fmt: skip
+        self,
+        principal: Principal,
+        /,
+        *,
+        reason: str = "",
+        idempotency_key: str | None = None,
+        precondition: Precondition = NONE,
+        **arguments: Any,
+    ) -> Any: ...
 
 
 REGISTRY: dict[str, str] = {}  # verb -> the operation it needs
@@ -83,9 +90,13 @@ Asks = Callable[[Principal, dict[str, Any]], Iterable[tuple[str, str | None]]]
 
 
 def verb(
-    name: str, *, needs: str, target: Callable[[dict[str, Any]], str] | None = None, secret: bool = False,
+    name: str,
+    *,
+    needs: str,
+    target: Callable[[dict[str, Any]], str] | None = None,
+    secret: bool = False,
     asks: Asks | None = None,
-) -> Callable[[Callable[..., Change]], Verb]:  # fmt: skip
+) -> Callable[[Callable[..., Change]], Verb]:
     """Make a function a verb: `@verb("grains.store", needs="grains.write")`.
 
     What it needs may depend on whose things it reaches for: then `asks` says it for each call.
@@ -99,18 +110,25 @@ def verb(
 
         @wraps(body)
         def call(
-            principal: Principal, /, *, reason: str = "", idempotency_key: str | None = None,
-            precondition: Precondition = NONE, **arguments: Any,
-        ) -> Any:  # fmt: skip
+            principal: Principal,
+            /,
+            *,
+            reason: str = "",
+            idempotency_key: str | None = None,
+            precondition: Precondition = NONE,
+            **arguments: Any,
+        ) -> Any:
             asked = asks(principal, arguments) if asks else [(needs, target(arguments) if target else None)]
             for operation, wanted in asked:
                 authorise(principal, operation, wanted, action=name)
-            act = Act(principal, name, _checked_reason(reason), precondition)
+            act = RunningCall(principal, name, _checked_reason(reason), precondition)
             request = [name, arguments, *_expectation(precondition)]
             if idempotency_key is not None:
                 if secret:
                     raise Invalid(f"{name} takes no idempotency key.", field="idempotency_key")
-                found = idempotency.answered(principal.actor_in_space, idempotency.check_key(idempotency_key), request)
+                found = idempotency.find_answer(
+                    principal.actor_in_space, idempotency.check_key(idempotency_key), request
+                )
                 if found is not None:
                     return found[0]
             ran = False
@@ -128,11 +146,11 @@ def verb(
                         act.record("")
                     return answer
 
-                return idempotency.once(principal.actor_in_space, idempotency_key, request, effect)
+                return idempotency.run_once(principal.actor_in_space, idempotency_key, request, effect)
 
             try:
                 change = body(act, **arguments)
-                lane = lanes.of(principal.space if act.space is None else act.space)
+                lane = write_locks.lock_name(principal.space if act.space is None else act.space)
                 answer = booth.write(write, lane=lane, agent=principal.actor)
             except BaseException as error:
                 _give_back(act)
@@ -168,7 +186,7 @@ def selector(name: str, *, needs: str, asks: Asks | None = None) -> Callable[[Ca
     return decorate
 
 
-def _give_back(act: Act) -> None:
+def _give_back(act: RunningCall) -> None:
     for ticket in act.tickets:
         ticket.give_back()
 

@@ -26,12 +26,27 @@ class Bench:
 
 
 BENCHES = (
-    Bench("booth"), Bench("booth", "postgres"), Bench("requests"), Bench("audit"), Bench("store"), Bench("moving"),
+    Bench("booth"),
+    Bench("booth", "postgres"),
+    Bench("requests"),
+    Bench("audit"),
+    Bench("store"),
+    Bench("moving"),
     Bench("arena"),
-    Bench("propagation"), Bench("encoders"), Bench("speed"), Bench("learning"), Bench("feedback"),
-    Bench("health"), Bench("clustering"), Bench("live"), Bench("keyvalue"), Bench("mcp"), Bench("flood"),
-    Bench("attacks"), Bench("stdio"),
-)  # fmt: skip
+    Bench("propagation"),
+    Bench("encoders"),
+    Bench("speed"),
+    Bench("learning"),
+    Bench("feedback"),
+    Bench("health"),
+    Bench("clustering"),
+    Bench("live"),
+    Bench("keyvalue"),
+    Bench("mcp"),
+    Bench("flood"),
+    Bench("attacks"),
+    Bench("stdio"),
+)
 
 
 def run(bench: Bench) -> list[dict[str, Any]]:
@@ -47,8 +62,12 @@ def run(bench: Bench) -> list[dict[str, Any]]:
         done = subprocess.run(
             [sys.executable, "-m", f"benchmarks.{bench.module}"],
             env={**environment, "FLUX_HOME": home, "FLUX_NAME": "bench"},
-            cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=SECONDS,
-        )  # fmt: skip
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=SECONDS,
+        )
     rows: list[dict[str, Any]] = json.loads(done.stdout.strip().splitlines()[-1])
     return [{"bench": bench.module, "on": bench.on, **row} for row in rows]
 

@@ -56,11 +56,20 @@ def fill(space: int, count: int) -> None:
                 "corroborations, session, ordinal, speaker, recorded_at) VALUES "
                 "(%s, %s, %s, %s, %s, 'ai_stated', 'active', 'bench', '', 0, %s, %s, %s, %s)",
                 [
-                    (first + at, f"{space:08x}{at:024x}", space, text, hashlib.sha256(f"{at}".encode()).hexdigest(),
-                     f"s{at // 20}", at % 20, ("Ann", "Bob")[at % 2], moment)
+                    (
+                        first + at,
+                        f"{space:08x}{at:024x}",
+                        space,
+                        text,
+                        hashlib.sha256(f"{at}".encode()).hexdigest(),
+                        f"s{at // 20}",
+                        at % 20,
+                        ("Ann", "Bob")[at % 2],
+                        moment,
+                    )
                     for at, text in enumerate(batch, start)
                 ],
-            )  # fmt: skip
+            )
             vectors = chance.integers(-127, 128, (len(batch), DIMENSION), np.int8)
             cursor.executemany(
                 "INSERT INTO grains_vector (space_id, grain_id, encoder, dimension, scale, data) "
@@ -84,7 +93,7 @@ def fill(space: int, count: int) -> None:
                     (space, one if at < 3 else None, None if at < 3 else other, grain, 0.1 + at / 20)
                     for at, one, other, grain in rows
                 ],
-            )  # fmt: skip
+            )
 
 
 def cpu(work: Callable[[], Any], rounds: int = 1) -> tuple[float, Any]:
@@ -102,32 +111,37 @@ def measure(count: int) -> list[dict[str, Any]]:
     from accounts.models import Space
     from accounts.principals import shell
     from memory.arena import coherence, files
-    from memory.arena.build import build
+    from memory.arena.build import build_arena
 
     agents.create_space(shell(), name=f"of-{count}")
     space = Space.objects.get(name=f"of-{count}").pk
     fill(space, count)
-    building, arena = cpu(lambda: build(space, ENCODER))
+    building, arena = cpu(lambda: build_arena(space, ENCODER))
     conduits, each = arena.index.graph.size, arena.nbytes / count
-    writing, _ = cpu(lambda: files.write(arena))
+    writing, _ = cpu(lambda: files.write_generation(arena))
     opening, opened = cpu(lambda: files.open_newest(space, ENCODER), 5)
     look, _ = cpu(lambda: [coherence.catch_up(opened) for _ in range(1000)])
     return [
         {
-            "what": f"open an arena of {count:,} grains from files", "ratio": opening / building,
+            "what": f"open an arena of {count:,} grains from files",
+            "ratio": opening / building,
             "goal": "≤ 0.05" if conduits >= 1_000_000 else "",
             "measured": f"{1000 * opening:.1f} ms / {1000 * building:.0f} ms to build, {conduits:,} conduits; "
             f"{1000 * writing:.0f} ms to write",
         },
         {
-            "what": f"bytes of a grain among {count:,}, of 800", "ratio": each / 800, "goal": "≤ 1",
+            "what": f"bytes of a grain among {count:,}, of 800",
+            "ratio": each / 800,
+            "goal": "≤ 1",
             "measured": f"{each:.0f} bytes, {DIMENSION} dimensions, {conduits / count:.1f} conduits",
         },
         {
-            "what": f"a look at the log, {count:,} grains", "ratio": look / (1000 * opening), "goal": "",
+            "what": f"a look at the log, {count:,} grains",
+            "ratio": look / (1000 * opening),
+            "goal": "",
             "measured": f"{1000 * look:.0f} µs",
         },
-    ]  # fmt: skip
+    ]
 
 
 def main() -> None:

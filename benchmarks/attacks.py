@@ -91,9 +91,11 @@ def call(port: int, method: str, path: str, token: str, body: Any = None) -> flo
     headers = {"Host": "localhost", "Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     try:
         line.request(
-            method, path, json.dumps(body) if body is not None else None,
+            method,
+            path,
+            json.dumps(body) if body is not None else None,
             {**headers, "Accept": "application/json, text/event-stream"},
-        )  # fmt: skip
+        )
         answer = line.getresponse()
         text = answer.read()
         if answer.status != 200:
@@ -114,11 +116,11 @@ def median(one: Callable[[], float]) -> float:
 
 def main(checkout: Path) -> None:
     import tests.instances as instances
-    from tests.rest.conftest import Door
+    from tests.rest.conftest import RestInstance
 
     instances.ROOT = checkout
     with tempfile.TemporaryDirectory(prefix="flux-attacks-") as home:
-        server = Door(Path(home), "attacked", PYTHONPATH=str(checkout))
+        server = RestInstance(Path(home), "attacked", PYTHONPATH=str(checkout))
         server.start()
         try:
             made = server.make_agents(("main", "sand", RIGHTS), ("main", "second", RIGHTS))

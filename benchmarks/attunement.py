@@ -20,30 +20,33 @@ from rich.table import Table
 
 from benchmarks import judged, spaces
 from benchmarks.made.__main__ import sets as made_sets
-from memory.engine import attune, rank
+from memory.engine.learning import weight_fitting
+from memory.engine.ranking import rank
 
 JUDGED = (25, 50)
 SEEDS = (1, 2, 3)
 LEAST_LEFT = 8  # questions to measure by
 
 
-def lessons(one: judged.Lesson, weights: judged.Floats | None) -> list[attune.Lesson]:
+def lessons(one: judged.Lesson, weights: judged.Floats | None) -> list[weight_fitting.FittingQuestion]:
     return [
-        attune.Lesson(at, judged.ranked(asked, weights), asked.z, asked.answers, asked.wanted)
+        weight_fitting.FittingQuestion(at, judged.ranked(asked, weights), asked.z, asked.answers, asked.wanted)
         for at, asked in enumerate(one.questions)
         if asked.counts and len(asked.base) and asked.wanted
     ]
 
 
-def gain(given: list[attune.Lesson], count: int, seed: int) -> tuple[float, float, bool] | None:
+def gain(given: list[weight_fitting.FittingQuestion], count: int, seed: int) -> tuple[float, float, bool] | None:
     """Before, after, and whether anything moved; None if too few questions are left."""
     order = np.random.default_rng(seed).permutation(len(given))
     left = [given[at] for at in order[count:]]
     if len(left) < LEAST_LEFT:
         return None
-    own = attune.attune([given[at] for at in order[:count]])
-    before = [attune.ndcg(one, one.scores) for one in left]
-    after = [attune.ndcg(one, one.scores + np.clip(one.z @ own.weights, -rank.BOUND, rank.BOUND)) for one in left]
+    own = weight_fitting.fit_weights([given[at] for at in order[:count]])
+    before = [weight_fitting.ndcg(one, one.scores) for one in left]
+    after = [
+        weight_fitting.ndcg(one, one.scores + np.clip(one.z @ own.weights, -rank.BOUND, rank.BOUND)) for one in left
+    ]
     return 100 * float(np.mean(before)), 100 * float(np.mean(after)), own.moved
 
 
@@ -76,20 +79,29 @@ def main(arguments: list[str] | None = None) -> int:
                     before, after = (float(np.mean([result[at] for result in measured])) for at in (0, 1))
                     moved = sum(result[2] for result in measured)
                     table.add_row(
-                        one["name"], name, str(count), f"{before:.1f}", f"{after:.1f}", f"{after - before:+.2f}",
+                        one["name"],
+                        name,
+                        str(count),
+                        f"{before:.1f}",
+                        f"{after:.1f}",
+                        f"{after - before:+.2f}",
                         f"{moved} of {len(measured)}",
-                    )  # fmt: skip
+                    )
                     rows.append(
-                        {"what": f"{one['name']}, {name}: own weights from {count} questions, nDCG@10",
-                         "ratio": after - before, "goal": "", "measured": f"{before:.1f} → {after:.1f}"}
-                    )  # fmt: skip
+                        {
+                            "what": f"{one['name']}, {name}: own weights from {count} questions, nDCG@10",
+                            "ratio": after - before,
+                            "goal": "",
+                            "measured": f"{before:.1f} → {after:.1f}",
+                        }
+                    )
     Console(stderr=True, width=120).print(table)
     print(json.dumps(rows))
     return 0
 
 
 def _weights(lesson: judged.Lesson, name: str) -> judged.Floats | None:
-    return None if name == "none near" else rank.FITTED.weights(lesson.shape)[0].astype(np.float64)
+    return None if name == "none near" else rank.FITTED_RANKER.weights(lesson.shape)[0].astype(np.float64)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ def main() -> None:
     prepare()
     from accounts import audit
     from accounts.principals import shell
-    from fluxcore import booth
+    from fluxcore.writes import booth
 
     def fill() -> None:
         for number in range(ENTRIES):
@@ -42,12 +42,18 @@ def main() -> None:
         if not verdict.sound or verdict.entries != ENTRIES:
             raise RuntimeError("the chain does not verify")
     ours, theirs = statistics.median(verify) / ENTRIES, statistics.median(bare) / ENTRIES
-    print(json.dumps([{
-        "what": "audit verify ÷ sha256 of JSON, per entry",
-        "ratio": statistics.median(one / other for one, other in zip(verify, bare, strict=True)),
-        "measured": f"{ours * 1e6:.1f} ÷ {theirs * 1e6:.1f} µs CPU, {1 / ours:.0f} entries per CPU second",
-        "rounds": {"verify": verify, "reference": bare},
-    }]))  # fmt: skip
+    print(
+        json.dumps(
+            [
+                {
+                    "what": "audit verify ÷ sha256 of JSON, per entry",
+                    "ratio": statistics.median(one / other for one, other in zip(verify, bare, strict=True)),
+                    "measured": f"{ours * 1e6:.1f} ÷ {theirs * 1e6:.1f} µs CPU, {1 / ours:.0f} entries per CPU second",
+                    "rounds": {"verify": verify, "reference": bare},
+                }
+            ]
+        )
+    )
 
 
 if __name__ == "__main__":

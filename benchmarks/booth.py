@@ -62,13 +62,19 @@ def main() -> None:
         own.append(throughput(principal, "inline", numbers))
         booth.append(throughput(principal, "thread", numbers))
     ratio = statistics.median(ours / theirs for ours, theirs in zip(booth, own, strict=True))
-    print(json.dumps([{
-        "what": f"write booth ÷ own transactions, {WRITERS} writers",
-        "ratio": ratio,
-        "goal": "≥ 2" if connection.vendor == "sqlite" else "",
-        "measured": f"{statistics.median(booth):.0f} ÷ {statistics.median(own):.0f} grains/s, durability full",
-        "rounds": {"booth": booth, "own": own},
-    }]))  # fmt: skip
+    print(
+        json.dumps(
+            [
+                {
+                    "what": f"write booth ÷ own transactions, {WRITERS} writers",
+                    "ratio": ratio,
+                    "goal": "≥ 2" if connection.vendor == "sqlite" else "",
+                    "measured": f"{statistics.median(booth):.0f} ÷ {statistics.median(own):.0f} grains/s, durability full",
+                    "rounds": {"booth": booth, "own": own},
+                }
+            ]
+        )
+    )
 
 
 if __name__ == "__main__":

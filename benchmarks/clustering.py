@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.engine import communities as engine
-from memory.engine.communities import Communities, communities
+from memory.engine.graph import communities as engine
+from memory.engine.graph.communities import Communities, communities
 
 GRAINS, SMALL, DEGREE, ASTRAY, MOVED = 100_000, 20_000, 10, 0.2, 0.02
 EACH = 200  # grains of a planted community
@@ -60,7 +60,7 @@ def timed(work: Callable[[], Communities], rounds: int = ROUNDS) -> tuple[float,
 
 def louvain(count: int, links: Links) -> Communities:
     """python-louvain as anybody would call it; isolated and small communities are left as they are."""
-    one, two, weight = engine.merged(count, *links)
+    one, two, weight = engine.merge_links(count, *links)
     labels = engine._louvain(count, one, two, weight, None, 1.0, 42)
     return Communities(labels.astype(np.int32), engine.modularity(labels, one, two, weight))
 
@@ -74,14 +74,18 @@ def warm(count: int, rounds: int, large: int) -> tuple[dict[str, Any], dict[str,
     name = f"{'Leiden' if count > large else 'Louvain'}, {count // 1000}k grains"
     return (
         {
-            "what": f"warm ÷ cold after 2 % of the links moved: {name}", "ratio": seconds / cold_seconds,
-            "goal": "≤ 0.5", "measured": f"{seconds:.2f} s ÷ {cold_seconds:.2f} s",
+            "what": f"warm ÷ cold after 2 % of the links moved: {name}",
+            "ratio": seconds / cold_seconds,
+            "goal": "≤ 0.5",
+            "measured": f"{seconds:.2f} s ÷ {cold_seconds:.2f} s",
         },
         {
-            "what": f"modularity warm ÷ cold: {name}", "ratio": found.modularity / cold.modularity, "goal": "≥ 0.99",
+            "what": f"modularity warm ÷ cold: {name}",
+            "ratio": found.modularity / cold.modularity,
+            "goal": "≥ 0.99",
             "measured": f"{found.modularity:.4f} ÷ {cold.modularity:.4f}",
         },
-    )  # fmt: skip
+    )
 
 
 def main() -> None:
@@ -90,15 +94,18 @@ def main() -> None:
     theirs_seconds, theirs = timed(lambda: louvain(GRAINS, links), 1)
     rows: list[dict[str, Any]] = [
         {
-            "what": "clusters of 100k grains ÷ python-louvain cold", "ratio": seconds / theirs_seconds,
+            "what": "clusters of 100k grains ÷ python-louvain cold",
+            "ratio": seconds / theirs_seconds,
             "goal": "≤ 0.05",
             "measured": f"{seconds:.2f} s ÷ {theirs_seconds:.1f} s of CPU",
         },
         {
-            "what": "modularity ÷ python-louvain's", "ratio": ours.modularity / theirs.modularity, "goal": "≥ 1",
+            "what": "modularity ÷ python-louvain's",
+            "ratio": ours.modularity / theirs.modularity,
+            "goal": "≥ 1",
             "measured": f"{ours.modularity:.4f} ÷ {theirs.modularity:.4f}",
         },
-    ]  # fmt: skip
+    ]
     rows += warm(GRAINS, ROUNDS, engine.LARGE)
     rows += warm(SMALL, 1, engine.LARGE)
     print(json.dumps(rows))

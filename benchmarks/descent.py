@@ -11,9 +11,13 @@ Floats = NDArray[np.float64]
 
 
 def minimum(
-    value_and_slope: Callable[[Floats], tuple[float, Floats]], start: Floats, *, steps: int = 300, memory: int = 12,
+    value_and_slope: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    *,
+    steps: int = 300,
+    memory: int = 12,
     still: float = 1e-7,
-) -> Floats:  # fmt: skip
+) -> Floats:
     """Two-loop recursion with a backtracking line search; stops when a step gains less than `still` of the value."""
     at = start.copy()
     value, slope = value_and_slope(at)

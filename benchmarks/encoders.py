@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from memory.embedding import kinds
+from memory.embedding import encoder_kinds
 from tests.embedding.sentences import SENTENCES, TRIPLES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,9 +48,9 @@ def agreement(encoder: Any) -> dict[str, float]:
     from memory.embedding import tensors
     from tests.embedding import reference
 
-    package = kinds.package_folder(kinds.MINILM.weights)
+    package = encoder_kinds.package_folder(encoder_kinds.MINILM.weights)
     assert package is not None
-    weights = reference.aligned(tensors.read(package / "model" / "model.safetensors"))
+    weights = reference.aligned(tensors.read_tensors(package / "model" / "model.safetensors"))
     exact = np.stack([reference.vector(encoder._pieces.encode(text).ids, weights) for text in SENTENCES])
     ours = encoder.encode(SENTENCES)
     cosines = (exact * ours).sum(axis=1)
@@ -68,10 +68,10 @@ def one(wanted: str, models: str, what: str) -> dict[str, Any]:
     """Measured in this process, which does nothing else."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
-    from memory.embedding.choice import make
+    from memory.embedding.active_encoder import make_encoder
 
-    kind = next(kind for kind in kinds.KINDS if kind.wanted == wanted)
-    encoder = make(kind, Path(models))
+    kind = next(kind for kind in encoder_kinds.KINDS if kind.wanted == wanted)
+    encoder = make_encoder(kind, Path(models))
     found: dict[str, Any] = {"name": kind.name, "load": time.process_time() - began}
     if what == "cost":
         found |= {name: milliseconds(encoder, text) for name, text in TEXTS.items()}
@@ -86,18 +86,22 @@ def one(wanted: str, models: str, what: str) -> dict[str, Any]:
 
 def measured(arguments: Sequence[str]) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.encoders", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True,
-        check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
+        [sys.executable, "-m", "benchmarks.encoders", *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as models:
-        built = measured([kinds.MINILM.wanted, models, "build"])
-        costs = [measured([kind.wanted, models, "cost"]) for kind in kinds.KINDS]
-        alike = measured([kinds.MINILM.wanted, models, "agreement"])
+        built = measured([encoder_kinds.MINILM.wanted, models, "build"])
+        costs = [measured([kind.wanted, models, "cost"]) for kind in encoder_kinds.KINDS]
+        alike = measured([encoder_kinds.MINILM.wanted, models, "agreement"])
     table = Table(box=None, header_style="bold", pad_edge=False)
     columns = ("load", *TEXTS, "similar", "unrelated", "base_mb", "peak_mb")
     for column in (
@@ -122,12 +126,26 @@ def main() -> None:
         f"{alike['top10']:.0%} of the ten nearest the same; load average {os.getloadavg()[0]:.1f}[/]"
     )
     minilm, static, _ = costs
-    print(json.dumps([
-        {"what": "minilm ÷ wordllama, CPU of a query", "ratio": minilm["query"] / static["query"],
-         "measured": f"{minilm['query']:.2f} ÷ {static['query']:.2f} ms", "encoders": costs, "build": built},
-        {"what": "cosine of int8 to float32", "ratio": alike["mean"], "goal": "≥ 0.985",
-         "measured": f"least {alike['least']:.3f}, {alike['top10']:.0%} of the ten nearest", "agreement": alike},
-    ]))  # fmt: skip
+    print(
+        json.dumps(
+            [
+                {
+                    "what": "minilm ÷ wordllama, CPU of a query",
+                    "ratio": minilm["query"] / static["query"],
+                    "measured": f"{minilm['query']:.2f} ÷ {static['query']:.2f} ms",
+                    "encoders": costs,
+                    "build": built,
+                },
+                {
+                    "what": "cosine of int8 to float32",
+                    "ratio": alike["mean"],
+                    "goal": "≥ 0.985",
+                    "measured": f"least {alike['least']:.3f}, {alike['top10']:.0%} of the ten nearest",
+                    "agreement": alike,
+                },
+            ]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -32,16 +32,18 @@ def written(space: int) -> tuple[float, float]:
     """Milliseconds to write 60 conduits as a job of votes does, and as the framework offers it."""
     from django.db import transaction
 
-    from memory.grains.learning import weights
-    from memory.grains.learning.credit import Step
     from memory.grains.models import Conduit
+    from memory.learning import weights
+    from memory.learning.credit import ConduitCredit
 
     numbers = list(Conduit.objects.filter(space=space).order_by("id").values_list("id", flat=True)[:CONDUITS])
     ours, theirs = [], []
     for turn in range(ROUNDS):
-        step = Step(1 + turn, 0)
+        step = ConduitCredit(1 + turn, 0)
         with transaction.atomic():
-            ours.append(cpu(lambda step=step: weights.bring(dict.fromkeys(numbers, step), (), weights.Uses())))
+            ours.append(
+                cpu(lambda step=step: weights.apply_credits(dict.fromkeys(numbers, step), (), weights.ConduitUses()))
+            )
         held = list(Conduit.objects.filter(id__in=numbers))
         for one in held:
             one.weight, one.used_at, one.use_count = one.weight * 0.999, one.used_at + 1, one.use_count + 1
@@ -53,8 +55,8 @@ def written(space: int) -> tuple[float, float]:
 def lived(person: Any, made: Synthetic, questions: int) -> None:
     """So many recalls, each with a vote on its first grain."""
     from fluxcore import jobs
-    from memory.grains.learning import votes
-    from memory.grains.recall import recall
+    from memory.learning import feedback
+    from memory.recall.recall import recall
 
     ballots: list[dict[str, Any]] = []
     for number in range(questions):
@@ -63,7 +65,7 @@ def lived(person: Any, made: Synthetic, questions: int) -> None:
             said = {"grain_id": answer["grains"][0]["id"], "useful": number % 3 > 0}
             ballots.append({"trace_id": answer["trace_id"], **said})
         if len(ballots) == 100 or number == questions - 1:
-            votes.feedback_batch(person, items=ballots)
+            feedback.feedback_batch(person, items=ballots)
             ballots = []
             jobs.drain()
 
@@ -71,8 +73,8 @@ def lived(person: Any, made: Synthetic, questions: int) -> None:
 def probed(people: dict[str, Any], made: Synthetic) -> dict[str, dict[str, float]]:
     """Milliseconds of a recall, of a vote, and of what the worker does for it; by turns, so that noise is shared."""
     from fluxcore import jobs
-    from memory.grains.learning import votes
-    from memory.grains.recall import recall
+    from memory.learning import feedback
+    from memory.recall.recall import recall
 
     found: dict[str, dict[str, list[float]]] = {name: {"recall": [], "vote": [], "applying it": []} for name in people}
     for _ in range(PROBES):
@@ -83,7 +85,7 @@ def probed(people: dict[str, Any], made: Synthetic) -> dict[str, dict[str, float
             if not answers[0]["grains"]:
                 continue
             said = {"trace_id": answers[0]["trace_id"], "grain_id": answers[0]["grains"][0]["id"], "useful": True}
-            times["vote"].append(cpu(lambda who=person, said=said: votes.feedback(who, **said)))
+            times["vote"].append(cpu(lambda who=person, said=said: feedback.feedback(who, **said)))
             times["applying it"].append(cpu(jobs.drain))
     return {name: {what: median(some) for what, some in times.items()} for name, times in found.items()}
 
@@ -93,16 +95,16 @@ def somebody(name: str) -> Any:
     from accounts import agents, tokens
     from accounts.principals import shell
     from fluxcore import jobs
-    from memory.embedding import choice
+    from memory.embedding import active_encoder
     from memory.grains import store
 
     agents.create_space(shell(), name=name)
-    agents.create_agent(shell(), space=name, name="voter", capabilities=list(agents.EVERYDAY))
+    agents.create_agent(shell(), space=name, name="voter", capabilities=list(agents.EVERYDAY_CAPABILITIES))
     person = replace(tokens.authenticate(tokens.mint(shell(), space=name, agent="voter")["token"]), agent=None)
     texts = Synthetic(GRAINS).texts()
     for _ in range(0, GRAINS, 100):
         store.store_batch(person, items=[{"content": next(texts)} for _ in range(100)])
-    choice.chosen()
+    active_encoder.load_encoder()
     jobs.drain()
     return person
 
@@ -119,17 +121,20 @@ def main() -> None:
     rows = [
         {
             "what": f"writing what votes did to {CONDUITS} conduits ÷ bulk_update",
-            "ratio": ours / theirs, "goal": "≤ 0.1", "measured": f"{ours:.2f} ÷ {theirs:.2f} ms CPU",
+            "ratio": ours / theirs,
+            "goal": "≤ 0.1",
+            "measured": f"{ours:.2f} ÷ {theirs:.2f} ms CPU",
         },
         *(
             {
                 "what": f"{what}, {LONG:,} judged recalls behind it ÷ {SHORT:,}",
-                "ratio": found["long"][what] / found["short"][what], "goal": "≤ 1.2",
+                "ratio": found["long"][what] / found["short"][what],
+                "goal": "≤ 1.2",
                 "measured": f"{found['long'][what]:.2f} ÷ {found['short'][what]:.2f} ms CPU",
             }
             for what in found["long"]
         ),
-    ]  # fmt: skip
+    ]
     print(json.dumps(rows))
 
 

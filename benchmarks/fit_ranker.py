@@ -1,4 +1,4 @@
-"""Fit the ranker and its confidence on judged questions, and write `memory/engine/weights.py`.
+"""Fit the ranker and its confidence on judged questions, and write `memory/engine/ranking/fitted_weights.py`.
 
     python -m benchmarks.fit_ranker FOLDER [--cache FOLDER] [--write]
 
@@ -23,16 +23,20 @@ from benchmarks.fitting import Recipe, evaluate, fit
 from benchmarks.judged import Floats, Lesson
 from benchmarks.made.__main__ import sets as made_sets
 from benchmarks.sureness import calibrate, fit_confidence
-from memory.engine import confidence, features, rank
-from memory.engine.shape import Shape
+from memory.engine.ranking import confidence, features, rank
+from memory.engine.ranking.collection_shape import CollectionShape
 
 TARGET = Path(__file__).resolve().parent.parent / "memory" / "engine" / "weights.py"
 
 
 def lessons_of(
-    found: Sequence[dict[str, Any]], encoder: str, cache: Path | None, *, with_variants: bool = True,
+    found: Sequence[dict[str, Any]],
+    encoder: str,
+    cache: Path | None,
+    *,
+    with_variants: bool = True,
     progress: Callable[[str], None] = lambda _: None,
-) -> list[Lesson]:  # fmt: skip
+) -> list[Lesson]:
     """Every collection as it came, and as others would have kept it."""
     models = (cache or Path.home() / ".cache" / "flux-bench") / "models"
     vectors = spaces.Vectors(spaces.encoder(encoder, models), cache)
@@ -93,7 +97,7 @@ def write(ranker: rank.Ranker, sure: tuple[Floats, float], told: str, target: Pa
     target.write_text(body, "utf-8")
 
 
-def _plain(shapes: Iterable[Shape]) -> list[list[float]]:
+def _plain(shapes: Iterable[CollectionShape]) -> list[list[float]]:
     return [[round(number, 3) for number in shape] for shape in shapes]
 
 

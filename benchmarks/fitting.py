@@ -10,16 +10,24 @@ import numpy as np
 from benchmarks import judged, measure
 from benchmarks.descent import minimum
 from benchmarks.judged import Floats, Lesson
-from memory.engine import features, rank
-from memory.engine.shape import Shape
+from memory.engine.ranking import features, rank
+from memory.engine.ranking.collection_shape import CollectionShape
 
 # Which sets teach the same kind of space. A set that is not named here is a kind of its own.
 KINDS = {
-    "locomo": "chat", "made-chats": "chat", "longmem": "assistant", "beam-100k": "assistant",
-    "made-assistant": "assistant", "2wiki": "passages", "hotpotqa": "passages",
-    "musique": "passages", "musique-train100": "passages", "made-passages": "passages", "made-notes": "notes",
+    "locomo": "chat",
+    "made-chats": "chat",
+    "longmem": "assistant",
+    "beam-100k": "assistant",
+    "made-assistant": "assistant",
+    "2wiki": "passages",
+    "hotpotqa": "passages",
+    "musique": "passages",
+    "musique-train100": "passages",
+    "made-passages": "passages",
+    "made-notes": "notes",
     "made-languages": "notes",
-}  # fmt: skip
+}
 # Sets whose sessions all hold evidence: what they teach about sessions is only half believed.
 ONE_SIDED = frozenset({"longmem"})
 # Generated long chats taught habits that real ones do not have: left out of a fit, a real set lost by them.
@@ -69,9 +77,13 @@ def fit(lessons: Sequence[Lesson], recipe: Recipe = Recipe(), version: str = "fi
     ]
     kinds = list(of_kind)
     blank = rank.Ranker(
-        version, _apart([one.shape for one in real], recipe.alike), _apart([one.shape for one in half], recipe.alike),
-        nothing, tuple(experts), recipe.half,
-    )  # fmt: skip
+        version,
+        _apart([one.shape for one in real], recipe.alike),
+        _apart([one.shape for one in half], recipe.alike),
+        nothing,
+        tuple(experts),
+        recipe.half,
+    )
     data = _Stack(lessons, blank, recipe)
     pull = np.concatenate(
         (np.full(width, recipe.shrink), np.full(width * len(kinds), recipe.shrink * recipe.shrink_kind))
@@ -86,12 +98,14 @@ def fit(lessons: Sequence[Lesson], recipe: Recipe = Recipe(), version: str = "fi
     found[:, careful] = np.maximum(found[:, careful], 0)
     believed = {expert.name: rank.HALF_OF_KIND.get(expert.name, rank.HALF) for expert in experts if expert.trust < 1}
     return replace(
-        blank, shared=found[0], trust=rank.HALF,
+        blank,
+        shared=found[0],
+        trust=rank.HALF,
         experts=tuple(
             replace(expert, weights=found[at], trust=believed.get(expert.name, 1.0))
             for at, expert in enumerate(experts, start=1)
         ),
-    )  # fmt: skip
+    )
 
 
 def _half(lesson: Lesson) -> bool:
@@ -136,9 +150,9 @@ class _Stack:
         return value, slope
 
 
-def _apart(shapes: Iterable[Shape], alike: float) -> tuple[Shape, ...]:
+def _apart(shapes: Iterable[CollectionShape], alike: float) -> tuple[CollectionShape, ...]:
     """So many of the shapes that every other is near one of them."""
-    kept: list[Shape] = []
+    kept: list[CollectionShape] = []
     for shape in shapes:
         if all(shape.distance(other) > alike for other in kept):
             kept.append(shape)

@@ -39,16 +39,33 @@ class Server:
         self.folder = folder
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("FLUX_", "DJANGO_"))},
-            "FLUX_HOME": home, "FLUX_NAME": "flood", "FLUX_ENCODER": "hashed", "FLUX_LOG_LEVEL": "WARNING",
-        }  # fmt: skip
+            "FLUX_HOME": home,
+            "FLUX_NAME": "flood",
+            "FLUX_ENCODER": "hashed",
+            "FLUX_LOG_LEVEL": "WARNING",
+        }
         Path(home, "flood").mkdir(mode=0o700)
         Path(home, "flood", "config.yaml").write_text("MAX_GRAINS_PER_MINUTE: 1000000\n")
         ready = Path(home, "ready.json")
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "flux_start", "--ready-file", str(ready), "--rest-port", "0",
-             "--people-port", "0", "--mcp-port", "0"],
-            cwd=folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=sys.stderr,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "manage.py",
+                "flux_start",
+                "--ready-file",
+                str(ready),
+                "--rest-port",
+                "0",
+                "--people-port",
+                "0",
+                "--mcp-port",
+                "0",
+            ],
+            cwd=folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+        )
         while not ready.exists():
             if self.process.poll() is not None:
                 raise RuntimeError("the instance did not start")
@@ -66,8 +83,12 @@ class Server:
     def _run(self, *words: str) -> str:
         done = subprocess.run(
             [sys.executable, "manage.py", *words],
-            cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         return done.stdout
 
     def stop(self) -> None:
@@ -133,8 +154,11 @@ def flood(port: int, token: str) -> None:
 def flooding(port: int, token: str, answered: Counter[str]) -> Iterator[None]:
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.flood", "--flood", str(port), token],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parent.parent,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parent.parent,
+    )
     time.sleep(SETTLED_SECONDS)
     try:
         yield
@@ -183,15 +207,22 @@ def measure(folder: Path) -> list[dict[str, Any]]:
     for kind, goal in GOALS.items():
         calm, busy = statistics.median(quiet[kind]), statistics.median(flooded[kind])
         high = statistics.quantiles(flooded[kind], n=20)[-1]
-        rows.append({
-            "what": f"{kind} of another space in one agent's flood of recalls ÷ quiet",
-            "ratio": busy / calm, "goal": goal,
-            "measured": f"{busy * 1000:.1f} ms (p95 {high * 1000:.0f}) ÷ {calm * 1000:.1f} ms",
-        })  # fmt: skip
-    rows.append({
-        "what": "requests of the other space that were refused", "ratio": float(refused), "goal": "≤ 0",
-        "measured": f"the flood was answered {dict(answered)}",
-    })  # fmt: skip
+        rows.append(
+            {
+                "what": f"{kind} of another space in one agent's flood of recalls ÷ quiet",
+                "ratio": busy / calm,
+                "goal": goal,
+                "measured": f"{busy * 1000:.1f} ms (p95 {high * 1000:.0f}) ÷ {calm * 1000:.1f} ms",
+            }
+        )
+    rows.append(
+        {
+            "what": "requests of the other space that were refused",
+            "ratio": float(refused),
+            "goal": "≤ 0",
+            "measured": f"the flood was answered {dict(answered)}",
+        }
+    )
     return rows
 
 

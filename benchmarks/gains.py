@@ -26,9 +26,7 @@ def table(found: Iterable[dict[str, Any]]) -> dict[str, dict[str, dict[str, floa
     rows: dict[str, dict[str, dict[str, float]]] = {}
     for way, seeds in whole.items():
         if way != "before":
-            rows[way] = {
-                group: row for group in GROUPS if (row := _row(whole["before"], seeds, group)) is not None
-            }  # fmt: skip
+            rows[way] = {group: row for group in GROUPS if (row := _row(whole["before"], seeds, group)) is not None}
     controls = [way for way in rows if way.startswith("popularity")]
     if controls:
         best = max(controls, key=lambda way: rows[way].get("related", {}).get("gain", 0.0))
@@ -52,9 +50,13 @@ def _row(before: dict[str, Any], after: dict[str, Any], group: str) -> dict[str,
         return None
     gains = [late - early for early, late, _ in each]
     return {
-        "before": float(np.mean([early for early, *_ in each])), "after": float(np.mean([late for _, late, _ in each])),
-        "gain": float(np.mean(gains)), "least": min(gains), "most": max(gains), "questions": sum(n for *_, n in each),
-    }  # fmt: skip
+        "before": float(np.mean([early for early, *_ in each])),
+        "after": float(np.mean([late for _, late, _ in each])),
+        "gain": float(np.mean(gains)),
+        "least": min(gains),
+        "most": max(gains),
+        "questions": sum(n for *_, n in each),
+    }
 
 
 def show(console: Console, name: str, rows: dict[str, dict[str, dict[str, float]]]) -> None:
@@ -86,10 +88,13 @@ def _cells(row: dict[str, float]) -> list[str]:
 # Way, group, what is looked at, and the floor on real conversations. Generated questions follow a few forms and are
 # few: there only what must never fail is a goal.
 FLOORS = (
-    ("told", "same", "after", "≥ 92"), ("told", "other words", "after", "≥ 80"), ("told", "related", "gain", "≥ 4"),
-    ("told", "unrelated", "gain", "≥ -1.0"), ("shown", "same", "gain", "≥ 14"),
+    ("told", "same", "after", "≥ 92"),
+    ("told", "other words", "after", "≥ 80"),
+    ("told", "related", "gain", "≥ 4"),
+    ("told", "unrelated", "gain", "≥ -1.0"),
+    ("shown", "same", "gain", "≥ 14"),
     ("hostile", "unrelated", "gain", "≥ -1.0"),
-)  # fmt: skip
+)
 
 
 def goals(found: dict[str, Any], *, real: bool) -> list[dict[str, Any]]:
@@ -102,8 +107,11 @@ def goals(found: dict[str, Any], *, real: bool) -> list[dict[str, Any]]:
                 groups = groups | {"other words": _mean(said)}
             if row := groups.get(group):
                 rows.append(
-                    {"what": f"{name}, {way}: {group}, nDCG@10 {column}", "ratio": row[column],
-                     "goal": goal if real or (way, group) == ("told", "same") else "",
-                     "measured": f"{row['before']:.1f} → {row['after']:.1f}"}
-                )  # fmt: skip
+                    {
+                        "what": f"{name}, {way}: {group}, nDCG@10 {column}",
+                        "ratio": row[column],
+                        "goal": goal if real or (way, group) == ("told", "same") else "",
+                        "measured": f"{row['before']:.1f} → {row['after']:.1f}",
+                    }
+                )
     return rows

@@ -22,11 +22,12 @@ def main() -> None:
     from accounts import agents
     from accounts.models import Space
     from accounts.principals import shell
-    from fluxcore import booth, clock, events, jobs
+    from fluxcore import clock, events, jobs
+    from fluxcore.writes import booth
     from memory.arena.changes import Changes
     from memory.grains import store
-    from memory.grains.models import Grain, Judged, Trace, Vote
-    from memory.health import chores, gather, history, measure, vitals
+    from memory.grains.models import Grain, JudgedQuestion, Trace, Vote
+    from memory.health import chores, gather, history, instance_health, measure
 
     agents.create_space(shell(), name="much")
     facts = [{"content": f"Fact {number} about Porto and its {number} bridges"} for number in range(100)]
@@ -41,19 +42,28 @@ def main() -> None:
         grain = Grain.objects.filter(space=space).order_by("id").first()
         moments = [clock.now() - timedelta(days=over_days * place / count) for place in range(count)]
         traces = Trace.objects.bulk_create(
-            Trace(space=space, actor="agent:bench", at=at, query="q", rung="warm", confidence=0.7, hop_count=1,
-                  body="{}")
+            Trace(
+                space=space, actor="agent:bench", at=at, query="q", rung="warm", confidence=0.7, hop_count=1, body="{}"
+            )
             for at in moments
-        )  # fmt: skip
-        judged = Judged.objects.bulk_create(
-            Judged(uuid=one.uuid, space=space, actor=one.actor, asked_at=one.at, query="q", terms=b"")
+        )
+        judged = JudgedQuestion.objects.bulk_create(
+            JudgedQuestion(uuid=one.uuid, space=space, actor=one.actor, asked_at=one.at, query="q", terms=b"")
             for one in traces
-        )  # fmt: skip
+        )
         Vote.objects.bulk_create(
-            Vote(space=space, judged=one, grain=grain, useful=place % 3 > 0, strength=1, scale=1, at=one.asked_at,
-                 applied=True)
+            Vote(
+                space=space,
+                judged=one,
+                grain=grain,
+                useful=place % 3 > 0,
+                strength=1,
+                scale=1,
+                at=one.asked_at,
+                applied=True,
+            )
             for place, one in enumerate(judged)
-        )  # fmt: skip
+        )
         said = {"actor": "agent:bench", "confidence": 0.7, "hops": 1, "fallback": False, "grains": 5, "rung": "warm"}
 
         def tell() -> None:
@@ -74,11 +84,12 @@ def main() -> None:
 
     ways: dict[str, tuple[Callable[[Any], object], Callable[[Any], object]]] = {
         "a tick of the worker": (lambda space: happen(space, NEW, over_days=0.01), tick),
-        "GET /health": (lambda _: None, lambda space: [vitals.health(shell(space)) for _ in range(10)]),
+        "GET /health": (lambda _: None, lambda space: [instance_health.health(shell(space)) for _ in range(10)]),
         "the month of the Vitals page": (
-            lambda _: None, lambda space: [history.timeline(shell(space), over="month"), history.weeks(shell(space))],
+            lambda _: None,
+            lambda space: [history.timeline(shell(space), over="month"), history.weekly_hit_rates(shell(space))],
         ),
-    }  # fmt: skip
+    }
     happen(spaces["few"], FEW, over_days=DAYS)
     happen(spaces["many"], MANY, over_days=DAYS)
     for space in (*spaces.values(), *spaces.values()):
@@ -91,16 +102,21 @@ def main() -> None:
                 began = time.process_time()
                 work(space)
                 took[what][name].append(time.process_time() - began)
-    print(json.dumps([
-        {
-            "what": f"{what} after {MANY:,} judged recalls ÷ after {FEW:,}",
-            "ratio": statistics.median(many / few for many, few in zip(one["many"], one["few"], strict=True)),
-            "goal": "≤ 1.2",
-            "measured": " ÷ ".join(f"{statistics.median(one[name]) * 1e3:.1f}" for name in ("many", "few")) + " ms CPU",
-            "rounds": one,
-        }
-        for what, one in took.items()
-    ]))  # fmt: skip
+    print(
+        json.dumps(
+            [
+                {
+                    "what": f"{what} after {MANY:,} judged recalls ÷ after {FEW:,}",
+                    "ratio": statistics.median(many / few for many, few in zip(one["many"], one["few"], strict=True)),
+                    "goal": "≤ 1.2",
+                    "measured": " ÷ ".join(f"{statistics.median(one[name]) * 1e3:.1f}" for name in ("many", "few"))
+                    + " ms CPU",
+                    "rounds": one,
+                }
+                for what, one in took.items()
+            ]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def prepare(*, door: str = "shell", grains_per_minute: int = 1_000_000) -> str:
     from fluxsite import setup
 
     setup.bring_up_to_date(home)
-    token = setup.first_token()
+    token = setup.mint_first_token()
     if token is None:
         raise RuntimeError("a benchmark needs an empty home")
     return token

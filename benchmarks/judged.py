@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from benchmarks import measure
 from benchmarks.spaces import Space
-from memory.engine import confidence, features, question, rank, view
-from memory.engine.settings import DEFAULT, Settings
-from memory.engine.shape import Shape, shape
-from memory.engine.weigh import Weighed, weigh
+from memory.engine.ranking import candidate_columns, confidence, features, rank
+from memory.engine.ranking.collection_shape import CollectionShape, measure_shape
+from memory.engine.ranking.scoring import Scored, score_candidates
+from memory.engine.ranking.settings import DEFAULT, Settings
+from memory.engine.text import question
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ class Judged:
     z: NDArray[np.float32]  # the same, standardised, [pool, features]
     plain: Floats  # F
     base: Floats  # S in deviations
-    facts: confidence.Facts
+    facts: confidence.QuestionFacts
 
     @property
     def counts(self) -> bool:
@@ -49,7 +50,7 @@ class Lesson:
     collection: str
     variant: str
     encoder: str
-    shape: Shape
+    shape: CollectionShape
     questions: list[Judged]
 
 
@@ -59,26 +60,40 @@ def lesson(space: Space, encoder: str, settings: Settings = DEFAULT) -> Lesson:
     judged = []
     for at, query in enumerate(space.collection["queries"]):
         vector = None if space.vectors is None else space.vectors[at]
-        asked = question.read(query["query"], space.now)
-        weighed = weigh(space.index, asked, vector, allowed=None, now=space.now, settings=settings, every=True)
+        asked = question.read_question(query["query"], space.now)
+        weighed = score_candidates(
+            space.index, asked, vector, allowed=None, now=space.now, settings=settings, every=True
+        )
         judged.append(_judged(query, [row[one] for one in query["evidence"] if one in row], weighed, space.index.size))
-    return Lesson(space.set, collection, variant, encoder, shape(space.index, view.ROLES), judged)
+    return Lesson(space.set, collection, variant, encoder, measure_shape(space.index, candidate_columns.ROLES), judged)
 
 
-def _judged(query: dict[str, str], evidence: list[int], weighed: Weighed | None, size: int) -> Judged:
+def _judged(query: dict[str, str], evidence: list[int], weighed: Scored | None, size: int) -> Judged:
     if weighed is None:
         none, width = np.empty(0, np.float64), len(features.NAMES)
         return Judged(
-            query["id"], query["category"], len(evidence), none.astype(np.bool_), np.empty((width, 0), np.float32),
-            np.empty((0, width), np.float32), none, none, confidence.Facts(1.0, 0.0, 0),
-        )  # fmt: skip
+            query["id"],
+            query["category"],
+            len(evidence),
+            none.astype(np.bool_),
+            np.empty((width, 0), np.float32),
+            np.empty((0, width), np.float32),
+            none,
+            none,
+            confidence.QuestionFacts(1.0, 0.0, 0),
+        )
     base = (weighed.base.whole(weighed.base.fused) - weighed.loss)[weighed.pool].astype(np.float64)
     return Judged(
-        query["id"], query["category"], len(evidence), np.isin(weighed.scene.rows[weighed.pool], evidence),
-        weighed.found, features.standardised(weighed.found)[0].T.copy(),
-        weighed.base.fused[weighed.pool].astype(np.float64), base / weighed.deviation,
-        confidence.facts(weighed.scene, size),
-    )  # fmt: skip
+        query["id"],
+        query["category"],
+        len(evidence),
+        np.isin(weighed.scene.rows[weighed.pool], evidence),
+        weighed.found,
+        features.standardise(weighed.found)[0].T.copy(),
+        weighed.base.fused[weighed.pool].astype(np.float64),
+        base / weighed.deviation,
+        confidence.question_facts(weighed.scene, size),
+    )
 
 
 def order(scores: Floats) -> NDArray[np.int64]:

@@ -34,7 +34,7 @@ def fill(board: str, keys: int) -> None:
 
     from accounts.models import Space
     from accounts.principals import shell
-    from fluxcore import clock, rows
+    from fluxcore import clock, raw_sql
     from memory.keyvalue import boards
     from memory.keyvalue.given import check_value
     from memory.keyvalue.models import Item, Namespace
@@ -43,14 +43,40 @@ def fill(board: str, keys: int) -> None:
     boards.make(shell(space), board=board)
     home, at, value = Namespace.objects.get(name=board), clock.now(), check_value({"theme": "dark", "retries": 3})
     names = (
-        "namespace", "key", "value", "version", "sha", "size", "expires", "told", "written_at", "writer", "displaced",
-    )  # fmt: skip
+        "namespace",
+        "key",
+        "value",
+        "version",
+        "sha",
+        "size",
+        "expires",
+        "told",
+        "written_at",
+        "writer",
+        "displaced",
+    )
     for first in range(0, keys, 50_000):
         with transaction.atomic():
-            rows.insert(Item, names, [
-                (home.pk, f"notes/{number:07d}", value.text, 1, value.sha, value.size, None, False, at, "agent:x", -1)
-                for number in range(first, min(first + 50_000, keys))
-            ])  # fmt: skip
+            raw_sql.insert(
+                Item,
+                names,
+                [
+                    (
+                        home.pk,
+                        f"notes/{number:07d}",
+                        value.text,
+                        1,
+                        value.sha,
+                        value.size,
+                        None,
+                        False,
+                        at,
+                        "agent:x",
+                        -1,
+                    )
+                    for number in range(first, min(first + 50_000, keys))
+                ],
+            )
     Namespace.objects.filter(pk=home.pk).update(keys=keys, bytes=keys * value.size)
 
 
@@ -67,10 +93,14 @@ def main() -> None:
         spent = _measured(server)
     finally:
         server.stop()
-    print(json.dumps([
-        _row(spent, "cas", "set", "compare-and-set ÷ plain set, over REST", "≤ 1.3"),
-        _row(spent, "get of many", "get of few", f"get among {MANY:,} keys ÷ among {FEW:,}", "≤ 1.5"),
-    ]))  # fmt: skip
+    print(
+        json.dumps(
+            [
+                _row(spent, "cas", "set", "compare-and-set ÷ plain set, over REST", "≤ 1.3"),
+                _row(spent, "get of many", "get of few", f"get among {MANY:,} keys ÷ among {FEW:,}", "≤ 1.5"),
+            ]
+        )
+    )
 
 
 def _measured(server: Server) -> dict[str, list[float]]:

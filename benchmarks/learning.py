@@ -33,8 +33,8 @@ from benchmarks.lessons import Memory, Scores, Split, asked_of, attack, measured
 from benchmarks.made.__main__ import sets as made_sets
 from benchmarks.popularity import Popularity
 from benchmarks.pupils import Engine, Service
-from memory.engine import boost
-from memory.engine.settings import DEFAULT
+from memory.engine.learning import vote_boost
+from memory.engine.ranking.settings import DEFAULT
 
 ROOT = Path(__file__).resolve().parent.parent
 SEEDS = (1, 2, 3)
@@ -43,9 +43,12 @@ SHIFTS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)  # of the logarithm of every sha
 
 
 def collection(
-    space: spaces.Space, vectors: spaces.Vectors, seeds: Sequence[int], what: Sequence[str],
+    space: spaces.Space,
+    vectors: spaces.Vectors,
+    seeds: Sequence[int],
+    what: Sequence[str],
     memory: Memory | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Scores by seed and way, lists of one number per question; "before" among the ways."""
     engine = Engine(space, vectors)
     asked = asked_of(space)
@@ -73,7 +76,7 @@ def collection(
         if "frontier" in what and memory is engine:
             teach(engine, split.judged, told=True)
             for shift in SHIFTS:
-                learning = replace(boost.DEFAULT, alike=boost.DEFAULT.alike + shift)
+                learning = replace(vote_boost.DEFAULT, alike=vote_boost.DEFAULT.alike + shift)
                 engine.settings = replace(DEFAULT, learning=learning)
                 ways[f"told {shift:+.1f}"] = measured(engine, held)
             engine.settings = DEFAULT
@@ -107,18 +110,25 @@ def main(arguments: list[str] | None = None) -> int:
     models = (given.cache or Path(tempfile.gettempdir()) / "flux-bench") / "models"
     vectors = spaces.Vectors(spaces.encoder(given.encoder, models), given.cache)
     report: dict[str, Any] = {
-        "at": began, "seeds": SEEDS[: given.seeds], "encoder": given.encoder, "load": [load],
-        "settings": vars(boost.DEFAULT), "sets": {},
+        "at": began,
+        "seeds": SEEDS[: given.seeds],
+        "encoder": given.encoder,
+        "load": [load],
+        "settings": vars(vote_boost.DEFAULT),
+        "sets": {},
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
-    }  # fmt: skip
+    }
     for one in found:
         ways = [
             collection(
-                spaces.space(one["name"], part, vectors), vectors, SEEDS[: given.seeds], given.what.split(","),
+                spaces.space(one["name"], part, vectors),
+                vectors,
+                SEEDS[: given.seeds],
+                given.what.split(","),
                 Service(service.stored(one["name"], number, part)) if given.service else None,
             )
             for number, part in enumerate(one["collections"][:most])
-        ]  # fmt: skip
+        ]
         report["sets"][one["name"]] = rows = gains.table(ways)
         gains.show(console, one["name"], rows)
     report["load"].append(os.getloadavg())

@@ -57,12 +57,13 @@ def someone(name: str, space: str) -> str:
     from django.utils.module_loading import import_string
     from django_otp import DEVICE_ID_SESSION_KEY
 
-    from accounts import factors, people
+    from accounts import people
     from accounts.models import Authenticator, Membership, Space
+    from accounts.signin import second_factors
     from fluxcore import clock
 
     user = people.save_person(name, make_password(None), administrator=False)
-    factors.install(user.pk, factors.new_key(), spent=-1)
+    second_factors.install(user.pk, second_factors.new_key(), spent=-1)
     Membership.objects.create(user=user, space=Space.objects.get(name=space), role="viewer", created_at=clock.now())
     session: SessionBase = import_string(f"{settings.SESSION_ENGINE}.SessionStore")()
     session[SESSION_KEY] = str(user.pk)
@@ -80,9 +81,12 @@ def open_socket(port: int, space: str, cookie: str) -> Any:
     while True:
         try:
             feed = connect(
-                f"ws://127.0.0.1:{port}/live?space={space}", proxy=None, compression=None, legacy=True,
+                f"ws://127.0.0.1:{port}/live?space={space}",
+                proxy=None,
+                compression=None,
+                legacy=True,
                 additional_headers={"Cookie": cookie, "Origin": f"http://127.0.0.1:{port}"},
-            )  # fmt: skip
+            )
         except (ConnectionError, TimeoutError):
             if time.monotonic() > until:
                 raise
@@ -93,10 +97,18 @@ def open_socket(port: int, space: str, cookie: str) -> Any:
 
 
 def tell(space: int, trace: str) -> None:
-    from fluxcore import booth, events
+    from fluxcore import events
+    from fluxcore.writes import booth
 
-    recall = {"trace": trace, "actor": "agent:bench", "confidence": 0.74, "hops": 2,
-              "fallback": False, "grains": 5, "rung": "warm"}  # fmt: skip
+    recall = {
+        "trace": trace,
+        "actor": "agent:bench",
+        "confidence": 0.74,
+        "hops": 2,
+        "fallback": False,
+        "grains": 5,
+        "rung": "warm",
+    }
     booth.write(
         lambda: events.append(
             "grains.recalled", space=space, actor="agent:bench", subject=trace, data={"recalls": [recall]}
@@ -170,24 +182,31 @@ def measure(clients: int) -> list[dict[str, Any]]:
     late = sorted(house.late)
     return [
         {
-            "what": f"CPU of a live event for each of {clients} clients, of 1 ms", "ratio": each,
+            "what": f"CPU of a live event for each of {clients} clients, of 1 ms",
+            "ratio": each,
             "goal": f"≤ {GOAL_MILLISECONDS}",
             "measured": f"{1000 * each:.0f} µs; {EVENTS} events in {seconds:.1f} s, {cpu:.2f} s of the server's time",
         },
         {
-            "what": "the same when they come one by one", "ratio": single, "goal": f"≤ {GOAL_MILLISECONDS}",
+            "what": "the same when they come one by one",
+            "ratio": single,
+            "goal": f"≤ {GOAL_MILLISECONDS}",
             "measured": f"{1000 * single:.0f} µs more than without them; {SLOW_EVENTS} events in {took:.1f} s",
         },
         {
-            "what": f"{clients} idle clients, of a core", "ratio": idle, "goal": "",
+            "what": f"{clients} idle clients, of a core",
+            "ratio": idle,
+            "goal": "",
             "measured": f"{100 * idle:.1f} % of a core: every right is looked up again each 0.4 s",
         },
         {
-            "what": "a live event on its way, of 1 s", "ratio": late[len(late) // 2], "goal": "",
+            "what": "a live event on its way, of 1 s",
+            "ratio": late[len(late) // 2],
+            "goal": "",
             "measured": f"{1000 * late[len(late) // 2]:.0f} ms median, {1000 * late[int(0.95 * len(late))]:.0f} ms for "
             f"95 of 100, {1000 * late[-1]:.0f} ms at most",
         },
-    ]  # fmt: skip
+    ]
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ class Process:
         self.number = 0
 
     def call(self, method: str, **params: Any) -> Any:
-        from mcp_bridge.thin import envelope
+        from mcp_bridge.proxy import envelope
 
         assert self.process.stdin is not None and self.process.stdout is not None
         self.number += 1
@@ -108,10 +108,11 @@ def main(calls: int = CALLS) -> list[dict[str, Any]]:
     os.environ["FLUX_ENCODER"] = "none"
     prepare(door="stdio")
     os.environ.pop("FLUX_DOOR")
-    from accounts import local
-    from memory.grains import recall, store
+    from accounts import local_agent
+    from memory.grains import store
+    from memory.recall import recall
 
-    me = local.agent("main", "assistant", "user_stated")
+    me = local_agent.find_local_agent("main", "assistant", "user_stated")
     said = "Number {} said that the river {} rises in spring near mill {}."
     for begin in range(0, GRAINS, 100):
         store.store_batch(me, items=[{"content": said.format(n, n % 17, n % 29)} for n in range(begin, begin + 100)])
@@ -123,16 +124,22 @@ def main(calls: int = CALLS) -> list[dict[str, Any]]:
 
     for kind, what in (("answer", "the first answer"), ("tool", "the first answer of a tool"), ("recall", "a recall")):
         goal = kind == "answer"
-        rows.append({
-            "what": f"flux_mcp: processor time to {what} / importing django, numpy and mcp.server",
-            "ratio": cost(kind, 0) / cost("base", 0), "goal": "≤ 1.7" if goal else "",
-            "measured": f"{cost(kind, 0):.2f} s / {cost('base', 0):.2f} s",
-        })  # fmt: skip
-        rows.append({
-            "what": f"flux_mcp: memory at {what} / the same",
-            "ratio": cost(kind, 1) / cost("base", 1), "goal": "≤ 1.35" if goal else "",
-            "measured": f"{cost(kind, 1):.0f} MB / {cost('base', 1):.0f} MB",
-        })  # fmt: skip
+        rows.append(
+            {
+                "what": f"flux_mcp: processor time to {what} / importing django, numpy and mcp.server",
+                "ratio": cost(kind, 0) / cost("base", 0),
+                "goal": "≤ 1.7" if goal else "",
+                "measured": f"{cost(kind, 0):.2f} s / {cost('base', 0):.2f} s",
+            }
+        )
+        rows.append(
+            {
+                "what": f"flux_mcp: memory at {what} / the same",
+                "ratio": cost(kind, 1) / cost("base", 1),
+                "goal": "≤ 1.35" if goal else "",
+                "measured": f"{cost(kind, 1):.0f} MB / {cost('base', 1):.0f} MB",
+            }
+        )
     question = "What did number {} say about river {}?"
     pairs = {
         "flux_retrieve": (
@@ -145,11 +152,14 @@ def main(calls: int = CALLS) -> list[dict[str, Any]]:
         ),
     }
     for tool, (verb, whole) in pairs.items():
-        rows.append({
-            "what": f"{tool} over stdio, less {ALLOWED_MILLISECONDS} ms / its verb", "goal": "≤ 1.5",
-            "ratio": max(whole - ALLOWED_MILLISECONDS, 0.0) / verb,
-            "measured": f"{whole:.2f} ms a call / {verb:.2f} ms",
-        })  # fmt: skip
+        rows.append(
+            {
+                "what": f"{tool} over stdio, less {ALLOWED_MILLISECONDS} ms / its verb",
+                "goal": "≤ 1.5",
+                "ratio": max(whole - ALLOWED_MILLISECONDS, 0.0) / verb,
+                "measured": f"{whole:.2f} ms a call / {verb:.2f} ms",
+            }
+        )
     return rows
 
 

@@ -23,7 +23,7 @@ def main() -> None:
     from accounts.principals import shell
     from memory.grains import store
     from memory.transfer import formats
-    from memory.transfer.moving import run
+    from memory.transfer.importer import import_source
 
     settings.BOOTH = "inline"
     principals: dict[str, Any] = {}
@@ -32,7 +32,7 @@ def main() -> None:
         principals[name] = shell(Space.objects.get(name=name))
 
     def moved(file: Path) -> None:
-        for told in run(principals["moved"], formats.read(file), provenance=None, dry=False):
+        for told in import_source(principals["moved"], formats.read(file), provenance=None, dry=False):
             assert all(one.status == "stored" for one in told)
 
     def stored(given: list[dict[str, Any]]) -> None:
@@ -51,13 +51,19 @@ def main() -> None:
             rounds["stored"].append(cpu(lambda: stored(given), share))  # noqa: B023
             rounds["moved"].append(cpu(lambda: moved(file), share))  # noqa: B023
     ours, theirs = statistics.median(rounds["moved"]), statistics.median(rounds["stored"])
-    print(json.dumps([{
-        "what": f"import of {GRAINS} ÷ store in batches of {BATCH}, per grain",
-        "ratio": statistics.median(one / other for one, other in zip(*rounds.values(), strict=True)),
-        "goal": "≤ 1.1",
-        "measured": f"{ours * 1e6:.0f} ÷ {theirs * 1e6:.0f} µs CPU a grain",
-        "rounds": rounds,
-    }]))  # fmt: skip
+    print(
+        json.dumps(
+            [
+                {
+                    "what": f"import of {GRAINS} ÷ store in batches of {BATCH}, per grain",
+                    "ratio": statistics.median(one / other for one, other in zip(*rounds.values(), strict=True)),
+                    "goal": "≤ 1.1",
+                    "measured": f"{ours * 1e6:.0f} ÷ {theirs * 1e6:.0f} µs CPU a grain",
+                    "rounds": rounds,
+                }
+            ]
+        )
+    )
 
 
 if __name__ == "__main__":

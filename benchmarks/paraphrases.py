@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from memory.engine import words
-from memory.engine.index import Index
+from memory.engine.index.space_index import Index
+from memory.engine.text import words
 
 # One pair a word; inflected forms stand for themselves, because a stemmer may not undo an irregular one.
 _PAIRS = """
@@ -62,7 +62,7 @@ vacation:holiday vehicle:car visit:see visited:saw volunteer:help volunteered:he
 wants:desires wanted:desired watch:view watched:viewed way:manner weather:climate wedding:marriage wife:spouse
 win:achieve won:achieved wonderful:marvellous work:labour works:labours worked:laboured workplace:office worry:concern
 worried:concerned write:compose wrote:composed written:composed yearly:annual young:youthful
-"""  # fmt: skip
+"""
 SYNONYMS = dict(pair.split(":") for pair in _PAIRS.split())
 _LETTERS = re.compile(r"[^\W\d_]+")
 

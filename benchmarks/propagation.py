@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.arena.changes import CONDUIT
-from memory.engine import decay
-from memory.engine.graph import Graph
-from memory.engine.propagate import Gains, Propagation, Signals, spread
+from memory.engine.graph import decay
+from memory.engine.graph.conduit_graph import ConduitGraph
+from memory.engine.graph.propagate import Gains, Propagation, Signals, spread_signal
 
 GRAINS, DEGREE, SEEDS, QUERIES, ROUNDS = 100_000, 10, 20, 20, 5
 NOW = 1_760_000_000
@@ -53,7 +53,7 @@ class Plain:
             links.sort(key=lambda link: (-link.weight, -link.used, link.target, str(link.source)))
 
     def spread(
-        self, seeds: dict[int | str, float], now: int, settings: Propagation, fading: decay.Fading
+        self, seeds: dict[int | str, float], now: int, settings: Propagation, fading: decay.DecaySettings
     ) -> dict[int, float]:
         """Activation by row."""
         unit, gains = max(seeds.values()), settings.gains
@@ -93,7 +93,7 @@ def _gain(gains: Gains, link: Link, back: bool) -> float:
     return gain if back or isinstance(link.source, int) else gain * link.affinity
 
 
-def _effective(link: Link, now: int, fading: decay.Fading) -> float:
+def _effective(link: Link, now: int, fading: decay.DecaySettings) -> float:
     half_life = getattr(fading, HALF_LIVES[link.decay_class])
     idle = max(now - link.used, 0) / 3600
     if now - link.made < fading.grace * 3600:
@@ -136,9 +136,9 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     records, from_row, to_row = synthetic(GRAINS, DEGREE, seed=1)
-    graph, plain = Graph.build(records, from_row, to_row, rows=GRAINS), Plain(records, from_row, to_row)
+    graph, plain = ConduitGraph.build(records, from_row, to_row, rows=GRAINS), Plain(records, from_row, to_row)
     # Without the cap on conduits read, which the plain version does not have: both do the same work.
-    random, settings, fading = np.random.default_rng(2), Propagation(edges=1_000_000), decay.Fading()
+    random, settings, fading = np.random.default_rng(2), Propagation(edges=1_000_000), decay.DecaySettings()
     active, authority = np.ones(GRAINS, np.bool_), np.zeros(GRAINS, np.uint8)
     arrays, objects, edges = [], [], []
     for _ in range(ROUNDS):
@@ -149,10 +149,15 @@ def main() -> None:
             found: list[Any] = []
 
             def ours(rows: Any = rows, signal: Any = signal, found: list[Any] = found) -> None:
-                result = spread(
-                    graph, seeds=Signals(rows, signal), now=NOW, fading=fading, settings=settings, active=active,
+                result = spread_signal(
+                    graph,
+                    seeds=Signals(rows, signal),
+                    now=NOW,
+                    fading=fading,
+                    settings=settings,
+                    active=active,
                     authority=authority,
-                )  # fmt: skip
+                )
                 found.append((result.rows, result.edges))
 
             spent.append(_seconds(ours))
@@ -161,14 +166,20 @@ def main() -> None:
         arrays.append(statistics.median(spent))
         objects.append(statistics.median(reference))
     ratio = statistics.median(ours / theirs for ours, theirs in zip(arrays, objects, strict=True))
-    print(json.dumps([{
-        "what": f"spreading in arrays ÷ in dictionaries, {GRAINS:,} grains, {len(records):,} conduits",
-        "ratio": ratio,
-        "goal": "",
-        "measured": f"{statistics.median(arrays) * 1e3:.2f} ÷ {statistics.median(objects) * 1e3:.2f} ms CPU, "
-        f"{statistics.mean(edges):.0f} conduits read, {graph.nbytes / len(records):.1f} bytes a conduit",
-        "rounds": {"arrays": arrays, "dictionaries": objects},
-    }]))  # fmt: skip
+    print(
+        json.dumps(
+            [
+                {
+                    "what": f"spreading in arrays ÷ in dictionaries, {GRAINS:,} grains, {len(records):,} conduits",
+                    "ratio": ratio,
+                    "goal": "",
+                    "measured": f"{statistics.median(arrays) * 1e3:.2f} ÷ {statistics.median(objects) * 1e3:.2f} ms CPU, "
+                    f"{statistics.mean(edges):.0f} conduits read, {graph.nbytes / len(records):.1f} bytes a conduit",
+                    "rounds": {"arrays": arrays, "dictionaries": objects},
+                }
+            ]
+        )
+    )
 
 
 if __name__ == "__main__":

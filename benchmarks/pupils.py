@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from benchmarks import service, spaces
 from benchmarks.lessons import SHOWN
-from memory.engine import learn, question, recall
-from memory.engine.learned import MISSED
-from memory.engine.settings import DEFAULT, Settings
-from memory.engine.weigh import weigh
+from memory.engine.learning import vote_sums
+from memory.engine.learning.learned import MISSED_PLACE
+from memory.engine.ranking import recall
+from memory.engine.ranking.scoring import score_candidates
+from memory.engine.ranking.settings import DEFAULT, Settings
+from memory.engine.text import question
 
 
 class Engine:
@@ -22,7 +24,7 @@ class Engine:
         self.space, self.vectors, self.settings = space, vectors, settings
         self.ids = space.ids
         self.row = {name: at for at, name in enumerate(self.ids)}
-        self.lessons = learn.Lessons()
+        self.lessons = vote_sums.VoteSums()
         self._read: dict[str, tuple[question.Query, NDArray[np.float32] | None]] = {}
         self._before: dict[str, list[str]] = {}  # answers while nothing was learned: every seed needs them
         self._weighed: dict[str, tuple[NDArray[np.int32], NDArray[np.float32]]] = {}
@@ -31,16 +33,16 @@ class Engine:
         wanted = list(dict.fromkeys(text for text in texts if text not in self._read))
         encoded = self.vectors.of(wanted) if wanted else None
         for at, text in enumerate(wanted):
-            self._read[text] = question.read(text, self.space.now), None if encoded is None else encoded[at]
+            self._read[text] = question.read_question(text, self.space.now), None if encoded is None else encoded[at]
 
     def weighed(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Candidates and their scores while nothing was learned."""
         if text not in self._weighed:
             self.encode([text])
             asked, vector = self._read[text]
-            found = weigh(
+            found = score_candidates(
                 self.space.index, asked, vector, allowed=None, now=self.space.now, settings=self.settings
-            )  # fmt: skip
+            )
             none = np.empty(0, np.int32), np.empty(0, np.float32)
             self._weighed[text] = none if found is None else (found.scene.rows[found.pool], found.scores)
         return self._weighed[text]
@@ -57,7 +59,7 @@ class Engine:
         asked, vector = self._read[text]
         found = recall.recall(
             self.space.index, asked, vector, allowed=None, k=SHOWN, now=self.space.now, settings=self.settings
-        )  # fmt: skip
+        )
         return [self.ids[row] for own, same in zip(found.rows, found.folded, strict=True) for row in (own, *same)]
 
     def judge(self, text: str, useful: Sequence[str], useless: Sequence[str], caller: int) -> int:
@@ -66,15 +68,15 @@ class Engine:
         places = {item: place for place, item in reversed(list(enumerate(self.ask(text)[:SHOWN], start=1)))}
         for items, strength in ((useful, 1.0), (useless, -1.0)):
             for item in items:
-                place = places.get(item, MISSED)
-                self.lessons.add(learn.Vote(asked.keys, vector, caller, self.row[item], strength, place))
+                place = places.get(item, MISSED_PLACE)
+                self.lessons.add(vote_sums.VoteSample(asked.keys, vector, caller, self.row[item], strength, place))
         return len(useful) + len(useless)
 
     def settle(self) -> None:
         self.space.index.learned = self.lessons.learned
 
     def forget(self) -> None:
-        self.lessons = learn.Lessons()
+        self.lessons = vote_sums.VoteSums()
         self.space.index.learned = None
 
 
@@ -89,7 +91,7 @@ class Service:
         return self.stored.items(self.stored.ask(text, SHOWN))
 
     def judge(self, text: str, useful: Sequence[str], useless: Sequence[str], caller: int) -> int:
-        from memory.grains.learning import votes
+        from memory.learning import feedback
 
         answer, grain_of = self.stored.ask(text, SHOWN), self.stored.grain_of
         trace, back = answer["trace_id"], {hit["id"] for hit in answer["grains"]}
@@ -101,7 +103,7 @@ class Service:
             if grain in back and grain not in wanted
         ]
         if said:
-            votes.feedback_batch(self.stored.person, items=said)
+            feedback.feedback_batch(self.stored.person, items=said)
         given = [(trace, grain) for grain in wanted]
         given += [(trace, str(one["grain_id"])) for one in said if "grain_id" in one]
         self._votes += given
@@ -113,9 +115,9 @@ class Service:
         jobs.drain(seconds=service.SECONDS)
 
     def forget(self) -> None:
-        from memory.grains.learning import votes
+        from memory.learning import feedback
 
         for trace, grain in self._votes:
-            votes.withdraw(self.stored.person, trace=trace, grain=grain)
+            feedback.withdraw(self.stored.person, trace=trace, grain=grain)
         self._votes = []
         self.settle()

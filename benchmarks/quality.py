@@ -27,8 +27,9 @@ from rich.table import Table
 
 from benchmarks import fit_ranker, fitting, measure, service, spaces, variants
 from benchmarks.made.__main__ import sets as made_sets
-from memory.engine import features, question, rank, recall
-from memory.engine.settings import DEFAULT, Settings
+from memory.engine.ranking import features, rank, recall
+from memory.engine.ranking.settings import DEFAULT, Settings
+from memory.engine.text import question
 
 ROOT = Path(__file__).resolve().parent.parent
 K = 20
@@ -41,7 +42,7 @@ Row = dict[str, Any]
 
 
 def engine_rows(
-    spaces_of: Iterable[spaces.Space], settings: Settings = DEFAULT, ranker: rank.Ranker = rank.FITTED
+    spaces_of: Iterable[spaces.Space], settings: Settings = DEFAULT, ranker: rank.Ranker = rank.FITTED_RANKER
 ) -> list[Row]:
     """One row per question, on the arrays alone."""
     rows: list[Row] = []
@@ -50,10 +51,10 @@ def engine_rows(
         for at, query in enumerate(space.collection["queries"]):
             vector = None if space.vectors is None else space.vectors[at]
             began = time.process_time()
-            asked = question.read(query["query"], space.now)
+            asked = question.read_question(query["query"], space.now)
             found = recall.recall(
                 space.index, asked, vector, allowed=None, k=K, now=space.now, settings=settings, ranker=ranker
-            )  # fmt: skip
+            )
             took = time.process_time() - began
             items = [ids[row] for own, same in zip(found.rows, found.folded, strict=True) for row in (own, *same)]
             rows.append(_row(space.set, query, items, found.confidence, took))
@@ -104,7 +105,7 @@ def ablation(
 ) -> dict[str, dict[str, float]]:
     """nDCG@10 lost, in points, when a signal takes no part; the weights of the others stay as they are."""
     table: dict[str, dict[str, float]] = {}
-    unfitted = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED.shared), ())
+    unfitted = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED_RANKER.shared), ())
     for name in signals:
         if name == "correction":
             rows = engine_rows(found, ranker=unfitted)
@@ -128,11 +129,20 @@ def guard(found: list[dict[str, Any]], encoder: str, cache: Path | None) -> list
         for variant in dict.fromkeys(lesson.variant for lesson in lessons if lesson.set == name):
             part = [lesson for lesson in lessons if (lesson.set, lesson.variant) == (name, variant)]
             plain, base, fitted = (
-                fitting.evaluate(part, None, plain=True), fitting.evaluate(part, None),
+                fitting.evaluate(part, None, plain=True),
+                fitting.evaluate(part, None),
                 fitting.evaluate(part, ranker),
-            )  # fmt: skip
-            rows.append({"set": name, "variant": variant, "plain": plain, "base": base, "left out": fitted,
-                         "gain": 100 * (fitted["ndcg@10"] - plain["ndcg@10"])})  # fmt: skip
+            )
+            rows.append(
+                {
+                    "set": name,
+                    "variant": variant,
+                    "plain": plain,
+                    "base": base,
+                    "left out": fitted,
+                    "gain": 100 * (fitted["ndcg@10"] - plain["ndcg@10"]),
+                }
+            )
     return rows
 
 
@@ -177,16 +187,26 @@ def main(arguments: list[str] | None = None) -> int:
     for one in found:
         one["collections"] = one["collections"][: given.collections]
     report: dict[str, Any] = {
-        "at": began, "seed": SEED, "encoder": given.encoder, "weights": rank.FITTED.version, "load": [load],
+        "at": began,
+        "seed": SEED,
+        "encoder": given.encoder,
+        "weights": rank.FITTED_RANKER.version,
+        "load": [load],
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
-    }  # fmt: skip
+    }
     if given.guard:
         report["guard"] = guard(found, given.encoder, given.cache)
-        show(console, "fitted without the set: nDCG@10", {
-            f"{row['set']} {row['variant']}": {
-                name: 100 * row[name]["ndcg@10"] for name in ("plain", "base", "left out")
-            } | {"gain": row["gain"]} for row in report["guard"]
-        })  # fmt: skip
+        show(
+            console,
+            "fitted without the set: nDCG@10",
+            {
+                f"{row['set']} {row['variant']}": {
+                    name: 100 * row[name]["ndcg@10"] for name in ("plain", "base", "left out")
+                }
+                | {"gain": row["gain"]}
+                for row in report["guard"]
+            },
+        )
     else:
         if given.engine:
             models = (given.cache or Path(tempfile.gettempdir()) / "flux-bench") / "models"

@@ -55,7 +55,7 @@ class Stored:
     items_of: dict[str, list[str]]  # by grain
 
     def ask(self, text: str, k: int) -> dict[str, Any]:
-        from memory.grains.recall import recall
+        from memory.recall.recall import recall
 
         return recall(self.person, query=text, k=k)
 

@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.arena import rows
+from memory.arena import grain_rows
 from memory.arena.changes import CONDUIT
-from memory.arena.rows import Record
-from memory.embedding import choice, kinds
+from memory.arena.grain_rows import GrainRecord
+from memory.embedding import active_encoder, encoder_kinds
 from memory.embedding.encoder import Encoder
-from memory.engine import mentions, words
-from memory.engine.conduits import NEXT, RELATED
-from memory.engine.dense import Dense, quantise
-from memory.engine.graph import Graph
-from memory.engine.index import SECOND, Index
-from memory.engine.postings import Postings
+from memory.engine.graph.conduit_graph import ConduitGraph
+from memory.engine.graph.conduits import NEXT, RELATED
+from memory.engine.index.dense import Dense, quantise
+from memory.engine.index.postings import Postings
+from memory.engine.index.space_index import SECOND, Index
+from memory.engine.text import mentions, words
 
 NEIGHBOURS, LEAST_COSINE = 5, 0.3
 ENTRY_WEIGHT = LINK_WEIGHT = 0.5
@@ -80,8 +80,10 @@ def read(path: Path) -> dict[str, Any]:
 
 def encoder(name: str, models: Path) -> Encoder | None:
     """The encoder a person would have chosen in config.yaml; None for none."""
-    kind = {"minilm": kinds.MINILM, "wordllama": kinds.WORDLLAMA, "hashed": kinds.HASHED}.get(name)
-    return choice.make(kind, models) if kind else None
+    kind = {"minilm": encoder_kinds.MINILM, "wordllama": encoder_kinds.WORDLLAMA, "hashed": encoder_kinds.HASHED}.get(
+        name
+    )
+    return active_encoder.make_encoder(kind, models) if kind else None
 
 
 class Vectors:
@@ -122,42 +124,48 @@ def space(name: str, collection: dict[str, Any], vectors: Vectors) -> Space:
     return Space(name, collection, index, None if encoded is None else encoded[len(items) :], now)
 
 
-def _index(records: list[Record], conduits: NDArray[np.void]) -> Index:
+def _index(records: list[GrainRecord], conduits: NDArray[np.void]) -> Index:
     """What the arena makes of the same rows, without a database."""
-    read = [rows.read(record) for record in records]
-    columns = rows.new_columns(rows.room(len(read)))
-    rows.fill(columns, 0, read)
-    rows.link(columns, len(read))
+    read = [grain_rows.analyse_record(record) for record in records]
+    columns = grain_rows.new_columns(grain_rows.capacity_for(len(read)))
+    grain_rows.fill_columns(columns, 0, read)
+    grain_rows.link_sessions(columns, len(read))
     dense = None
     if records and records[0].data is not None:
         data = np.stack([record.vector() for record in records])
         dense = Dense.build(
             data, np.array([record.scale for record in records], np.float32), np.ones(len(data), np.bool_)
         )
-    graph = Graph.build(conduits, conduits["from_grain"] - 1, conduits["to_grain"] - 1, rows=len(read))
+    graph = ConduitGraph.build(conduits, conduits["from_grain"] - 1, conduits["to_grain"] - 1, rows=len(read))
     speakers = {int(row.values["speaker"]): row.speaker for row in read if row.speaker}
     return Index(columns, Postings.build(row.terms for row in read), dense, graph, len(read), speakers)
 
 
 def _records(
     items: list[dict[str, Any]], seconds: list[int | None], now: int, encoded: NDArray[np.float32] | None
-) -> Iterator[Record]:
+) -> Iterator[GrainRecord]:
     data, scale = quantise(encoded) if encoded is not None else (None, None)
     places: dict[str, int] = {}
     for at, item in enumerate(items):
         session = item["session"]
         places[session] = places.get(session, -1) + 1
         digest = hashlib.sha256(" ".join(item["text"].split()).casefold().encode("utf-8", "replace")).hexdigest()
-        yield Record(
-            id=at + 1, text=item["text"], digest=digest, session=session, ordinal=places[session] if session else 0,
-            speaker=item["speaker"], said_at=None if (said := seconds[at]) is None else said * SECOND,
+        yield GrainRecord(
+            id=at + 1,
+            text=item["text"],
+            digest=digest,
+            session=session,
+            ordinal=places[session] if session else 0,
+            speaker=item["speaker"],
+            said_at=None if (said := seconds[at]) is None else said * SECOND,
             recorded_at=now * SECOND,
-            scale=None if scale is None else float(scale[at]), data=None if data is None else data[at].tobytes(),
-        )  # fmt: skip
+            scale=None if scale is None else float(scale[at]),
+            data=None if data is None else data[at].tobytes(),
+        )
 
 
 def _conduits(
-    records: list[Record], seconds: list[int | None], encoded: NDArray[np.float32] | None, now: int
+    records: list[GrainRecord], seconds: list[int | None], encoded: NDArray[np.float32] | None, now: int
 ) -> NDArray[np.void]:
     """The links a store makes: names, numbers and dates; the turn before; the nearest neighbours."""
     made: list[tuple[object, ...]] = []
@@ -170,7 +178,7 @@ def _conduits(
 
     last: dict[str, int] = {}
     for record, said in zip(records, seconds, strict=True):
-        for mention in mentions.mentions(record.text, said):
+        for mention in mentions.find_mentions(record.text, said):
             link(f"{mention.kind}:{mention.feature}", 0, record.id, ENTRY_WEIGHT, RELATED)
         if record.session:
             if record.session in last:

@@ -78,13 +78,25 @@ def fill(made: Synthetic, space: int, plain: Plain) -> None:
 
     from django.db import connection, transaction
 
-    from fluxcore import clock, rows
-    from memory.engine.dense import quantise
+    from fluxcore import clock, raw_sql
+    from memory.engine.index.dense import quantise
     from memory.grains.models import Conduit, Grain, Vector
 
     moment = clock.now()
-    grains = ("uuid", "space", "text", "digest", "origin", "authority", "status", "writer", "label", "corroborations",
-              "recorded_at", "enriched")  # fmt: skip
+    grains = (
+        "uuid",
+        "space",
+        "text",
+        "digest",
+        "origin",
+        "authority",
+        "status",
+        "writer",
+        "label",
+        "corroborations",
+        "recorded_at",
+        "enriched",
+    )
     with connection.cursor() as cursor:
         cursor.execute("SELECT COALESCE(MAX(id), 0) FROM grains_grain")
         first = cursor.fetchone()[0] + 1
@@ -96,24 +108,46 @@ def fill(made: Synthetic, space: int, plain: Plain) -> None:
         plain.line.executemany("INSERT INTO words (text) VALUES (?)", [(text,) for text in some])
         data, scale = quantise(vectors)
         with transaction.atomic():
-            rows.insert(Grain, grains, [
-                (uuid.uuid4(), space, text, hashlib.sha256(text.encode()).hexdigest(), "ai_stated", 2, "active",
-                 "shell:bench", "", 0, moment, True)
-                for text in some
-            ])  # fmt: skip
-            rows.insert(Vector, ("space", "grain", "encoder", "dimension", "scale", "data"), [
-                (space, first + begin + place, Given.name, DIMENSION, float(scale[place]), data[place].tobytes())
-                for place in range(len(some))
-            ])  # fmt: skip
+            raw_sql.insert(
+                Grain,
+                grains,
+                [
+                    (
+                        uuid.uuid4(),
+                        space,
+                        text,
+                        hashlib.sha256(text.encode()).hexdigest(),
+                        "ai_stated",
+                        2,
+                        "active",
+                        "shell:bench",
+                        "",
+                        0,
+                        moment,
+                        True,
+                    )
+                    for text in some
+                ],
+            )
+            raw_sql.insert(
+                Vector,
+                ("space", "grain", "encoder", "dimension", "scale", "data"),
+                [
+                    (space, first + begin + place, Given.name, DIMENSION, float(scale[place]), data[place].tobytes())
+                    for place in range(len(some))
+                ],
+            )
     for begin in range(0, made.size, 10_000):
         start, to, weight = made.conduits(begin, min(begin + 10_000, made.size))
         with transaction.atomic():
-            rows.insert(
+            raw_sql.insert(
                 Conduit,
                 ("space", "from_grain", "to_grain", "relation", "weight", "decay_class", "made_at", "used_at"),
-                [(space, first + a, first + b, 0, w, 0, _NOW, _NOW)
-                 for a, b, w in zip(start.tolist(), to.tolist(), weight.tolist(), strict=True)],
-            )  # fmt: skip
+                [
+                    (space, first + a, first + b, 0, w, 0, _NOW, _NOW)
+                    for a, b, w in zip(start.tolist(), to.tolist(), weight.tolist(), strict=True)
+                ],
+            )
 
 
 def cpu(work: Any) -> float:
@@ -130,9 +164,9 @@ def measure(size: int) -> dict[str, Any]:
     from accounts import agents
     from accounts.models import Space
     from accounts.principals import shell
-    from memory.arena.shelf import shelf
-    from memory.embedding import choice, kinds
-    from memory.grains import recall
+    from memory.arena.cache import arena_cache
+    from memory.embedding import active_encoder, encoder_kinds
+    from memory.recall import recall
 
     agents.create_space(shell(), name=f"s{size}")
     space = Space.objects.get(name=f"s{size}")
@@ -141,15 +175,15 @@ def measure(size: int) -> dict[str, Any]:
     began = time.perf_counter()
     fill(made, space.pk, plain)
     note(f"{size:,}: filled in {time.perf_counter() - began:.0f} s")
-    given = Given(choice.make(kinds.WORDLLAMA, settings.HOME.models))
-    chosen = choice.Chosen("wordllama", settings.HOME.models)
+    given = Given(active_encoder.make_encoder(encoder_kinds.WORDLLAMA, settings.HOME.models))
+    chosen = active_encoder.ProcessEncoder("wordllama", settings.HOME.models)
     chosen._encoder = given
-    choice.use(chosen)
-    building = cpu(lambda: shelf().write(space.pk))
+    active_encoder.replace_encoder(chosen)
+    building = cpu(lambda: arena_cache().write(space.pk))
     note(f"{size:,}: arena built and written in {building:.0f} s of CPU time")
     questions = [made.question() for _ in range(QUESTIONS)]
     given.known = dict(zip(questions, made.vectors(QUESTIONS), strict=True))
-    with shelf().arena(space.pk) as (arena, rung):
+    with arena_cache().arena(space.pk) as (arena, rung):
         assert arena is not None, rung
         kilobytes = arena.nbytes / size / 1000
 
@@ -220,12 +254,14 @@ def main(sizes: list[int]) -> None:
         for one in found
     ]
     for small, large in pairwise(found):
-        rows.append({
-            "what": f"growth, retrieve at {large['size']:,} ÷ {small['size']:,} grains",
-            "ratio": large["ours_ms"] / small["ours_ms"],
-            "goal": GROWTH.get((small["size"], large["size"]), ""),
-            "measured": f"{large['ours_ms']:.2f} ÷ {small['ours_ms']:.2f} ms CPU",
-        })  # fmt: skip
+        rows.append(
+            {
+                "what": f"growth, retrieve at {large['size']:,} ÷ {small['size']:,} grains",
+                "ratio": large["ours_ms"] / small["ours_ms"],
+                "goal": GROWTH.get((small["size"], large["size"]), ""),
+                "measured": f"{large['ours_ms']:.2f} ÷ {small['ours_ms']:.2f} ms CPU",
+            }
+        )
     print(json.dumps(rows))
 
 

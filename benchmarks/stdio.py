@@ -23,11 +23,18 @@ HERE = Path(__file__).resolve().parent.parent
 STARTS = 7
 _TICKS = os.sysconf("SC_CLK_TCK")
 OPENING = [
-    {"id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}},
+    {
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "benchmark", "version": "1"},
+        },
+    },
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/list", "params": {}},
-]  # fmt: skip
+]
 RECALL = {"id": 3, "method": "tools/call", "params": {"name": "flux_retrieve", "arguments": {"query": "night train"}}}
 
 
@@ -39,8 +46,11 @@ class Checkout:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("FLUX_", "DJANGO_"))}
         kept.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling all of it would be most of every start
         self.environment = {
-            **kept, "FLUX_HOME": home, "FLUX_NAME": "bench", "PYTHONPYCACHEPREFIX": f"{home}/bytecode",
-        }  # fmt: skip
+            **kept,
+            "FLUX_HOME": home,
+            "FLUX_NAME": "bench",
+            "PYTHONPYCACHEPREFIX": f"{home}/bytecode",
+        }
         subprocess.run(self._words("flux_init", "--no-input"), **self._where(), stdout=subprocess.DEVNULL, check=True)
 
     def _words(self, *words: str) -> list[str]:
@@ -52,9 +62,12 @@ class Checkout:
     def first_recall(self) -> float:
         """Seconds of processor time to the first answered recall of a new process."""
         process = subprocess.Popen(
-            self._words("flux_mcp"), **self._where(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            self._words("flux_mcp"),
+            **self._where(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         assert process.stdin is not None and process.stdout is not None
         for message in (*OPENING, RECALL):
             process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
@@ -69,9 +82,11 @@ class Checkout:
         ready = Path(self.environment["FLUX_HOME"]) / "ready.json"
         ports = ["--rest-port", "0", "--people-port", "0", "--mcp-port", "0"]
         process = subprocess.Popen(
-            self._words("flux_start", "--ready-file", str(ready), *ports), **self._where(), stdin=subprocess.DEVNULL,
+            self._words("flux_start", "--ready-file", str(ready), *ports),
+            **self._where(),
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         while not ready.exists():
             assert process.poll() is None, "the server did not start"
             time.sleep(0.1)
@@ -115,9 +130,11 @@ def main(arguments: list[str]) -> list[dict[str, Any]]:
 
     def row(what: str, way: str, over: str, goal: str) -> dict[str, Any]:
         return {
-            "what": f"flux_mcp, processor time to the first recall: {what}", "ratio": middle[way] / middle[over],
-            "goal": goal, "measured": f"{middle[way]:.2f} s / {middle[over]:.2f} s",
-        }  # fmt: skip
+            "what": f"flux_mcp, processor time to the first recall: {what}",
+            "ratio": middle[way] / middle[over],
+            "goal": goal,
+            "measured": f"{middle[way]:.2f} s / {middle[over]:.2f} s",
+        }
 
     if other is None:
         return [row("handed over / by itself", "handed over", "alone", "≤ 0.3")]

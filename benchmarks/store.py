@@ -16,10 +16,33 @@ ROUNDS, SINGLES, BATCH = 7, 60, 100
 NAMES = ("Melanie", "Caroline", "Jon", "Gina", "Maria", "Audrey", "Nate", "Deborah", "Calvin", "Evan")
 PLACES = ("Lisbon", "Oslo", "Kyoto", "Boston", "Turin")
 WORDS = [
-    "garden", "painting", "marathon", "pottery", "school", "kitchen", "bicycle", "holiday", "museum", "concert",
-    "guitar", "weather", "dinner", "project", "charity", "adoption", "counselling", "hiking", "photograph",
-    "workshop", "dancing", "business", "recipe", "puppy", "mountain", "library",
-]  # fmt: skip
+    "garden",
+    "painting",
+    "marathon",
+    "pottery",
+    "school",
+    "kitchen",
+    "bicycle",
+    "holiday",
+    "museum",
+    "concert",
+    "guitar",
+    "weather",
+    "dinner",
+    "project",
+    "charity",
+    "adoption",
+    "counselling",
+    "hiking",
+    "photograph",
+    "workshop",
+    "dancing",
+    "business",
+    "recipe",
+    "puppy",
+    "mountain",
+    "library",
+]
 
 
 def turns(seed: int, count: int) -> list[dict[str, Any]]:
@@ -40,10 +63,10 @@ def through_the_orm(principal: Any, item: Any) -> None:
     from accounts import audit, origins
     from accounts.models import AuditEntry
     from fluxcore import clock
-    from fluxcore.canonical import dumps
+    from fluxcore.canonical_json import dumps
     from fluxcore.models import Event, Job
-    from memory.arena.changes import Changes, conduits
-    from memory.engine import words
+    from memory.arena.changes import Changes, conduit_array
+    from memory.engine.text import words
     from memory.grains import full_text
     from memory.grains.models import Conduit, Entry, Grain, Relation
 
@@ -53,34 +76,76 @@ def through_the_orm(principal: Any, item: Any) -> None:
         same = Grain.objects.filter(space=principal.space, digest=item.digest).order_by("id").first()
         tail = Grain.objects.filter(space=principal.space, session=item.session).order_by("-ordinal").first()
         grain = Grain.objects.create(
-            uuid=item.grain, space_id=principal.space, text=item.text, digest=item.digest, origin=item.origin,
-            authority=origins.RANK[item.origin], writer=principal.actor, session=item.session,
-            ordinal=tail.ordinal + 1 if tail else 0, speaker=item.speaker, tags=list(item.tags), recorded_at=moment,
-        )  # fmt: skip
-        links = [("entry", Entry.objects.get_or_create(space_id=principal.space, kind=kind, feature=feature)[0])
-                 for kind, feature in item.mentions]  # fmt: skip
+            uuid=item.grain,
+            space_id=principal.space,
+            text=item.text,
+            digest=item.digest,
+            origin=item.origin,
+            authority=origins.RANK[item.origin],
+            writer=principal.actor,
+            session=item.session,
+            ordinal=tail.ordinal + 1 if tail else 0,
+            speaker=item.speaker,
+            tags=list(item.tags),
+            recorded_at=moment,
+        )
+        links = [
+            ("entry", Entry.objects.get_or_create(space_id=principal.space, kind=kind, feature=feature)[0])
+            for kind, feature in item.mentions
+        ]
         new = [
-            Conduit(space_id=principal.space, from_entry=entry, to_grain=grain, relation=Relation.RELATED, weight=0.5,
-                    made_at=at, used_at=at)
+            Conduit(
+                space_id=principal.space,
+                from_entry=entry,
+                to_grain=grain,
+                relation=Relation.RELATED,
+                weight=0.5,
+                made_at=at,
+                used_at=at,
+            )
             for _, entry in links
-        ]  # fmt: skip
+        ]
         if tail is not None:
-            new.append(Conduit(space_id=principal.space, from_grain=tail, to_grain=grain, relation=Relation.NEXT,
-                               weight=0.5, made_at=at, used_at=at))  # fmt: skip
+            new.append(
+                Conduit(
+                    space_id=principal.space,
+                    from_grain=tail,
+                    to_grain=grain,
+                    relation=Relation.NEXT,
+                    weight=0.5,
+                    made_at=at,
+                    used_at=at,
+                )
+            )
         if same is not None:
             raise RuntimeError("the benchmark's texts differ")
         Conduit.objects.bulk_create(new)
-        full_text.note(principal.space, [(grain.pk, item.keys)])
+        full_text.index_terms(principal.space, [(grain.pk, item.keys)])
         rows = [
-            (one.pk, one.from_entry_id or 0,
-             words.key(f"{one.from_entry.kind}:{one.from_entry.feature}") if one.from_entry_id else 0,
-             one.from_grain_id or 0, grain.pk, 0.5, 1.0, at, at, one.relation, 0)
+            (
+                one.pk,
+                one.from_entry_id or 0,
+                words.key(f"{one.from_entry.kind}:{one.from_entry.feature}") if one.from_entry_id else 0,
+                one.from_grain_id or 0,
+                grain.pk,
+                0.5,
+                1.0,
+                at,
+                at,
+                one.relation,
+                0,
+            )
             for one in new
-        ]  # fmt: skip
+        ]
         Event.objects.create(
-            space=principal.space, kind="grain.stored", at=moment, actor=principal.actor, subject=str(grain.uuid),
-            data={"origin": item.origin}, packed=Changes((grain.pk,), conduits(rows)).pack(),
-        )  # fmt: skip
+            space=principal.space,
+            kind="grain.stored",
+            at=moment,
+            actor=principal.actor,
+            subject=str(grain.uuid),
+            data={"origin": item.origin},
+            packed=Changes((grain.pk,), conduit_array(rows)).pack(),
+        )
         before = AuditEntry.objects.filter(chain=principal.chain).order_by("-seq").first()
         seq, prev = (before.seq + 1, before.hash) if before else (1, audit.GENESIS)
         details = dumps({"digest": item.digest, "origin": item.origin, "status": "stored"})
@@ -96,14 +161,21 @@ def through_the_orm(principal: Any, item: Any) -> None:
             details,
             prev,
         )
-        AuditEntry.objects.create(**dict(zip(
-            ("chain", "seq", "at", "actor", "action", "object", "outcome", "reason", "details", "prev", "hash"),
-            (*fields, audit.hash_of(*fields)), strict=True,
-        )))  # fmt: skip
+        AuditEntry.objects.create(
+            **dict(
+                zip(
+                    ("chain", "seq", "at", "actor", "action", "object", "outcome", "reason", "details", "prev", "hash"),
+                    (*fields, audit.hash_of(*fields)),
+                    strict=True,
+                )
+            )
+        )
         Job.objects.get_or_create(
-            kind="grains.enrich", once_key=f"space:{principal.space}", state="queued",
+            kind="grains.enrich",
+            once_key=f"space:{principal.space}",
+            state="queued",
             defaults={"uuid": uuid.uuid4(), "space": principal.space, "due_at": moment, "created_at": moment},
-        )  # fmt: skip
+        )
 
 
 def cpu(work: Callable[[], object], grains: int) -> float:
@@ -120,10 +192,10 @@ def main() -> None:
     from accounts import agents
     from accounts.models import Space
     from accounts.principals import shell
-    from accounts.verbs import Act
-    from fluxcore import booth
+    from accounts.verbs import RunningCall
+    from fluxcore.writes import booth
     from memory.grains import store
-    from memory.grains.items import checked
+    from memory.grains.grain_input import check_grain_input
 
     settings.BOOTH = "inline"
     spaces = {}
@@ -132,10 +204,10 @@ def main() -> None:
         spaces[name] = shell(Space.objects.get(name=name))
 
     def transaction(principal: Any, items: list[Any]) -> None:
-        booth.write(lambda: store.insert(Act(principal, "grains.store"), items))
+        booth.write(lambda: store.insert(RunningCall(principal, "grains.store"), items))
 
     def prepared(seed: int, count: int) -> list[Any]:
-        return [checked(one, ceiling="user_stated") for one in turns(seed, count)]
+        return [check_grain_input(one, ceiling="user_stated") for one in turns(seed, count)]
 
     rounds: dict[str, list[float]] = {name: [] for name in spaces}
     for number in range(ROUNDS + 1):
@@ -163,11 +235,15 @@ def main() -> None:
             "rounds": {"ours": rounds[name], "orm": rounds["orm"]},
         }
 
-    print(json.dumps([
-        row("store transaction ÷ ORM atomic", "single", "≤ 0.4"),
-        row(f"store transaction of {BATCH} ÷ ORM atomic, per grain", "batch", "≤ 0.12"),
-        row("whole store verb ÷ ORM atomic without analysis", "whole", ""),
-    ]))  # fmt: skip
+    print(
+        json.dumps(
+            [
+                row("store transaction ÷ ORM atomic", "single", "≤ 0.4"),
+                row(f"store transaction of {BATCH} ÷ ORM atomic, per grain", "batch", "≤ 0.12"),
+                row("whole store verb ÷ ORM atomic without analysis", "whole", ""),
+            ]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from benchmarks import judged, measure
 from benchmarks.descent import minimum
 from benchmarks.fitting import Recipe
 from benchmarks.judged import Floats, Lesson
-from memory.engine import confidence, rank
+from memory.engine.ranking import confidence, rank
 
-UNFITTED = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED.shared), ())
+UNFITTED = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED_RANKER.shared), ())
 
 
 def evidence_of(lesson: Lesson, ranker: rank.Ranker) -> list[tuple[Floats, float]]:

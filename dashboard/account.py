@@ -16,21 +16,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import factors, own
-from accounts.here import here, is_signed_in
+from accounts import own_account
 from accounts.models import Session
-from dashboard.enrolment import picture_of
+from accounts.signin import second_factors
+from accounts.visitor import current_visitor, is_signed_in
+from dashboard.enrolment import key_picture
 from dashboard.forms import CodeForm, NewPasswordForm
 from fluxcore import clock
+from fluxcore.encryption import decrypt, encrypt
 from fluxcore.errors import FluxError, NotFound, SealBroken, StepUpRequired
-from fluxcore.seal import seal, unseal
 
 _NEW_KEY = "new_authenticator"
 
 View = Callable[..., HttpResponse]
 
 
-def signed_in(view: View) -> View:
+def sign_in_required(view: View) -> View:
     """Send visitors to the sign-in, and to a fresh code where the step wants one; both lead back here."""
 
     @wraps(view)
@@ -47,14 +48,14 @@ def signed_in(view: View) -> View:
 
 
 def _want_fresh(request: HttpRequest) -> None:
-    if not here(request).fresh:
+    if not current_visitor(request).fresh:
         raise StepUpRequired
 
 
-@signed_in
+@sign_in_required
 @require_safe
 def account(request: HttpRequest) -> HttpResponse:
-    me = here(request).user
+    me = current_visitor(request).user
     mine = Session.objects.filter(user=me, expire_date__gt=clock.now()).order_by("-seen_at")
     current = Session._meta.get_field("session_key").get_prep_value(request.session.session_key)
     return render(
@@ -62,25 +63,27 @@ def account(request: HttpRequest) -> HttpResponse:
         "dashboard/account.html",
         {
             "sessions": [{"row": row, "current": row.session_key == current} for row in mine[:100]],
-            "codes_left": factors.backup_codes_left(me.pk),
-            "codes_made": factors.BACKUP_CODES,
-            "roles": [(space, here(request).roles[space.pk]) for space in here(request).spaces.values()],
+            "codes_left": second_factors.backup_codes_left(me.pk),
+            "codes_made": second_factors.BACKUP_CODES,
+            "roles": [
+                (space, current_visitor(request).roles[space.pk]) for space in current_visitor(request).spaces.values()
+            ],
         },
     )
 
 
-@signed_in
+@sign_in_required
 @require_POST
 def end_session(request: HttpRequest) -> HttpResponse:
     try:
-        own.end_session(here(request).principal(), session=str(request.POST.get("session", ""))[:64])
+        own_account.end_session(current_visitor(request).principal(), session=str(request.POST.get("session", ""))[:64])
         messages.success(request, "That session has ended.")
     except NotFound as refusal:
         messages.warning(request, refusal.message)
     return redirect("account")
 
 
-@signed_in
+@sign_in_required
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def change_password(request: HttpRequest) -> HttpResponse:
@@ -88,7 +91,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
     form = NewPasswordForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         try:
-            own.change_password(here(request).principal(), password=form.cleaned_data["password"])
+            own_account.change_password(current_visitor(request).principal(), password=form.cleaned_data["password"])
         except StepUpRequired:
             raise
         except FluxError as refusal:
@@ -100,27 +103,33 @@ def change_password(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/change_password.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
-@signed_in
+@sign_in_required
 @require_POST
 def backup_codes(request: HttpRequest) -> HttpResponse:
-    made = own.new_backup_codes(here(request).principal())
-    found = {"codes": made["backup_codes"], "username": here(request).user.username, "instance": settings.HOME.name}
+    made = own_account.new_backup_codes(current_visitor(request).principal())
+    found = {
+        "codes": made["backup_codes"],
+        "username": current_visitor(request).user.username,
+        "instance": settings.HOME.name,
+    }
     return render(request, "dashboard/backup_codes.html", found)
 
 
-@signed_in
+@sign_in_required
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def authenticator(request: HttpRequest) -> HttpResponse:
     """A new phone. The key waits sealed in the session until a code proves that the app holds it."""
     _want_fresh(request)
-    me = here(request).user
+    me = current_visitor(request).user
     key = _new_key(request, me.pk)
     form = CodeForm(request.POST if request.method == "POST" else None)
     form.fields["code"].help_text = "The six digits the new app shows now."
     if form.is_bound and form.is_valid():
         try:
-            own.replace_authenticator(here(request).principal(), totp_key=key.hex(), code=form.cleaned_data["code"])
+            own_account.replace_authenticator(
+                current_visitor(request).principal(), totp_key=key.hex(), code=form.cleaned_data["code"]
+            )
         except StepUpRequired:
             raise
         except FluxError as refusal:
@@ -130,7 +139,7 @@ def authenticator(request: HttpRequest) -> HttpResponse:
             auth.logout(request)
             messages.success(request, "The new app is in force. Sign in with its next code.")
             return redirect("sign-in")
-    found = {"form": form, **picture_of(key, me.username)}
+    found = {"form": form, **key_picture(key, me.username)}
     return render(request, "dashboard/authenticator.html", found, status=422 if form.is_bound else 200)
 
 
@@ -138,9 +147,9 @@ def _new_key(request: HttpRequest, user: int) -> bytes:
     about = f"new authenticator:{user}"
     if _NEW_KEY in request.session:
         try:
-            return unseal(request.session[_NEW_KEY], about=about)
+            return decrypt(request.session[_NEW_KEY], about=about)
         except SealBroken:
             pass  # the instance's key has changed since
-    key = factors.new_key()
-    request.session[_NEW_KEY] = seal(key, about=about)
+    key = second_factors.new_key()
+    request.session[_NEW_KEY] = encrypt(key, about=about)
     return key

@@ -10,14 +10,14 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from accounts.here import here
-from accounts.tiles import to_list
-from dashboard import shell
-from dashboard.account import signed_in
+from accounts.adminsite.index_tiles import list_address
+from accounts.visitor import current_visitor
+from dashboard import page_frame
+from dashboard.account import sign_in_required
 from fluxcore import clock
-from memory.extraction import state
+from memory.extraction import model_status
 from memory.health import activity
-from memory.health.activity import Caller
+from memory.health.activity import AgentActivity
 
 _CHIPS = 6  # capabilities shown of an agent; its page has the rest
 _WIDE, _TALL, _GAP = 10, 40, 2  # of an hour in the picture, in its own units
@@ -29,7 +29,7 @@ _STATES = {
 
 
 @dataclass(frozen=True)
-class Bar:
+class HourBar:
     """One hour: stores from below, answers on top of them."""
 
     x: int
@@ -40,11 +40,11 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Card:
+class AgentCard:
     """An agent as the page shows it."""
 
-    caller: Caller
-    bars: list[Bar]
+    caller: AgentActivity
+    bars: list[HourBar]
     address: str  # of its page in the administration
 
     @property
@@ -66,13 +66,13 @@ class Card:
         return f"{stores} stored and {answers} answered in the last {activity.HOURS} hours"
 
 
-@signed_in
+@sign_in_required
 @require_safe
 def agents(request: HttpRequest) -> HttpResponse:
-    space = shell.current_space(request)
+    space = page_frame.current_space(request)
     if space is None:
         return redirect("home")
-    me = here(request).principal(space.pk)
+    me = current_visitor(request).principal(space.pk)
     callers = activity.activity(me)
     # One scale for all: a busy agent looks busier than a quiet one.
     most = max((sum(hour) for caller in callers for hour in caller.hours), default=0)
@@ -81,32 +81,32 @@ def agents(request: HttpRequest) -> HttpResponse:
         "dashboard/agents.html",
         {
             "space": space,
-            "cards": [Card(one, bars(one, most), _page(one)) for one in callers],
+            "cards": [AgentCard(one, hour_bars(one, most), _page(one)) for one in callers],
             "wide": activity.HOURS * _WIDE,
             "tall": _TALL,
             "most": activity.MOST,
-            "all_agents": to_list("accounts_agent", space=space.name),
-            "model": model(state.overview(space.pk)),
-            "may_manage": here(request).may("accounts.manage", space.pk),
+            "all_agents": list_address("accounts_agent", space=space.name),
+            "model": model_state(model_status.overview(space.pk)),
+            "may_manage": current_visitor(request).may("accounts.manage", space.pk),
             "new_agent": reverse("admin:accounts_agent_add"),
         },
     )
 
 
-def bars(caller: Caller, most: int) -> list[Bar]:
+def hour_bars(caller: AgentActivity, most: int) -> list[HourBar]:
     found = []
     for place, (stores, answers) in enumerate(caller.hours):
         below = _TALL * stores / most if most else 0.0
         above = _TALL * answers / most if most else 0.0
         found += [
-            Bar(place * _WIDE, round(_TALL - high, 2), round(tall, 2), kind)
+            HourBar(place * _WIDE, round(_TALL - high, 2), round(tall, 2), kind)
             for kind, high, tall in (("stores", below, below), ("answers", below + above, above))
             if tall
         ]
     return found
 
 
-def model(found: dict[str, Any]) -> dict[str, Any]:
+def model_state(found: dict[str, Any]) -> dict[str, Any]:
     """The model's state in the words of the page."""
     if found["state"] == "off":
         return found
@@ -114,9 +114,11 @@ def model(found: dict[str, Any]) -> dict[str, Any]:
     moments = {
         name: clock.parse(found[name]) if found[name] else None for name in ("down_since", "next_try_at", "well_at")
     }
-    shares = [activity.Share(what, found["today"][what], max(found["budget"][what], 1)) for what in ("calls", "tokens")]
+    shares = [
+        activity.LimitShare(what, found["today"][what], max(found["budget"][what], 1)) for what in ("calls", "tokens")
+    ]
     return {**found, **moments, "mood": mood, "says": says, "shares": shares}
 
 
-def _page(caller: Caller) -> str:
+def _page(caller: AgentActivity) -> str:
     return reverse("admin:accounts_agent_change", args=[caller.number])

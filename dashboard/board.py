@@ -9,10 +9,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from accounts.here import here
 from accounts.principals import Principal
-from dashboard import shell
-from dashboard.account import signed_in
+from accounts.visitor import current_visitor
+from dashboard import page_frame
+from dashboard.account import sign_in_required
 from fluxcore import clock, events
 from fluxcore.errors import NotFound
 from memory.keyvalue import boards, listing, locks, queues
@@ -23,14 +23,14 @@ ROWS = 200  # keys a page shows
 MOST = 300  # characters of a value
 
 
-@signed_in
+@sign_in_required
 @require_safe
 def board(request: HttpRequest) -> HttpResponse:
     """The page, or with `part` only what changes on it."""
-    space = shell.current_space(request)
+    space = page_frame.current_space(request)
     if space is None:
         return redirect("home")
-    me = here(request).principal(space.pk)
+    me = current_visitor(request).principal(space.pk)
     name = request.GET.get("board", MAIN)[:64]
     # Looked up first: what is written meanwhile is then told by the feed too.
     since = str(events.head())
@@ -40,10 +40,12 @@ def board(request: HttpRequest) -> HttpResponse:
         raise Http404 from None
     known = boards.listed(me)["boards"]
     found |= {
-        "space": space, "since": since, "name": name,
+        "space": space,
+        "since": since,
+        "name": name,
         "boards": [{"board": MAIN}, *(one for one in known if one["board"] != MAIN)],
         "ephemeral": any(one["board"] == name and one["ephemeral"] for one in known),
-    }  # fmt: skip
+    }
     return render(request, "dashboard/board_part.html" if "part" in request.GET else "dashboard/board.html", found)
 
 
@@ -52,25 +54,30 @@ def seen(principal: Principal, name: str) -> dict[str, Any]:
     page = listing.page(principal, where=where, limit=ROWS, values=True)
     numbers = dict(
         Item.objects.filter(
-            namespace__space=principal.space or 0, namespace__kind="board", namespace__name=name,
+            namespace__space=principal.space or 0,
+            namespace__kind="board",
+            namespace__name=name,
             key__in=[one["key"] for one in page["keys"]],
         ).values_list("key", "pk")
-    )  # fmt: skip
+    )
     held = locks.listed(principal, board=name)["locks"]
     return {
         "keys": [_row(one, numbers.get(one["key"])) for one in page["keys"]],
         "more": page["next_cursor"] is not None,
         "locks": [{**one, "expires_at": _moment(one["expires_at"])} for one in held],
         "queues": queues.listed(principal, board=name)["queues"],
-    }  # fmt: skip
+    }
 
 
 def _row(one: dict[str, Any], number: int | None) -> dict[str, Any]:
     text = json.dumps(one["value"], ensure_ascii=False)
     return {
-        **one, "number": number, "shown": text if len(text) <= MOST else f"{text[: MOST - 1]}…",
-        "expires_at": _moment(one["expires_at"]), "written_at": _moment(one["written_at"]),
-    }  # fmt: skip
+        **one,
+        "number": number,
+        "shown": text if len(text) <= MOST else f"{text[: MOST - 1]}…",
+        "expires_at": _moment(one["expires_at"]),
+        "written_at": _moment(one["written_at"]),
+    }
 
 
 def _moment(text: str | None) -> Any:

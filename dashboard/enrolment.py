@@ -13,14 +13,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from accounts import factors, links, refusals
-from accounts.enrolment import enrol as take_up
-from accounts.here import source
+from accounts import anonymous_refusals
 from accounts.models import Enrolment, User
-from dashboard.entering import UNLOCK, let_in
+from accounts.signin import links, second_factors
+from accounts.signin.enrolment import enrol as take_up
+from accounts.visitor import client_address
 from dashboard.forms import EnrolmentForm
+from dashboard.sign_in import UNLOCK, start_session
+from fluxcore.encryption import decrypt, encrypt
 from fluxcore.errors import FluxError, NotFound, SealBroken
-from fluxcore.seal import seal, unseal
 
 # The name in the visitor's session, which is kept on the server; the key in it is sealed.
 _PENDING = "enrolment"
@@ -40,7 +41,7 @@ def enrol(request: HttpRequest, secret: str) -> HttpResponse:
             return redirect("sign-in")
         return _enrol(request, link)
     except NotFound:
-        refusals.note(source(request))
+        anonymous_refusals.count_refusal(client_address(request))
         return render(request, "dashboard/enrol_closed.html", status=404)
 
 
@@ -56,9 +57,12 @@ def _enrol(request: HttpRequest, link: Enrolment) -> HttpResponse:
     given = form.cleaned_data
     try:
         made = take_up(
-            links.holder(link), username=given["username"], password=given["password"], totp_key=key.hex(),
+            links.link_principal(link),
+            username=given["username"],
+            password=given["password"],
+            totp_key=key.hex(),
             code=given["code"],
-        )  # fmt: skip
+        )
     except NotFound:
         raise
     except FluxError as refusal:
@@ -70,7 +74,7 @@ def _enrol(request: HttpRequest, link: Enrolment) -> HttpResponse:
         return response
     request.session.pop(_PENDING, None)
     # Both factors were just given, so the person is in.
-    let_in(request, User.objects.get(pk=made["user"]))
+    start_session(request, User.objects.get(pk=made["user"]))
     # In this answer and nowhere else: a session would keep the codes on the server.
     return render(
         request,
@@ -84,19 +88,19 @@ def _totp_key(request: HttpRequest, link: Enrolment) -> tuple[bytes, bool]:
     pending = request.session.get(_PENDING)
     if pending is not None and pending["link"] == link.pk:
         try:
-            return unseal(pending["key"], about=f"enrolment:{link.pk}"), True
+            return decrypt(pending["key"], about=f"enrolment:{link.pk}"), True
         except SealBroken:
             pass  # a key from before the instance's own changed: show a new one
-    key = factors.new_key()
-    request.session[_PENDING] = {"link": link.pk, "key": seal(key, about=f"enrolment:{link.pk}")}
+    key = second_factors.new_key()
+    request.session[_PENDING] = {"link": link.pk, "key": encrypt(key, about=f"enrolment:{link.pk}")}
     return key, False
 
 
-def picture_of(key: bytes, username: str) -> dict[str, object]:
+def key_picture(key: bytes, username: str) -> dict[str, object]:
     """The key as a picture for a camera and as groups of letters for a person."""
     text = base64.b32encode(key).decode()
     # A screen does not get scratched: the least redundancy gives the largest squares.
-    picture = segno.make(factors.uri(key, username), error="l", boost_error=False)
+    picture = segno.make(second_factors.otp_uri(key, username), error="l", boost_error=False)
     return {
         # White behind it in dark mode too: many cameras do not read an inverted picture.
         "picture": picture.svg_data_uri(border=4, dark="#000", light="#fff"),
@@ -108,5 +112,5 @@ def _form_page(
     request: HttpRequest, link: Enrolment, form: EnrolmentForm, key: bytes, *, status: int = 200
 ) -> HttpResponse:
     name = link.user.username if link.user is not None else _LABEL
-    found = {"form": form, "link": link, "instance": settings.HOME.name, **picture_of(key, name)}
+    found = {"form": form, "link": link, "instance": settings.HOME.name, **key_picture(key, name)}
     return render(request, "dashboard/enrol.html", found, status=status)

@@ -8,10 +8,11 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from accounts import factors, people
-from accounts.forms import CodeInput
-from accounts.hashing import MAX_PASSWORD
+from accounts import people
+from accounts.adminsite.forms import CodeInput
 from accounts.models import Enrolment
+from accounts.signin import second_factors
+from accounts.signin.passwords import MAX_PASSWORD
 from fluxcore.errors import Invalid
 
 _NAME = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
@@ -25,9 +26,11 @@ class PasswordForm(forms.Form):
         label="User name", max_length=people.MAX_USERNAME, widget=forms.TextInput({**_NAME, "autofocus": True})
     )
     password = forms.CharField(
-        label="Password", strip=False, max_length=MAX_PASSWORD,
+        label="Password",
+        strip=False,
+        max_length=MAX_PASSWORD,
         widget=forms.PasswordInput({"autocomplete": "current-password"}),
-    )  # fmt: skip
+    )
 
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data, label_suffix="")
@@ -52,8 +55,8 @@ class CodeForm(forms.Form):
 
 def _code(text: str) -> str:
     """A slip of the finger is no guess and is not counted."""
-    code = factors.tidy(str(text))
-    if not factors.looks_like_a_code(code):
+    code = second_factors.normalise_code(str(text))
+    if not second_factors.looks_like_a_code(code):
         raise forms.ValidationError("A code has six digits, a backup code 16 letters and digits.")
     return code
 
@@ -122,7 +125,7 @@ class EnrolmentForm(forms.Form):
 
     def clean_code(self) -> str:
         """Apps show `123 456`, so spaces are welcome. A slip of the finger is no guess and is not counted."""
-        code = factors.tidy(str(self.cleaned_data["code"]))
+        code = second_factors.normalise_code(str(self.cleaned_data["code"]))
         if not (code.isascii() and code.isdecimal() and len(code) == 6):
             raise forms.ValidationError("The code has six digits.")
         return code

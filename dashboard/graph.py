@@ -10,29 +10,30 @@ from django.shortcuts import redirect, render
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.here import here
 from accounts.principals import Principal
-from dashboard import cards, shell
-from dashboard.account import signed_in
+from accounts.visitor import current_visitor
+from dashboard import answer_cards, page_frame
+from dashboard.account import sign_in_required
 from fluxcore.errors import FluxError, NotFound
-from memory.grains import dossier, picture, recall
-from memory.grains.dossier import Dossier
-from memory.grains.ties import Tie
+from memory.grains import dossier, graph_picture
+from memory.grains.dossier import GrainDossier
+from memory.grains.grain_links import GrainLink
+from memory.recall import recall
 
 MOST_TEXT = 1_200  # characters of a grain in the panel; its own page has the rest
 MOST_TIES = 12
 MOST_FOUND = 20
 
 
-@signed_in
+@sign_in_required
 @require_safe
 def graph(request: HttpRequest) -> HttpResponse:
-    space = shell.current_space(request)
+    space = page_frame.current_space(request)
     if space is None:
         return redirect("home")
-    me = here(request).principal(space.pk)
-    drawn = picture.picture(me)
-    names = picture.named(me, [grain for grain, _ in drawn.strongest])
+    me = current_visitor(request).principal(space.pk)
+    drawn = graph_picture.current_picture(me)
+    names = graph_picture.label_grains(me, [grain for grain, _ in drawn.strongest])
     found = {
         "space": space,
         "picture": drawn,
@@ -41,21 +42,21 @@ def graph(request: HttpRequest) -> HttpResponse:
                 "id": grain,
                 "links": links,
                 "snippet": names[grain].snippet,
-                "address": cards.page("grain", names[grain].number),
+                "address": answer_cards.admin_address("grain", names[grain].number),
             }
             for grain, links in drawn.strongest
             if grain in names
         ],
-        "relations": picture.RELATIONS,
+        "relations": graph_picture.RELATIONS,
     }
     return render(request, "dashboard/graph.html", found)
 
 
-@signed_in
+@sign_in_required
 @require_safe
 def data(request: HttpRequest) -> HttpResponse:
     """The picture. Whoever has it already is told so: pages come back to ask."""
-    drawn = picture.picture(_me(request))
+    drawn = graph_picture.current_picture(_me(request))
     etag = f'"{drawn.tag}"'
     unchanged = get_conditional_response(request, etag=etag)
     answer = unchanged or HttpResponse(drawn.packed, content_type="application/octet-stream")
@@ -63,18 +64,18 @@ def data(request: HttpRequest) -> HttpResponse:
     return answer
 
 
-@signed_in
+@sign_in_required
 @require_safe
 def grain(request: HttpRequest, grain: UUID) -> JsonResponse:
     """What the panel says about one node."""
     try:
-        found = dossier.dossier(_me(request), grain)
+        found = dossier.load_dossier(_me(request), grain)
     except NotFound:
         raise Http404 from None
     return JsonResponse(_panel(found))
 
 
-@signed_in
+@sign_in_required
 @require_POST
 def find(request: HttpRequest) -> JsonResponse:
     """Ids of what a recall would bring. Sent as a form, because a question in an address stays in histories."""
@@ -86,13 +87,13 @@ def find(request: HttpRequest) -> JsonResponse:
 
 
 def _me(request: HttpRequest) -> Principal:
-    space = shell.current_space(request)
+    space = page_frame.current_space(request)
     if space is None:
         raise Http404
-    return here(request).principal(space.pk)
+    return current_visitor(request).principal(space.pk)
 
 
-def _panel(found: Dossier) -> dict[str, Any]:
+def _panel(found: GrainDossier) -> dict[str, Any]:
     own = found.particulars
     text = own["content"]
     ties = sorted((*found.ties.inward, *found.ties.outward), key=lambda tie: (-tie.weight, tie.number))
@@ -102,7 +103,7 @@ def _panel(found: Dossier) -> dict[str, Any]:
         "facts": [
             [name, value]
             for name, value in (
-                ("Origin", cards.ORIGINS[own["origin"]].capitalize()),
+                ("Origin", answer_cards.ORIGINS[own["origin"]].capitalize()),
                 ("Status", own["status"].replace("_", " ").capitalize()),
                 ("Speaker", own["speaker"]),
                 ("Session", own["session"]),
@@ -114,11 +115,11 @@ def _panel(found: Dossier) -> dict[str, Any]:
         ],
         "time": own["time"] or own["recorded_at"],
         "ties": [_tie(tie) for tie in ties[:MOST_TIES]],
-        "address": cards.page("grain", found.number),
+        "address": answer_cards.admin_address("grain", found.number),
     }
 
 
-def _tie(tie: Tie) -> dict[str, Any]:
+def _tie(tie: GrainLink) -> dict[str, Any]:
     if tie.entry is not None:
         return {"relation": "mentions", "weight": round(tie.weight, 2), "says": tie.entry[1], "grain": None}
     other = tie.grain

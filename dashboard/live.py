@@ -13,17 +13,18 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 from django_otp.middleware import OTPMiddleware
 
-from accounts import audit, refusals, sessions
+from accounts import anonymous_refusals, audit
 from accounts.authorise import may
-from accounts.here import here, is_signed_in, source
 from accounts.models import Space
 from accounts.names import check_name
-from accounts.standing import standing
+from accounts.rights_fingerprint import read_fingerprint
+from accounts.signin import sessions
+from accounts.visitor import client_address, current_visitor, is_signed_in
 from dashboard.middleware import HEADERS
 from dashboard.overview import QUIET
 from fluxcore import sockets
 from fluxcore.errors import BadHost, BadOrigin, Forbidden, NotFound, Unauthenticated
-from fluxcore.events import Change
+from fluxcore.events import LoggedEvent
 from fluxcore.live import Shows, Visitor
 
 _NEEDS = "events.read"
@@ -41,21 +42,25 @@ def admit(scope: sockets.Scope) -> Visitor:
     if scope["path"] != "/live":
         raise NotFound("This door has no such address.")
     if not is_signed_in(request):
-        refusals.note(source(request))
+        anonymous_refusals.count_refusal(client_address(request))
         raise Unauthenticated("Sign in first, with both factors.")
     given = sockets.query(scope, "space", "since")
     name = check_name(given.get("space", ""), what="a space")
     since = sockets.since(given)
     space = Space.objects.filter(name=name).first()
-    person = here(request).principal(space.pk if space else 0)
+    person = current_visitor(request).principal(space.pk if space else 0)
     if space is None or not may(person, _NEEDS):
         audit.refuse(person, "live.follow", name, details={"missing": _NEEDS})
         raise Forbidden("You cannot follow that space.")
     return Visitor(
-        owner=f"user:{person.user}", credential=f"{request.session.session_key}/{space.pk}", space=space.pk,
-        actor=person.actor, where=space.name, rights=_Rights(scope, str(request.session.session_key), space.pk),
+        owner=f"user:{person.user}",
+        credential=f"{request.session.session_key}/{space.pk}",
+        space=space.pk,
+        actor=person.actor,
+        where=space.name,
+        rights=_Rights(scope, str(request.session.session_key), space.pk),
         since=since,
-    )  # fmt: skip
+    )
 
 
 class _Rights:
@@ -69,7 +74,7 @@ class _Rights:
         self._known: tuple[Any, ...] | None = None
 
     def __call__(self) -> Shows:
-        now = standing(self._key, self._space)
+        now = read_fingerprint(self._key, self._space)
         if now is None or now != self._known:
             self._look()
             self._known = now
@@ -80,11 +85,11 @@ class _Rights:
         request = _request(self._scope)
         if not is_signed_in(request):
             raise Unauthenticated
-        if not may(here(request).principal(self._space), _NEEDS):
+        if not may(current_visitor(request).principal(self._space), _NEEDS):
             raise Forbidden
 
 
-def _tells(change: Change) -> bool:
+def _tells(change: LoggedEvent) -> bool:
     """All but the second half of a store: people have seen the first, and arenas need the rest."""
     return change.kind != QUIET
 

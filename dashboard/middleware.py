@@ -13,23 +13,33 @@ from django.views.defaults import bad_request
 
 from fluxsite.logs import request_id
 
-POLICY = "; ".join([
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "manifest-src 'self'",
-    "object-src 'none'",
-    "base-uri 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-])  # fmt: skip
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    ]
+)
 _UNUSED = (
-    "accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer", "microphone", "midi",
-    "payment", "usb",
-)  # fmt: skip
+    "accelerometer",
+    "camera",
+    "display-capture",
+    "geolocation",
+    "gyroscope",
+    "magnetometer",
+    "microphone",
+    "midi",
+    "payment",
+    "usb",
+)
 # On every answer of this door. Django's own middleware sets some of them too, but not on an answer
 # that was given before it was asked: a foreign host name, a refused socket.
 HEADERS = {
@@ -53,7 +63,7 @@ _FRAMED = {
 }
 
 
-class PeoplesDoor:
+class DashboardMiddleware:
     async_capable = True
     sync_capable = True
 

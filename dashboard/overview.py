@@ -16,9 +16,9 @@ from fluxcore import clock
 from fluxcore.events import Position
 from fluxcore.job_news import DONE
 from fluxcore.models import Event, Job
-from fluxcore.rows import adapt_moment
+from fluxcore.raw_sql import adapt_moment
 from memory.grains.models import Grain
-from memory.health.models import Condition
+from memory.health.models import SpaceHealth
 
 LATEST = 12
 QUIET = "grains.enriched"  # follows every store and tells people nothing new
@@ -46,7 +46,7 @@ _COUNTS = {
 # space in which nothing has happened yet.
 _STATEMENT = f"""
     SELECT event.xid, event.id, event.kind, event.at, event.actor, event.subject, event.data,
-        (SELECT status FROM {Condition._meta.db_table} WHERE space_id = %(space)s),
+        (SELECT status FROM {SpaceHealth._meta.db_table} WHERE space_id = %(space)s),
         {", ".join(f"({count})" for count in _COUNTS.values())}
     FROM (SELECT 1 AS one) AS always LEFT JOIN (
         SELECT xid, id, kind, at, actor, subject, data FROM {Event._meta.db_table}
@@ -57,7 +57,7 @@ _STATEMENT = f"""
 
 
 @dataclass(frozen=True)
-class Happening:
+class OverviewEvent:
     """An event in the words of a page; `flux.js` says the same of those that arrive later."""
 
     position: str = ""
@@ -71,7 +71,7 @@ class Happening:
 @dataclass(frozen=True)
 class Overview:
     counts: dict[str, int]
-    latest: list[Happening]
+    latest: list[OverviewEvent]
     health: str = ""  # "" while nothing was measured
 
     @property
@@ -97,7 +97,7 @@ class Overview:
 
 
 @selector("spaces.overview", needs="events.read")
-def of(principal: Principal) -> Overview:
+def space_overview(principal: Principal) -> Overview:
     with connection.cursor() as cursor:
         cursor.execute(_STATEMENT, {"space": principal.space, "now": adapt_moment(clock.now())})
         rows = cursor.fetchall()
@@ -108,10 +108,13 @@ def of(principal: Principal) -> Overview:
     )
 
 
-def _happening(xid: int, number: int, kind: str, at: Any, actor: str, subject: str, data: Any) -> Happening:
+def _happening(xid: int, number: int, kind: str, at: Any, actor: str, subject: str, data: Any) -> OverviewEvent:
     found: dict[str, Any] = json.loads(data) if isinstance(data, str) else data
-    return Happening(
-        position=str(Position(xid, number)), kind=kind.replace(".", " ").replace("_", " "),
-        at=clock.parse(clock.rfc3339(at) or ""), actor=actor, subject=subject,
+    return OverviewEvent(
+        position=str(Position(xid, number)),
+        kind=kind.replace(".", " ").replace("_", " "),
+        at=clock.parse(clock.rfc3339(at) or ""),
+        actor=actor,
+        subject=subject,
         details=" · ".join(f"{name} {value}" for name, value in found.items() if isinstance(value, str | int)),
-    )  # fmt: skip
+    )

@@ -7,17 +7,17 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from dashboard import shell
-from dashboard.account import signed_in
+from dashboard import page_frame
+from dashboard.account import sign_in_required
 
 # Name, width and height in CSS pixels; each has a rule in preview.css.
 DEVICES = (("Phone", 390, 844), ("Small phone", 360, 640), ("Tablet", 820, 1180))
 
 
-@signed_in
+@sign_in_required
 @require_safe
 def mobile_preview(request: HttpRequest) -> HttpResponse:
-    found = shell.of(request)
+    found = page_frame.frame_of(request)
     pages = [link for link in found.pages if not link.address.startswith("/admin")] if found is not None else []
     addresses = [link.address for link in pages]
     wanted = request.GET.get("page")

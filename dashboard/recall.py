@@ -15,17 +15,18 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.here import here
 from accounts.principals import Principal
-from dashboard import cards, shell, voting
-from dashboard.account import signed_in
-from dashboard.marking import excerpt
+from accounts.visitor import current_visitor
+from dashboard import answer_cards, page_frame, voting
+from dashboard.account import sign_in_required
+from dashboard.highlighting import excerpt
 from fluxcore import clock, config
 from fluxcore.errors import FluxError, Invalid, NotFound
-from memory.embedding import choice
-from memory.grains import ask as asking
-from memory.grains import asked, explain, picture, recall
+from memory.embedding import active_encoder
+from memory.grains import graph_picture
 from memory.grains.models import Grain, Trace
+from memory.recall import explain, recall, recent_queries
+from memory.recall import recall_request as asking
 
 _TIME = {"type": "datetime-local", "step": 1}
 
@@ -33,10 +34,10 @@ _TIME = {"type": "datetime-local", "step": 1}
 def _moment(label: str, help_text: str) -> forms.DateTimeField:
     return forms.DateTimeField(
         label=f"{label} (UTC)", help_text=help_text, required=False, widget=forms.DateTimeInput(_TIME)
-    )  # fmt: skip
+    )
 
 
-class AskForm(forms.Form):
+class RecallForm(forms.Form):
     """A question and its bounds. The verb has the last word on every field."""
 
     query = forms.CharField(
@@ -53,13 +54,16 @@ class AskForm(forms.Form):
     until = _moment("Said before", "Up to this moment.")
     as_of = _moment("As of", "What was valid then.")
     origin_floor = forms.ChoiceField(
-        label="Origin at least", required=False,
-        choices=[("", "any"), *cards.ORIGINS.items()],
-    )  # fmt: skip
+        label="Origin at least",
+        required=False,
+        choices=[("", "any"), *answer_cards.ORIGINS.items()],
+    )
     statuses = forms.MultipleChoiceField(
-        label="Only grains that are", required=False, widget=forms.CheckboxSelectMultiple,
+        label="Only grains that are",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
         choices=[(status.value, status.label.lower()) for status in Grain.Status],
-    )  # fmt: skip
+    )
 
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data, label_suffix="")
@@ -84,59 +88,61 @@ class AskForm(forms.Form):
         )
 
 
-@signed_in
+@sign_in_required
 @sensitive_post_parameters("query")
 @require_http_methods(["GET", "HEAD", "POST"])
-def ask(request: HttpRequest) -> HttpResponse:
-    space = shell.current_space(request)
+def recall_page(request: HttpRequest) -> HttpResponse:
+    space = page_frame.current_space(request)
     if space is None:
         return redirect("home")  # it says whom to ask for a role, or how to make a space
-    me = here(request).principal(space.pk)
-    form = AskForm(request.POST if request.method == "POST" else None)
-    choice.load_soon()  # while the question is written, so that meaning takes part in the answer
+    me = current_visitor(request).principal(space.pk)
+    form = RecallForm(request.POST if request.method == "POST" else None)
+    active_encoder.load_soon()  # while the question is written, so that meaning takes part in the answer
     found: dict[str, Any] = {"space": space, "form": form}
     status = 200
     if form.is_bound:
         try:
             found["answer"] = _answer(me, form) if form.is_valid() else None
             if found["answer"]:
-                may = here(request).may("grains.feedback", space.pk)
-                found["answer"]["cards"] = voting.votable(found["answer"]["cards"], found["answer"]["trace"], may=may)
+                may = current_visitor(request).may("grains.feedback", space.pk)
+                found["answer"]["cards"] = voting.with_votes(
+                    found["answer"]["cards"], found["answer"]["trace"], may=may
+                )
         except Invalid as refusal:
             name = refusal.details.get("field")
             form.add_error(name if name in form.fields else None, refusal.message)
         except FluxError as refusal:
             found["refusal"], status = refusal.message, refusal.status
         status = 422 if form.errors else status
-    found["asked"] = asked.lately(me)
+    found["asked"] = recent_queries.list_recent_queries(me)
     found["empty"] = not (found.get("answer") or {}).get("cards") and not Grain.objects.filter(space=space).exists()
     return render(request, "dashboard/recall.html", found, status=status)
 
 
-@signed_in
+@sign_in_required
 @require_safe
-def receipt(request: HttpRequest, trace: UUID) -> HttpResponse:
+def show_trace(request: HttpRequest, trace: UUID) -> HttpResponse:
     """What was asked before: the same cards from the receipt alone, with the texts as they are readable now."""
-    space = shell.current_space(request)
+    space = page_frame.current_space(request)
     if space is None:
         raise Http404
-    who = here(request)
+    who = current_visitor(request)
     me = who.principal(space.pk)
     try:
-        kept = explain.trace(me, trace)
+        kept = explain.explain_trace(me, trace)
     except NotFound:
         raise Http404 from None
-    names = picture.named(me, cards.outside(kept["grains"]))
+    names = graph_picture.label_grains(me, answer_cards.named_grains(kept["grains"]))
     found = {
         "space": space,
         "kept": kept,
         "at": clock.parse(kept["at"]),
         "mine": kept["asked_by"] == me.actor,
-        "confidence": cards.Confidence.of(kept["confidence"]),
-        "cards": voting.votable(
-            cards.cards(kept["grains"], names, kept["texts"], {}),
+        "confidence": answer_cards.AnswerConfidence.of(kept["confidence"]),
+        "cards": voting.with_votes(
+            answer_cards.build_cards(kept["grains"], names, kept["texts"], {}),
             str(trace),
-            said=voting.said(me, trace),
+            said=voting.own_votes(me, trace),
             may=kept["asked_by"] == me.actor and who.may("grains.feedback", space.pk),
         ),
         "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",
@@ -146,27 +152,27 @@ def receipt(request: HttpRequest, trace: UUID) -> HttpResponse:
     return render(request, "dashboard/receipt.html", found)
 
 
-def _answer(me: Principal, form: AskForm) -> dict[str, Any]:
+def _answer(me: Principal, form: RecallForm) -> dict[str, Any]:
     answer = recall.recall(me, **form.given(), explain=True)
     why = answer["explanation"]["grains"]
     near = answer["expansion_candidates"]
-    names = picture.named(me, [*cards.outside(why), *(one["id"] for one in near)])
+    names = graph_picture.label_grains(me, [*answer_cards.named_grains(why), *(one["id"] for one in near)])
     grains = {one["id"]: one for one in answer["grains"]}
     texts = {name: one["content"] for name, one in grains.items()}
     return {
         "trace": answer["trace_id"],
         "says": answer["explanation"]["says"],
-        "confidence": cards.Confidence.of(answer["confidence"]),
+        "confidence": answer_cards.AnswerConfidence.of(answer["confidence"]),
         "rung": explain.search_mode(answer["rung"], answer) if answer["rung"] != "warm" else "",
         "query_truncated": answer["query_truncated"],
         "rung_name": answer["rung"],
         "widened": answer["fallback_triggered"],
         "features": answer["features"],
-        "cards": cards.cards(why, names, texts, grains),
+        "cards": answer_cards.build_cards(why, names, texts, grains),
         "near": [
             {
                 "text": excerpt([(one["content"], False)], 240)[0],
-                "address": cards.page("grain", names[one["id"]].number) if one["id"] in names else "",
+                "address": answer_cards.admin_address("grain", names[one["id"]].number) if one["id"] in names else "",
             }
             for one in near
         ],
@@ -174,7 +180,7 @@ def _answer(me: Principal, form: AskForm) -> dict[str, Any]:
 
 
 def _admin_page(trace: UUID) -> str:
-    return cards.page("trace", Trace.objects.values_list("pk", flat=True).get(uuid=trace))
+    return answer_cards.admin_address("trace", Trace.objects.values_list("pk", flat=True).get(uuid=trace))
 
 
 def _said(value: Any) -> str:

@@ -10,21 +10,24 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from accounts.here import here
-from accounts.tiles import to_list
-from dashboard import shell
-from dashboard.account import signed_in
+from accounts.adminsite.index_tiles import list_address
+from accounts.visitor import current_visitor
+from dashboard import page_frame
+from dashboard.account import sign_in_required
 from fluxcore import clock
 from fluxcore.errors import Invalid
 from memory.health import history, report
-from memory.health.history import Line
-from memory.health.signals import BY_NAME, Signal
+from memory.health.history import SignalLine
+from memory.health.signals import SIGNALS_BY_NAME, Signal
 
 RANGES = {"day": "Day", "week": "Week", "month": "Month"}
 _STATES = {
-    "healthy": "healthy", "low": "too low", "high": "too high", "warming": "too early to tell",
+    "healthy": "healthy",
+    "low": "too low",
+    "high": "too high",
+    "warming": "too early to tell",
     "idle": "nothing to tell",
-}  # fmt: skip
+}
 _WAYS = {"without": "Without votes", "others": "With votes on other questions", "own": "And on the question itself"}
 
 
@@ -34,7 +37,7 @@ class Vital:
 
     signal: Signal
     now: dict[str, Any]
-    line: Line | None
+    line: SignalLine | None
 
     @property
     def title(self) -> str:
@@ -46,7 +49,7 @@ class Vital:
 
     @property
     def value(self) -> str:
-        return number(self.now["value"])
+        return format_number(self.now["value"])
 
     @property
     def range(self) -> str:
@@ -54,8 +57,8 @@ class Vital:
         if self.now["state"] == "idle" and low is None and high is None:
             low, high = self.signal.low, self.signal.high  # not measured yet
         if low is not None and high is not None:
-            return f"{number(low)} to {number(high)}"
-        return f"at least {number(low)}" if low is not None else f"at most {number(high)}"
+            return f"{format_number(low)} to {format_number(high)}"
+        return f"at least {format_number(low)}" if low is not None else f"at most {format_number(high)}"
 
     @property
     def window(self) -> str:
@@ -65,22 +68,22 @@ class Vital:
     def span(self) -> str:
         """The least and the most of the range that is shown."""
         known = [value for value in self.line.value if value is not None] if self.line else []
-        return f"{number(min(known))} to {number(max(known))}" if known else ""
+        return f"{format_number(min(known))} to {format_number(max(known))}" if known else ""
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     if value is None:
         return "none"
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 
-@signed_in
+@sign_in_required
 @require_safe
 def vitals(request: HttpRequest) -> HttpResponse:
-    space = shell.current_space(request)
+    space = page_frame.current_space(request)
     if space is None:
         return redirect("home")
-    me, over = here(request).principal(space.pk), request.GET.get("range", "day")
+    me, over = current_visitor(request).principal(space.pk), request.GET.get("range", "day")
     try:
         lines = history.timeline(me, over=over)
     except Invalid:
@@ -88,7 +91,7 @@ def vitals(request: HttpRequest) -> HttpResponse:
     told = report.report(me)
     # What needs somebody comes first; the rest in the order of the table.
     found = sorted(
-        (Vital(BY_NAME[name], now, lines.get(name)) for name, now in told["signals"].items()),
+        (Vital(SIGNALS_BY_NAME[name], now, lines.get(name)) for name, now in told["signals"].items()),
         key=lambda one: (one.now["severity"] is None, one.now["healthy"]),
     )
     return render(
@@ -100,8 +103,8 @@ def vitals(request: HttpRequest) -> HttpResponse:
             "measured_at": clock.parse(told["computed_at"]) if told["computed_at"] else None,
             "vitals": found,
             "warnings": history.warnings(me),
-            "all_warnings": to_list("health_warning", space=space.name),
-            "weeks": [{**week, "percent": round(100 * week["rate"])} for week in history.weeks(me)],
+            "all_warnings": list_address("health_warning", space=space.name),
+            "weeks": [{**week, "percent": round(100 * week["rate"])} for week in history.weekly_hit_rates(me)],
             "replay": _replay(told["learning"]),
             "callers": told["caller_feedback"],
             "over": over,

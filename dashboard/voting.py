@@ -12,21 +12,21 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from accounts.here import here
 from accounts.principals import Principal
-from dashboard import shell
-from dashboard.account import signed_in
-from dashboard.cards import Card
+from accounts.visitor import current_visitor
+from dashboard import page_frame
+from dashboard.account import sign_in_required
+from dashboard.answer_cards import AnswerCard
 from fluxcore.errors import FluxError, Forbidden, NotFound
-from memory.grains.learning import credit, votes
 from memory.grains.models import Effect, Vote
+from memory.learning import credit, feedback
 
 _LINKS = 6  # shown of what one vote moved
 _SAID = {"useful": True, "not-useful": False}
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedLink:
     """A link that a vote moved."""
 
     says: str
@@ -35,29 +35,29 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Said:
+class OwnVote:
     """What the person said of a grain, and what came of it."""
 
     useful: bool
     applied: bool
-    moved: list[Moved] = field(default_factory=list)
+    moved: list[MovedLink] = field(default_factory=list)
     more: int = 0
 
 
-@signed_in
+@sign_in_required
 @require_POST
 def vote(request: HttpRequest, trace: UUID) -> HttpResponse:
-    space = shell.current_space(request)
+    space = page_frame.current_space(request)
     if space is None:
         raise Http404
-    me = here(request).principal(space.pk)
+    me = current_visitor(request).principal(space.pk)
     grain, said = request.POST.get("grain", ""), request.POST.get("said", "")
     try:
         if said in _SAID:
-            votes.feedback(me, trace_id=str(trace), grain_id=grain, useful=_SAID[said])
+            feedback.feedback(me, trace_id=str(trace), grain_id=grain, useful=_SAID[said])
             messages.success(request, "Noted. The memory learns from it within moments.")
         else:
-            votes.withdraw(me, trace=str(trace), grain=grain)
+            feedback.withdraw(me, trace=str(trace), grain=grain)
             messages.success(request, "Taken back: what it taught is unlearned.")
     except NotFound:
         raise Http404 from None
@@ -68,34 +68,41 @@ def vote(request: HttpRequest, trace: UUID) -> HttpResponse:
     return redirect(f"{reverse('receipt', args=[trace])}#answer")
 
 
-def votable(cards: list[Card], trace: str, *, may: bool, said: dict[str, Said] | None = None) -> list[Card]:
+def with_votes(
+    cards: list[AnswerCard], trace: str, *, may: bool, said: dict[str, OwnVote] | None = None
+) -> list[AnswerCard]:
     """Cards with what can be said about them, where the person may."""
     if not may:
         return cards
     return [replace(card, trace=trace, vote=(said or {}).get(card.id)) for card in cards]
 
 
-def said(me: Principal, trace: UUID) -> dict[str, Said]:
+def own_votes(me: Principal, trace: UUID) -> dict[str, OwnVote]:
     """By grain: the person's own votes on an answer."""
     found = list(
-        Vote.objects.filter(judged__uuid=trace, judged__actor=me.actor, undone_at=None)
-        .values_list("id", "grain__uuid", "useful", "applied")
-    )  # fmt: skip
+        Vote.objects.filter(judged__uuid=trace, judged__actor=me.actor, undone_at=None).values_list(
+            "id", "grain__uuid", "useful", "applied"
+        )
+    )
     moved: dict[int, list[Effect]] = {number: [] for number, *_ in found}
     effects = Effect.objects.filter(vote__in=list(moved)).select_related("conduit__from_entry", "conduit__from_grain")
     for one in effects.order_by("conduit_id"):
         moved[one.vote_id].append(one)
     return {
-        str(grain): Said(useful, applied, [_moved(one) for one in moved[number][:_LINKS]], len(moved[number]) - _LINKS)
+        str(grain): OwnVote(
+            useful, applied, [_moved(one) for one in moved[number][:_LINKS]], len(moved[number]) - _LINKS
+        )
         for number, grain, useful, applied in found
     }
 
 
-def _moved(effect: Effect) -> Moved:
+def _moved(effect: Effect) -> MovedLink:
     conduit = effect.conduit
     start = f"the word “{conduit.from_entry.feature}”" if conduit.from_entry else "the grain before it"
-    without = credit.weight(
-        conduit.weight if conduit.base is None else conduit.base, conduit.gain - effect.gain,
-        conduit.loss - effect.loss, 1.0,
-    )  # fmt: skip
-    return Moved(f"from {start}", f"{without:.3f}", f"{conduit.weight:.3f}")
+    without = credit.credited_weight(
+        conduit.weight if conduit.base is None else conduit.base,
+        conduit.gain - effect.gain,
+        conduit.loss - effect.loss,
+        1.0,
+    )
+    return MovedLink(f"from {start}", f"{without:.3f}", f"{conduit.weight:.3f}")

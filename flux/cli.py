@@ -42,11 +42,18 @@ def usage() -> str:
     known = commands()
     wide = max(map(len, known)) + 2
     lines = [f"  {name:<{wide}}{help_of(path)}" for name, path in known.items()]
-    return "\n".join([
-        "usage: flux COMMAND [--name INSTANCE] [--json] …", "", "Flux Memory: a memory server for AI agents.", "",
-        *lines, *(f"  {other:<{wide}}The same as {name}." for other, name in ALIASES.items()),
-        "", "flux COMMAND --help says more about one of them.",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "usage: flux COMMAND [--name INSTANCE] [--json] …",
+            "",
+            "Flux Memory: a memory server for AI agents.",
+            "",
+            *lines,
+            *(f"  {other:<{wide}}The same as {name}." for other, name in ALIASES.items()),
+            "",
+            "flux COMMAND --help says more about one of them.",
+        ]
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -78,10 +85,10 @@ def unknown(wanted: str) -> str:
 
 def run(name: str, rest: list[str]) -> None:
     words = [PREFIX + name.replace("-", "_"), *rest]
-    from fluxcore.command_names import started_as
+    from fluxcore.command_names import note_program
     from fluxsite.startup import choose_instance, execute
 
-    started_as("flux")
+    note_program("flux")
     choose_instance(words)
     if name == "mcp":
         # It speaks a protocol on standard output and may be a client of a server: it begins by itself.

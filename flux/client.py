@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from flux.core import MAX_ANSWER, AsyncSends, Request, Sends, Tries, parsed
+from flux.core import MAX_ANSWER, AsyncSends, Request, RetryBudget, Sends, parsed
 from flux.errors import FluxError, NotUnderstood, Unreachable
 from flux.rooms import Rooms
 
@@ -45,12 +45,15 @@ class _Settings:
     def http(self) -> dict[str, Any]:
         """No proxy and no .netrc of the surroundings: the token goes to the address it was given for, and as given."""
         return {
-            "base_url": self.url, "headers": self.headers, "trust_env": False, "follow_redirects": False,
+            "base_url": self.url,
+            "headers": self.headers,
+            "trust_env": False,
+            "follow_redirects": False,
             "timeout": httpx2.Timeout(self.timeout, connect=min(CONNECT, self.timeout)),
-        }  # fmt: skip
+        }
 
-    def tries(self) -> Tries:
-        return Tries(self.retries, self.patience)
+    def tries(self) -> RetryBudget:
+        return RetryBudget(self.retries, self.patience)
 
     def broken(self, error: Exception) -> FluxError:
         if isinstance(error, httpx2.TimeoutException) and not isinstance(error, _NOT_SENT):
@@ -61,7 +64,7 @@ class _Settings:
         return Unreachable(f"{self.url} cannot be reached: {said}.", sent=not isinstance(error, _NOT_SENT))
 
 
-class _Reading:
+class _BoundedAnswer:
     """An answer as it comes in: bounded in size and, however it trickles, in time."""
 
     def __init__(self, seconds: float) -> None:
@@ -80,10 +83,16 @@ class FluxClient(Rooms, Sends):
     """A memory server, one call at a time. Usable by several threads; close it, or use it with `with`."""
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, *, caller: str | None = None,
-        timeout: float = TIMEOUT, retries: int = RETRIES, patience: float = PATIENCE,
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        caller: str | None = None,
+        timeout: float = TIMEOUT,
+        retries: int = RETRIES,
+        patience: float = PATIENCE,
         transport: httpx2.BaseTransport | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Without arguments FLUX_URL and FLUX_TOKEN say where and who; `caller` is a label inside the agent."""
         self._settings = _Settings(url, token, caller=caller, timeout=timeout, retries=retries, patience=patience)
         self._http = httpx2.Client(**self._settings.http(), transport=transport)
@@ -100,7 +109,7 @@ class FluxClient(Rooms, Sends):
             time.sleep(pause)
 
     def _once(self, request: Request[Any]) -> Any:
-        reading = _Reading(self._settings.timeout)
+        reading = _BoundedAnswer(self._settings.timeout)
         try:
             with self._http.stream(
                 request.method, request.url, headers=request.headers, content=request.body
@@ -127,10 +136,16 @@ class AsyncFluxClient(Rooms, AsyncSends):
     """A memory server for a program with an event loop: the same methods, awaited, as many at once as you like."""
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, *, caller: str | None = None,
-        timeout: float = TIMEOUT, retries: int = RETRIES, patience: float = PATIENCE,
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        caller: str | None = None,
+        timeout: float = TIMEOUT,
+        retries: int = RETRIES,
+        patience: float = PATIENCE,
         transport: httpx2.AsyncBaseTransport | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Without arguments FLUX_URL and FLUX_TOKEN say where and who; `caller` is a label inside the agent."""
         self._settings = _Settings(url, token, caller=caller, timeout=timeout, retries=retries, patience=patience)
         self._http = httpx2.AsyncClient(**self._settings.http(), transport=transport)
@@ -147,7 +162,7 @@ class AsyncFluxClient(Rooms, AsyncSends):
             await asyncio.sleep(pause)
 
     async def _once(self, request: Request[Any]) -> Any:
-        reading = _Reading(self._settings.timeout)
+        reading = _BoundedAnswer(self._settings.timeout)
         try:
             async with self._http.stream(
                 request.method, request.url, headers=request.headers, content=request.body

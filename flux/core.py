@@ -41,7 +41,7 @@ NULL = _Null()
 
 
 @dataclass(frozen=True)
-class Said(Generic[T]):
+class CallArguments(Generic[T]):
     """What a method makes of its arguments. `T` is what the answer will be."""
 
     body: Mapping[str, Any] | None = None
@@ -71,10 +71,10 @@ class call:
         # An `ask` leaves a receipt: repeated after its answer was lost, it would leave a second one.
         self.kind = kind or ("read" if method == "GET" else "write")
 
-    def __call__(self, build: Callable[Concatenate[Any, P], Said[T]]) -> _Bound[P, T]:
+    def __call__(self, build: Callable[Concatenate[Any, P], CallArguments[T]]) -> _Bound[P, T]:
         return _Bound(self, build)
 
-    def request(self, said: Said[Any]) -> Request[Any]:
+    def request(self, said: CallArguments[Any]) -> Request[Any]:
         where = {name: _segment(value) for name, value in said.path.items()}
         asked = {name: _plain(value) for name, value in said.query.items() if value is not None}
         url = PREFIX + self.route.format(**where)
@@ -100,7 +100,7 @@ def _segment(value: str) -> str:
 class _Bound(Generic[P, T]):
     """The descriptor: on a sync client the answer itself, on an async one something to await."""
 
-    def __init__(self, made: call, build: Callable[Concatenate[Any, P], Said[T]]) -> None:
+    def __init__(self, made: call, build: Callable[Concatenate[Any, P], CallArguments[T]]) -> None:
         self.call, self.build = made, build
         functools.update_wrapper(self, build)  # type: ignore[arg-type]
 
@@ -167,7 +167,7 @@ def parsed(request: Request[T], status: int, headers: Mapping[str, str], body: b
         return NotUnderstood()
 
 
-class Tries:
+class RetryBudget:
     """How often and how long one call is tried: at most `retries` more times, waiting `patience` seconds in all."""
 
     def __init__(self, retries: int, patience: float) -> None:

@@ -54,9 +54,15 @@ class _Keys:
         return done
 
     def cas(
-        self, key: str, expected_version: int | None, value: Any, *, expected_value: Any = NOT_SAID,
-        ttl_secs: float | None = None, **named: Any,
-    ) -> Written:  # fmt: skip
+        self,
+        key: str,
+        expected_version: int | None,
+        value: Any,
+        *,
+        expected_value: Any = NOT_SAID,
+        ttl_secs: float | None = None,
+        **named: Any,
+    ) -> Written:
         """Write only if this is the version (0: absent) or, with None for it, the value; else `Conflict`."""
         must_expect(expected_version, expected_value, named)
         done: Written = self._call(

@@ -46,9 +46,15 @@ class _AsyncKeys:
         return done
 
     async def cas(
-        self, key: str, expected_version: int | None, value: Any, *, expected_value: Any = NOT_SAID,
-        ttl_secs: float | None = None, **named: Any,
-    ) -> Written:  # fmt: skip
+        self,
+        key: str,
+        expected_version: int | None,
+        value: Any,
+        *,
+        expected_value: Any = NOT_SAID,
+        ttl_secs: float | None = None,
+        **named: Any,
+    ) -> Written:
         must_expect(expected_version, expected_value, named)
         done: Written = await self._call(
             "set", key, value, ttl_secs, expected_version=expected_version, expected_value=expected_value, **named

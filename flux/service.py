@@ -49,9 +49,15 @@ class FluxService:
     """
 
     def __init__(
-        self, store: FluxStore, llm: object = None, emb: object = None, cfg: Config | None = None, *,
-        embedding: object = None, space: str = "main",
-    ) -> None:  # fmt: skip
+        self,
+        store: FluxStore,
+        llm: object = None,
+        emb: object = None,
+        cfg: Config | None = None,
+        *,
+        embedding: object = None,
+        space: str = "main",
+    ) -> None:
         """`cfg` says what differs from the defaults; what it leaves alone, config.yaml of the instance decides.
 
         `llm`, `emb` and `embedding` are flux-memory's places for a model and an encoder. Here config.yaml names both.
@@ -70,12 +76,12 @@ class FluxService:
         """Open the space, load the encoder on the side, and work on what waits: vectors, votes, clusters."""
         from accounts.principals import find_space, shell
         from fluxcore import bell
-        from memory.embedding import choice
+        from memory.embedding import active_encoder
 
         if self._who is not None:
             return
         who = replace(shell(find_space(self._space_name)), limited=True)
-        choice.load_soon()
+        active_encoder.load_soon()
         self._ended.clear()
         self._wake.set()  # what an earlier one left
         bell.on_ring(self._wake.set)
@@ -132,7 +138,7 @@ class FluxService:
 
     def retrieve(self, query: str, caller_id: str | None = None, **fields: Any) -> Result:
         """Recall what answers a question, best first. `fields` are the further fields of POST /retrieve."""
-        from memory.grains import recall
+        from memory.recall import recall
 
         return Result(**recall.recall(self._acting(caller_id), query=query, **fields))
 
@@ -140,7 +146,7 @@ class FluxService:
         self, trace_id: str, grain_id: str, useful: bool, strength: float = 1.0, caller_id: str | None = None
     ) -> FeedbackResult:
         """Say whether a grain of an answer helped. Durable at once, learned from in the background."""
-        from memory.grains.learning import votes
+        from memory.learning import feedback as votes
 
         who = self._acting(caller_id)
         return FeedbackResult(
@@ -153,20 +159,20 @@ class FluxService:
         self, items: Sequence[dict[str, Any]], caller_id: str | None = None
     ) -> list[FeedbackResult]:
         """Many votes, each recorded or refused on its own."""
-        from memory.grains.learning import votes
+        from memory.learning import feedback as votes
 
         answer = votes.feedback_batch(self._acting(caller_id), items=list(items))
         return [FeedbackResult(one) for one in answer["results"]]
 
     def health(self) -> dict[str, Any]:
-        from memory.health import vitals
+        from memory.health import instance_health
 
-        return vitals.health(self._acting())
+        return instance_health.health(self._acting())
 
     def pending_feedback(self) -> dict[str, Any]:
-        from memory.grains.learning import due
+        from memory.recall import pending_feedback as due
 
-        return due.pending(self._acting())
+        return due.list_pending(self._acting())
 
     def list_grains(self, status: str | None = None, limit: int = 50) -> list[dict[str, Any]]:
         """The newest grains of a status, active ones if none is named."""

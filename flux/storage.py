@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from fluxcore.errors import Invalid, StopTheInstance
-from fluxsite.home import Home, HomeError, current_home, make_home
+from fluxsite.home import DataHome, HomeError, current_home, make_home
 
 DATABASE = "flux.db"
 
@@ -54,7 +54,7 @@ class FluxStore:
         self.close()
 
 
-def _open(home: Home) -> None:
+def _open(home: DataHome) -> None:
     """Django for this home, with its tables and its first space."""
     import django
     from django.apps import apps
@@ -67,10 +67,11 @@ def _open(home: Home) -> None:
     from accounts import agents
     from accounts.models import Space
     from accounts.principals import shell
-    from fluxsite import running, setup
+    from fluxsite import setup
+    from fluxsite.run import running_state
 
-    if setup.pending():
-        with running.one_at_a_time(home):
+    if setup.pending_migrations():
+        with running_state.wait_and_hold_instance(home):
             setup.bring_up_to_date(home)
     if not Space.objects.filter(name=setup.FIRST_SPACE).exists():
         agents.create_space(shell(), name=setup.FIRST_SPACE, reason="opened by a program")

@@ -8,6 +8,7 @@ class FluxCoreConfig(AppConfig):
     verbose_name = "Core"
 
     def ready(self) -> None:
-        from fluxcore import booth, events
+        from fluxcore import events
+        from fluxcore.writes import booth
 
-        booth.closer("event", events.write)
+        booth.batch_writer("event", events.write)

@@ -15,31 +15,31 @@ USUAL_NAME = "default"
 _ROOT = Path(__file__).resolve().parent.parent
 
 
-def started_as(program: str) -> None:
+def note_program(program: str) -> None:
     """Note that this is `flux` or `manage.py`; the servers it starts inherit that."""
     os.environ["FLUX_STARTED_AS"] = program
 
 
-def _by_flux() -> bool:
+def _started_by_flux() -> bool:
     known = os.environ.get("FLUX_STARTED_AS")
     return known == "flux" if known else not (_ROOT / "manage.py").exists()
 
 
-def typed(command: str) -> str:
+def typed_command(command: str) -> str:
     """A command as the user types it: `flux_token mint ada` is `flux token mint ada` where `flux` was typed.
 
     It names the instance unless that is the usual one: without it another instance would be meant.
     """
     name, _, rest = command.partition(" ")
-    words = ["flux", name.removeprefix("flux_").replace("_", "-")] if _by_flux() else ["manage.py", name]
+    words = ["flux", name.removeprefix("flux_").replace("_", "-")] if _started_by_flux() else ["manage.py", name]
     instance = os.environ.get("FLUX_NAME") or USUAL_NAME
     named = [] if instance == USUAL_NAME else ["--name", instance]
     return " ".join([*words, *([rest] if rest else []), *named])
 
 
-def runnable(command: str) -> str:
+def runnable_command(command: str) -> str:
     """The same for a command that is pasted into any terminal: with the program's path and the data home."""
-    program, _, rest = typed(command).partition(" ")
+    program, _, rest = typed_command(command).partition(" ")
     if program == "manage.py":
         begin = [sys.executable, str(_ROOT / "manage.py")]
     elif shutil.which("flux") == str(Path(sys.executable).with_name("flux")):

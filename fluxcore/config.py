@@ -20,9 +20,13 @@ log = logging.getLogger(__name__)
 
 # How fast a path learns from a grain's usefulness, by the grain's provenance: not what may be believed.
 PROVENANCE_MULTIPLIERS = {
-    "user_confirmed": 1.0, "user_stated": 1.0, "external_source": 0.9, "ai_stated": 0.5, "ai_inferred": 0.3,
+    "user_confirmed": 1.0,
+    "user_stated": 1.0,
+    "external_source": 0.9,
+    "ai_stated": 0.5,
+    "ai_inferred": 0.3,
     "unknown": 0.3,
-}  # fmt: skip
+}
 
 
 class ConfigError(ValueError):
@@ -30,9 +34,15 @@ class ConfigError(ValueError):
 
 
 def _key(
-    default: Any, says: str, *, low: float | None = None, high: float | None = None,
-    allowed: tuple[str, ...] | None = None, hot: bool = False, unused: bool = False,
-) -> Any:  # fmt: skip
+    default: Any,
+    says: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    allowed: tuple[str, ...] | None = None,
+    hot: bool = False,
+    unused: bool = False,
+) -> Any:
     rule = {"says": says, "low": low, "high": high, "allowed": allowed, "hot": hot, "unused": unused}
     return field(default=default, metadata=rule)
 
@@ -56,8 +66,9 @@ class Config:
     REQUEST_SECONDS: float = _key(
         10.0,
         "seconds until a request's headers are complete; its body has a little more",
-        low=0.5, high=600,
-    )  # fmt: skip
+        low=0.5,
+        high=600,
+    )
     MAX_CONNECTIONS: int = _key(1024, "open connections of a server process", low=16, high=100_000)
     MAX_CONNECTIONS_PER_SOURCE: int = _key(
         512, "open connections of one source address to the dashboard and MCP servers", low=8, high=100_000
@@ -69,9 +80,12 @@ class Config:
     )
     MAX_GRAINS_PER_CALL: int = _key(100, "items of one batch", low=1, high=1000, hot=True)
     MAX_GRAINS_PER_MINUTE: int = _key(
-        500, "grains one caller of an agent may store in any 60 seconds; the agent 4 times", low=1, high=1_000_000,
+        500,
+        "grains one caller of an agent may store in any 60 seconds; the agent 4 times",
+        low=1,
+        high=1_000_000,
         hot=True,
-    )  # fmt: skip
+    )
     MAX_VOTES_PER_MINUTE: int = _key(
         3000, "votes one agent may give in any 60 seconds", low=1, high=1_000_000, hot=True
     )
@@ -92,9 +106,12 @@ class Config:
     )
     MAX_KV_KEYS: int = _key(100_000, "keys of one agent's memory, and of one board", low=1, high=100_000_000, hot=True)
     MAX_KV_BYTES: int = _key(
-        268_435_456, "bytes of values and their history in one agent's memory, and on one board", low=1, high=10**12,
+        268_435_456,
+        "bytes of values and their history in one agent's memory, and on one board",
+        low=1,
+        high=10**12,
         hot=True,
-    )  # fmt: skip
+    )
     MAX_BOARDS_PER_AGENT: int = _key(20, "boards one agent may have made", low=0, high=100_000, hot=True)
     MAX_BOARDS_PER_SPACE: int = _key(500, "boards of a space", low=1, high=100_000, hot=True)
     MAX_KV_WRITES_PER_MINUTE: int = _key(
@@ -260,9 +277,10 @@ class Config:
         24.0, "hours of running in which a deletion can be undone", low=0, high=8760, hot=True
     )
     EMBEDDING_MODEL_NAME: str = _key(
-        "all-MiniLM-L6-v2", "encoder of texts and queries; without its package the next one is used",
+        "all-MiniLM-L6-v2",
+        "encoder of texts and queries; without its package the next one is used",
         allowed=("all-MiniLM-L6-v2", "wordllama", "hashed", "none"),
-    )  # fmt: skip
+    )
     # Known so that an old file can be read; set to anything else they are warned about
     ADMIN_REST_HOST: str = _key("127.0.0.1", "without effect: the admin is at the people's door", unused=True)
     ADMIN_REST_PORT: int = _key(

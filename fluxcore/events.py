@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from fluxcore import booth, clock
-from fluxcore.canonical import dumps
+from fluxcore import clock
+from fluxcore.canonical_json import dumps
 from fluxcore.errors import Invalid
 from fluxcore.models import Event
-from fluxcore.rows import adapt_moment
+from fluxcore.raw_sql import adapt_moment
+from fluxcore.writes import booth
 
 
 class Position(NamedTuple):
@@ -38,7 +39,7 @@ class Position(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Change:
+class LoggedEvent:
     position: Position
     space: int | None
     kind: str
@@ -50,11 +51,16 @@ class Change:
 
 
 def append(
-    kind: str, *, space: int | None, actor: str, subject: str, data: dict[str, Any] | None = None,
+    kind: str,
+    *,
+    space: int | None,
+    actor: str,
+    subject: str,
+    data: dict[str, Any] | None = None,
     packed: bytes | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Note a change on the running write's slip. `data` is a public summary: never memory text."""
-    booth.slip().add("event", (space, kind, clock.now(), actor, subject, data or {}, packed))
+    booth.outbox().add("event", (space, kind, clock.now(), actor, subject, data or {}, packed))
 
 
 def write(rows: Iterable[tuple[Any, ...]]) -> None:
@@ -77,7 +83,7 @@ def write(rows: Iterable[tuple[Any, ...]]) -> None:
 _BELOW_WATERMARK = " AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 
 
-def follow(after: Position, *, space: int | None = None, limit: int = 500) -> tuple[list[Change], Position]:
+def follow(after: Position, *, space: int | None = None, limit: int = 500) -> tuple[list[LoggedEvent], Position]:
     """The events after a position, in an order all followers share, and the position to go on from."""
     if connection.vendor == "sqlite":
         # Said this way it goes through the index; a comparison of pairs would read the whole log.
@@ -95,7 +101,7 @@ def follow(after: Position, *, space: int | None = None, limit: int = 500) -> tu
             [*values, limit],
         )
         rows = cursor.fetchall()
-    changes = [_change(row) for row in rows]
+    changes = [_logged_event(row) for row in rows]
     return changes, changes[-1].position if changes else after
 
 
@@ -108,11 +114,16 @@ def head() -> Position:
     return Position(*row) if row else Position()
 
 
-def _change(row: tuple[Any, ...]) -> Change:
+def _logged_event(row: tuple[Any, ...]) -> LoggedEvent:
     xid, number, space, kind, at, actor, subject, data, packed = row
     moment = clock.parse(clock.rfc3339(at) or "")
-    return Change(
-        Position(xid, number), space, kind, moment, actor, subject,
+    return LoggedEvent(
+        Position(xid, number),
+        space,
+        kind,
+        moment,
+        actor,
+        subject,
         json.loads(data) if isinstance(data, str) else data,
         bytes(packed) if packed is not None else None,
-    )  # fmt: skip
+    )

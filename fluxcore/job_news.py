@@ -11,7 +11,7 @@ from django.db import connection
 
 from fluxcore import clock, events
 from fluxcore.models import Event
-from fluxcore.rows import adapt_moment
+from fluxcore.raw_sql import adapt_moment
 
 # A start is not told of: most jobs end within the second, and the log would hold everything twice.
 DONE, FAILED, PARKED, RUNNING = "job.done", "job.failed", "job.parked", "job.running"
@@ -41,6 +41,4 @@ def forget(spaces: Collection[int | None], before: datetime) -> None:
     with connection.cursor() as cursor:
         for space in spaces:
             where = "space IS NULL" if space is None else "space = %s"
-            cursor.execute(
-                _FORGET.format(space=where), [*([] if space is None else [space]), adapt_moment(before)]
-            )  # fmt: skip
+            cursor.execute(_FORGET.format(space=where), [*([] if space is None else [space]), adapt_moment(before)])

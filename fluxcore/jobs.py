@@ -22,10 +22,11 @@ from typing import Any
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 from django.db.models import F, Q
 
-from fluxcore import bell, booth, clock, job_news, lanes, rows
+from fluxcore import bell, clock, job_news, raw_sql
+from fluxcore.db_errors import error_place
 from fluxcore.errors import Conflict, Invalid, NotFound
-from fluxcore.faults import place
 from fluxcore.models import Job, JobLine
+from fluxcore.writes import booth, write_locks
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +36,18 @@ BACK_OFF_SECONDS = (2, 10, 30, 120)
 KEEP_DONE = timedelta(days=7)
 
 _COLUMNS = (
-    "uuid", "space", "kind", "args", "state", "attempts", "due_at", "lease_owner", "once_key", "error", "created_at",
-)  # fmt: skip
+    "uuid",
+    "space",
+    "kind",
+    "args",
+    "state",
+    "attempts",
+    "due_at",
+    "lease_owner",
+    "once_key",
+    "error",
+    "created_at",
+)
 # Touching the job that waits keeps a worker on PostgreSQL from claiming it before this write is committed: it
 # would then not see what it was called for.
 _UNLESS_IT_WAITS = (
@@ -110,19 +121,23 @@ def kinds() -> list[str]:
 
 
 def enqueue(
-    kind: str, args: dict[str, Any] | None = None, *, space: int | None = None,
-    due_at: datetime | None = None, once_key: str = "",
-) -> uuid.UUID | None:  # fmt: skip
+    kind: str,
+    args: dict[str, Any] | None = None,
+    *,
+    space: int | None = None,
+    due_at: datetime | None = None,
+    once_key: str = "",
+) -> uuid.UUID | None:
     """Add a job to the running write. With `once_key`, None if such a job already waits."""
-    slip = booth.slip()
+    slip = booth.outbox()
     moment, identity = clock.now(), uuid.uuid4()
     row = (identity, space, kind, args or {}, Job.State.QUEUED.value, 0, due_at or moment, "", once_key, "", moment)
     if once_key:
-        ((found,),) = rows.upsert(Job, _COLUMNS, [row], _UNLESS_IT_WAITS)
+        ((found,),) = raw_sql.upsert(Job, _COLUMNS, [row], _UNLESS_IT_WAITS)
         if (found if isinstance(found, uuid.UUID) else uuid.UUID(found)) != identity:
             return None
     else:
-        rows.insert(Job, _COLUMNS, [row])
+        raw_sql.insert(Job, _COLUMNS, [row])
     slip.after_commit(bell.ring)
     return identity
 
@@ -141,12 +156,9 @@ def claim() -> Run | None:
         if row.attempts >= MAX_TRIES:
             _park(row, row.error or "The worker died five times while running this job.")
             continue
-        taken = (
-            Job.objects.filter(ready(moment), pk=row.pk, attempts=row.attempts)
-            .update(
-                state=Job.State.RUNNING, attempts=F("attempts") + 1, lease_owner=_ME, lease_until=moment + LEASE
-            )
-        )  # fmt: skip
+        taken = Job.objects.filter(ready(moment), pk=row.pk, attempts=row.attempts).update(
+            state=Job.State.RUNNING, attempts=F("attempts") + 1, lease_owner=_ME, lease_until=moment + LEASE
+        )
         if taken:
             return Run(row.pk, row.uuid, row.kind, row.space, row.args, row.attempts + 1)
 
@@ -162,7 +174,7 @@ def run_one() -> bool:
             raise NotFound(f"No handler for jobs of kind {run.kind}.")
         with _renewing(run):
             apply = function(run)
-        booth.write(lambda: _finish(run, apply), lane=lanes.of(run.space))
+        booth.write(lambda: _finish(run, apply), lane=write_locks.lock_name(run.space))
     except LeaseLost:
         log.warning("job %s was taken over by another worker", run.uuid)
     except Exception as error:
@@ -237,7 +249,7 @@ def _finish(run: Run, apply: Apply | None) -> None:
 
 
 def _failed(run: Run, error: Exception) -> None:
-    text = place(error)
+    text = error_place(error)
     log.warning("job %s (%s) failed, try %d: %s", run.uuid, run.kind, run.attempt, text)
     run.say(f"Try {run.attempt} failed: {text}")
     if run.attempt >= MAX_TRIES:
@@ -260,7 +272,7 @@ def _failed(run: Run, error: Exception) -> None:
             _write_lines(run)
             run.tell(job_news.FAILED)
 
-    booth.write(again, lane=lanes.of(run.space))
+    booth.write(again, lane=write_locks.lock_name(run.space))
 
 
 def _give_up(run: Run, text: str) -> None:
@@ -341,7 +353,7 @@ def requeue(job: uuid.UUID) -> None:
         raise Conflict("The same work is already waiting under another job.", job=str(job)) from None
     if not changed:
         raise Conflict("Only a parked job can be run again.", job=str(job))
-    booth.slip().after_commit(bell.ring)
+    booth.outbox().after_commit(bell.ring)
 
 
 def park(job: uuid.UUID, *, reason: str) -> None:

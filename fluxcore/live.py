@@ -19,10 +19,11 @@ from typing import Any, NamedTuple, TypedDict
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
-from fluxcore import clock, events, limit_messages
+from fluxcore import clock, events
+from fluxcore.db_errors import error_place
 from fluxcore.errors import Busy, FluxError, Forbidden, Unauthenticated
-from fluxcore.events import Change, Position
-from fluxcore.faults import place
+from fluxcore.events import LoggedEvent, Position
+from fluxcore.writes import limit_messages
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ NOT_ALLOWED = Ending(4403, "You may no longer follow this space.")
 BLIND = Ending(1013, "The database does not answer. Try again later.")
 BROKEN = Ending(1011, "Something failed inside the server.")
 
-Shows = Callable[[Change], bool]
+Shows = Callable[[LoggedEvent], bool]
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Socket:
 class _Found(NamedTuple):
     """What one look at the database brought."""
 
-    pages: dict[tuple[int, Position], tuple[list[tuple[Change, str]], Position]]
+    pages: dict[tuple[int, Position], tuple[list[tuple[LoggedEvent, str]], Position]]
     verdicts: dict[str, Shows | Ending]
 
 
@@ -144,9 +145,9 @@ class Feed:
                 try:
                     more = await self._round(thread)
                 except (DatabaseError, InterfaceError) as error:
-                    log.warning("the live feed cannot look at the database: %s", place(error))
+                    log.warning("the live feed cannot look at the database: %s", error_place(error))
                 except Exception as error:
-                    log.error("the live feed stumbled: %s", place(error))  # noqa: TRY400  its text may quote a memory
+                    log.error("the live feed stumbled: %s", error_place(error))  # noqa: TRY400  its text may quote a memory
                 self._close_the_unchecked(loop.time())
                 await asyncio.sleep(0 if more else POLL_SECONDS)
         finally:
@@ -204,7 +205,7 @@ def look(sockets: list[Socket], places: dict[Socket, tuple[int, Position]], due:
         close_old_connections()
 
 
-def _page(space: int, position: Position, head: Position) -> tuple[list[tuple[Change, str]], Position]:
+def _page(space: int, position: Position, head: Position) -> tuple[list[tuple[LoggedEvent, str]], Position]:
     changes, position = events.follow(position, space=space, limit=PAGE)
     if len(changes) < PAGE:
         # Everything of this space up to the head has been seen, so that sockets of different ages meet there.
@@ -224,17 +225,21 @@ def _verdict(rights: Callable[[], Shows]) -> Shows | Ending:
     except (DatabaseError, InterfaceError):
         raise
     except Exception as error:
-        log.error("a right could not be looked up: %s", place(error))  # noqa: TRY400  its text may quote a memory
+        log.error("a right could not be looked up: %s", error_place(error))  # noqa: TRY400  its text may quote a memory
         return BROKEN  # theirs alone; everybody else's feed goes on
 
 
-def encoded(change: Change) -> str:
+def encoded(change: LoggedEvent) -> str:
     return spoken(
         Message(
-            kind=change.kind, at=clock.rfc3339(change.at), actor=change.actor, subject=change.subject,
-            data=change.data, position=str(change.position),
+            kind=change.kind,
+            at=clock.rfc3339(change.at),
+            actor=change.actor,
+            subject=change.subject,
+            data=change.data,
+            position=str(change.position),
         )
-    )  # fmt: skip
+    )
 
 
 def spoken(message: Message) -> str:

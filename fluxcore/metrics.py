@@ -14,18 +14,22 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 REQUESTS = Counter("flux_requests_total", "REST requests", ["method", "route", "status"])
 SECONDS = Histogram(
-    "flux_request_seconds", "Time in the server per REST request", ["route"],
+    "flux_request_seconds",
+    "Time in the server per REST request",
+    ["route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
-)  # fmt: skip
-BOOTH = Histogram("flux_booth_batch_size", "Writers that shared a commit", buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256))
+)
+BATCH_SIZE = Histogram(
+    "flux_booth_batch_size", "Writers that shared a commit", buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256)
+)
 
 
-def request(method: str, route: str, status: int, seconds: float) -> None:
+def count_request(method: str, route: str, status: int, seconds: float) -> None:
     REQUESTS.labels(method if method in ("GET", "POST", "PUT", "PATCH", "DELETE") else "other", route, status).inc()
     SECONDS.labels(route).observe(seconds)
 
 
-class _Now(Collector):
+class _CurrentGauges(Collector):
     """Gauges read from the database at this moment, not kept per process."""
 
     def __init__(self, gauges: dict[str, tuple[str, float]]) -> None:
@@ -44,5 +48,5 @@ def render(gauges: dict[str, tuple[str, float]]) -> bytes:
     else:
         everybody = REGISTRY
     now = CollectorRegistry()
-    now.register(_Now(gauges))
+    now.register(_CurrentGauges(gauges))
     return generate_latest(everybody) + generate_latest(now)

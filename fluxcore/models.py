@@ -89,7 +89,7 @@ class JobLine(models.Model):
         return self.text
 
 
-class Turn(models.Model):
+class ScheduleState(models.Model):
     """When something that comes round was last asked for (`fluxcore/schedule.py`); `count` tells rivals apart."""
 
     name = models.CharField(max_length=64, primary_key=True)
@@ -100,8 +100,8 @@ class Turn(models.Model):
         return self.name
 
 
-class Pulse(models.Model):
-    """One row: how many seconds the instance has lived (`fluxcore/lived.py`), whatever its clock says."""
+class UptimeClock(models.Model):
+    """One row: how many seconds the instance has lived (`fluxcore/uptime.py`), whatever its clock says."""
 
     id = models.SmallIntegerField(primary_key=True)
     at = models.DateTimeField()
@@ -131,7 +131,7 @@ class IdempotencyKey(models.Model):
 
 
 class LimitWindow(models.Model):
-    """Counts per second of the last minute for one limit: `fluxcore/limits.py` says how it is read."""
+    """Counts per second of the last minute for one limit: `fluxcore/writes/limits.py` says how it is read."""
 
     key = models.CharField(max_length=200, primary_key=True)
     counts = models.JSONField(default=dict)

@@ -14,9 +14,10 @@ from typing import Any
 
 from django.db.models import F
 
-from fluxcore import booth, clock
-from fluxcore.faults import place
-from fluxcore.models import Turn
+from fluxcore import clock
+from fluxcore.db_errors import error_place
+from fluxcore.models import ScheduleState
+from fluxcore.writes import booth
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def due(chore: Chore, last: datetime | None, now: datetime) -> bool:
 
 def ask_for_what_is_due() -> list[str]:
     """Ask for everything whose time has come; the names of what was asked for. Each is a commit of its own."""
-    turns = {turn.name: turn for turn in Turn.objects.all()}
+    turns = {turn.name: turn for turn in ScheduleState.objects.all()}
     asked = []
     for chore in chores():
         turn = turns.get(chore.name)
@@ -69,18 +70,20 @@ def ask_for_what_is_due() -> list[str]:
                 asked.append(chore.name)
         except Exception as error:
             # One that fails must not keep the others from their turn; it is tried again in a minute.
-            log.warning("%s could not be asked for: %s", chore.name, place(error))
+            log.warning("%s could not be asked for: %s", chore.name, error_place(error))
     return asked
 
 
-def _turn(chore: Chore, seen: Turn | None) -> Callable[[], bool]:
+def _turn(chore: Chore, seen: ScheduleState | None) -> Callable[[], bool]:
     def take() -> bool:
         now = clock.now()
         if seen is None:
-            _, mine = Turn.objects.get_or_create(name=chore.name, defaults={"asked_at": now, "count": 1})
+            _, mine = ScheduleState.objects.get_or_create(name=chore.name, defaults={"asked_at": now, "count": 1})
         else:
             mine = bool(
-                Turn.objects.filter(name=chore.name, count=seen.count).update(asked_at=now, count=F("count") + 1)
+                ScheduleState.objects.filter(name=chore.name, count=seen.count).update(
+                    asked_at=now, count=F("count") + 1
+                )
             )
         if mine:
             chore.ask()
@@ -91,15 +94,17 @@ def _turn(chore: Chore, seen: Turn | None) -> Callable[[], bool]:
 
 def overview() -> list[dict[str, Any]]:
     """Every chore with its period, how often it was asked for and when it is next."""
-    turns = {turn.name: turn for turn in Turn.objects.all()}
+    turns = {turn.name: turn for turn in ScheduleState.objects.all()}
     found = []
     for chore in chores():
         turn, period = turns.get(chore.name), chore.seconds()
         found.append(
             {
-                "name": chore.name, "seconds": period, "count": turn.count if turn else 0,
+                "name": chore.name,
+                "seconds": period,
+                "count": turn.count if turn else 0,
                 "asked_at": clock.rfc3339(turn.asked_at) if turn else None,
                 "due": due(chore, turn.asked_at if turn else None, clock.now()),
             }
-        )  # fmt: skip
+        )
     return found

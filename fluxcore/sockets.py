@@ -19,9 +19,9 @@ from urllib.parse import parse_qsl
 from django.db import close_old_connections
 
 from fluxcore import clock, events
+from fluxcore.db_errors import error_place, translate
 from fluxcore.errors import Busy, FluxError, Invalid
 from fluxcore.events import Position
-from fluxcore.faults import place, translate
 from fluxcore.live import BROKEN, Ending, Message, Socket, Visitor, feed, spoken
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ def _ask(scope: Scope, admit: Callable[[Scope], Visitor]) -> tuple[Visitor, Posi
         known = translate(error)
         if isinstance(known, FluxError):
             raise known from None
-        log.error("a live feed could not begin: %s", place(error))  # noqa: TRY400  its text may quote a memory
+        log.error("a live feed could not begin: %s", error_place(error))  # noqa: TRY400  its text may quote a memory
         raise FluxError from None
     else:
         return visitor, head if visitor.since is None else visitor.since
@@ -158,7 +158,7 @@ def _why(*reasons: asyncio.Future[Any]) -> Ending | None:
             error = one.exception()
             if error is None or isinstance(error, OSError):
                 return None if error else one.result()
-            log.error("a live feed broke: %s", place(error))
+            log.error("a live feed broke: %s", error_place(error))
             return BROKEN
     return None
 
@@ -166,9 +166,13 @@ def _why(*reasons: asyncio.Future[Any]) -> Ending | None:
 async def _speak(socket: Socket, position: Position, send: Send) -> Ending:
     visitor = socket.visitor
     hello = Message(
-        kind="live.open", at=clock.rfc3339(clock.now()), actor=visitor.actor, subject=visitor.where, data={},
+        kind="live.open",
+        at=clock.rfc3339(clock.now()),
+        actor=visitor.actor,
+        subject=visitor.where,
+        data={},
         position=str(position),
-    )  # fmt: skip
+    )
     try:
         await _say(send, [spoken(hello)])
         while True:

@@ -8,12 +8,13 @@ from collections.abc import Callable
 
 from django.db import DatabaseError
 
-from fluxcore import booth, idempotency, jobs, limits, lived, schedule
+from fluxcore import jobs, schedule, uptime
+from fluxcore.writes import booth, idempotency, limits
 
 log = logging.getLogger(__name__)
 
 # Rooms add their own minute chores in their `apps.ready`.
-_chores: list[Callable[[], object]] = [lived.beat]
+_chores: list[Callable[[], object]] = [uptime.count_minute]
 # Not while the clock is doubted: one that is set ahead for a moment must not make everything old.
 _forgetting: list[Callable[[], object]] = [idempotency.forget_old, limits.forget_old, jobs.forget_old]
 
@@ -39,7 +40,7 @@ def sweep() -> int:
 
 def _run(chore: Callable[[], object], *, unless_doubted: bool = False) -> None:
     try:
-        if unless_doubted and lived.now().doubt:
+        if unless_doubted and uptime.now().doubt:
             return
         booth.write(chore)
     except Exception as error:

@@ -12,7 +12,7 @@ from django.core import checks as django_checks
 class FluxAdminConfig(SimpleAdminConfig):
     """The pages, and what they show, are loaded where people are let in: the other processes have no use for them."""
 
-    default_site = "accounts.site.FluxAdminSite"
+    default_site = "accounts.adminsite.site.FluxAdminSite"
     default = False
 
     def ready(self) -> None:
@@ -20,12 +20,12 @@ class FluxAdminConfig(SimpleAdminConfig):
         from django.contrib import admin
 
         django_checks.register(check_dependencies, django_checks.Tags.admin)
-        django_checks.register(pages_are_sound, django_checks.Tags.admin)
+        django_checks.register(check_admin_pages, django_checks.Tags.admin)
         if settings.DOOR == "people":
             admin.autodiscover()
 
 
-def pages_are_sound(app_configs: Any, **kwargs: Any) -> Any:
+def check_admin_pages(app_configs: Any, **kwargs: Any) -> Any:
     """Django's own check of the pages, in a process that may not have loaded them."""
     from django.contrib import admin
 

@@ -27,12 +27,12 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
-from accounts import checkpoints
+from accounts.audit import checkpoints
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid
 from fluxcore.models import Event
 from fluxcore.version import VERSION
-from fluxsite.home import Home
+from fluxsite.home import DataHome
 
 FORMAT = 1
 MAX_MANIFEST = 1 << 20
@@ -40,7 +40,7 @@ _MEMBER = re.compile(r"config\.yaml|checkpoints\.jsonl|database\.db|(?:keys|tabl
 _CHUNK = 1 << 20
 
 
-def create(home: Home, *, label: str = "backup", to: Path | None = None) -> Path:
+def create(home: DataHome, *, label: str = "backup", to: Path | None = None) -> Path:
     """Write a backup of the instance as it is at this moment, also while it runs."""
     moment = clock.now().strftime("%Y%m%d-%H%M%S-%f")
     target = to or home.backups / f"{home.name}-{label}-{moment}.zip"
@@ -76,7 +76,7 @@ def create(home: Home, *, label: str = "backup", to: Path | None = None) -> Path
     return target
 
 
-def _small_files(home: Home) -> Iterator[tuple[str, Path]]:
+def _small_files(home: DataHome) -> Iterator[tuple[str, Path]]:
     if home.config.exists():
         yield "config.yaml", home.config
     if home.checkpoints.exists():
@@ -107,7 +107,7 @@ def _tables() -> list[str]:
     return sorted({*names, "django_migrations"})
 
 
-def _dump_database(home: Home, bundle: zipfile.ZipFile, digests: dict[str, str]) -> None:
+def _dump_database(home: DataHome, bundle: zipfile.ZipFile, digests: dict[str, str]) -> None:
     if connection.vendor == "sqlite":
         import sqlite3
 
@@ -151,9 +151,17 @@ def _existing(cursor: Any) -> list[str]:
 
 # What zipfile and json raise on damaged or foreign files; the last two for encrypted and exotic members.
 _UNREADABLE = (
-    OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, RecursionError,
-    NotImplementedError, RuntimeError,
-)  # fmt: skip
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    KeyError,
+    ValueError,
+    TypeError,
+    EOFError,
+    RecursionError,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 def _checked(manifest: Any, name: str) -> dict[str, Any]:
@@ -204,15 +212,15 @@ def _digest(file: IO[bytes]) -> str:
     return seen.hexdigest()
 
 
-def restore(home: Home, path: Path) -> Path | None:
+def restore(home: DataHome, path: Path) -> Path | None:
     """Put the instance back to a backup. What was there is set aside, not deleted; its place is returned."""
-    from fluxsite.running import alone
+    from fluxsite.run.running_state import hold_instance
 
-    with alone(home):
+    with hold_instance(home):
         return _restore(home, path)
 
 
-def _restore(home: Home, path: Path) -> Path | None:
+def _restore(home: DataHome, path: Path) -> Path | None:
     manifest = verify(path)
     if manifest["database"] != connection.vendor:
         raise Invalid(f"This backup holds a {manifest['database']} database; the instance uses {connection.vendor}.")
@@ -232,17 +240,17 @@ def _restore(home: Home, path: Path) -> Path | None:
         )
     fresh = home.path.with_name(f".{home.name}.restoring")
     if home.checkpoints.exists():
-        checkpoints.make_or_say(home)  # a last look at the chains that are about to go
+        checkpoints.try_checkpoint(home)  # a last look at the chains that are about to go
     try:
-        _unpack(path, manifest, Home(home.name, fresh))
-        checkpoints.hand_over(home, Home(home.name, fresh))
+        _unpack(path, manifest, DataHome(home.name, fresh))
+        checkpoints.hand_over(home, DataHome(home.name, fresh))
         connection.close()
         return _change_places(home, fresh)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _unpack(path: Path, manifest: dict[str, Any], new: Home) -> None:
+def _unpack(path: Path, manifest: dict[str, Any], new: DataHome) -> None:
     """The files into a new home beside the old one, the tables into the database."""
     shutil.rmtree(new.path, ignore_errors=True)
     new.make()
@@ -260,7 +268,7 @@ def _unpack(path: Path, manifest: dict[str, Any], new: Home) -> None:
             _load_tables(bundle, [name for name in manifest["members"] if name.startswith("tables/")])
 
 
-def _change_places(home: Home, fresh: Path) -> Path | None:
+def _change_places(home: DataHome, fresh: Path) -> Path | None:
     """The new home becomes the instance's; where the old one went."""
     moment = f"{clock.now():%Y%m%d-%H%M%S-%f}"
     aside = None

@@ -10,7 +10,7 @@ import time
 from celery import Celery
 from celery.signals import setup_logging, worker_shutting_down
 
-from fluxsite import messages
+from fluxsite import file_broker
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 
@@ -34,7 +34,7 @@ def configure() -> None:
         }
     else:
         broker = {
-            "broker_url": f"{messages.SCHEME}://",
+            "broker_url": f"{file_broker.SCHEME}://",
             "broker_transport_options": {"folder": str(queue), "polling_interval": 0.2},
         }
     app.conf.update(

@@ -11,12 +11,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django_otp.admin import OTPAdminSite
 
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxsite.databases import wal_is_safe
 
 
 @register(Tags.security, "doors")
-def admin_demands_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if isinstance(admin.site, OTPAdminSite):
         return []
     return [
@@ -29,18 +29,20 @@ def admin_demands_second_factor(app_configs: Any, **kwargs: Any) -> list[CheckMe
 
 
 @register(Tags.security, "doors")
-def doors_keep_their_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_secret_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if settings.SECRET_KEY_IS_KEPT or settings.DOOR in ("shell", "stdio"):
         return []
     return [
         Error(
-            "There is no secret key.", hint=f"Run `{typed('flux_init')}`, or set FLUX_SECRET_KEY_FILE.", id="flux.E002"
+            "There is no secret key.",
+            hint=f"Run `{typed_command('flux_init')}`, or set FLUX_SECRET_KEY_FILE.",
+            id="flux.E002",
         )
     ]
 
 
 @register(Tags.database, "doors")
-def sqlite_is_sound(app_configs: Any, databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_sqlite(app_configs: Any, databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
     if connection.vendor != "sqlite" or not databases:
         return []
     import sqlite3
@@ -69,7 +71,7 @@ def sqlite_is_sound(app_configs: Any, databases: Any = None, **kwargs: Any) -> l
     return found
 
 
-def refuse_unfit() -> None:
+def refuse_failed_checks() -> None:
     """Keep a door shut while one of the errors above stands. Servers, unlike commands, run no checks themselves."""
     found = [message for message in run_checks(tags=["doors"], databases=["default"]) if message.is_serious()]
     connection.close()

@@ -89,7 +89,7 @@ def names(name: str) -> list[str]:
     return [part.strip() for part in (text(name) or "").split(",") if part.strip()]
 
 
-def elsewhere(name: str, value: str | None, *, than: Path) -> Path | None:
+def folder_outside(name: str, value: str | None, *, than: Path) -> Path | None:
     """A folder that is not inside another one; None if none is named. It need not be there now."""
     if not value:
         return None

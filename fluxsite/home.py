@@ -23,7 +23,7 @@ def random_text() -> str:
 
 
 @dataclass(frozen=True)
-class Home:
+class DataHome:
     """Paths of one instance. Nothing is created by naming them."""
 
     name: str
@@ -104,7 +104,7 @@ class Home:
         existing = self.secret(name)
         if existing is None:
             own = path.with_name(f".{name}.{secrets.token_hex(8)}")
-            private_file(own, make())
+            write_private_file(own, make())
             try:
                 # A link appears whole or not at all, and only one maker's can: nobody reads half a key.
                 os.link(own, path)
@@ -126,10 +126,10 @@ class Home:
 
     def keep_secret(self, name: str, text: str) -> None:
         """Put another text in the place of a key's, whole or not at all."""
-        private_file(self.keys / name, text)
+        write_private_file(self.keys / name, text)
 
 
-def private_file(path: Path, text: str) -> None:
+def write_private_file(path: Path, text: str) -> None:
     """Write a file only its owner can read, whole or not at all."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -140,20 +140,20 @@ def private_file(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-def current_home() -> Home:
+def current_home() -> DataHome:
     """The instance named by FLUX_NAME below FLUX_HOME (default `default` below ~/.flux)."""
     name = os.environ.get("FLUX_NAME") or "default"
     if not NAME_PATTERN.fullmatch(name):
         raise HomeError(f"Instance name {name!r}: use 1-64 of a-z, 0-9, '_' and '-', no punctuation at the edges.")
     root = Path(os.environ.get("FLUX_HOME") or Path.home() / ".flux").expanduser()
-    return Home(name=name, path=root.absolute() / name)
+    return DataHome(name=name, path=root.absolute() / name)
 
 
-def make_home(home: Home, *, mode: str = "caller_extracts") -> bool:
+def make_home(home: DataHome, *, mode: str = "caller_extracts") -> bool:
     """Folders, keys and config.yaml. True if the instance is new."""
     home.make()
     home.make_secret("secret_key")
     if home.initialised:
         return False
-    private_file(home.config, config.render(replace(config.Config(), OPERATING_MODE=mode)))
+    write_private_file(home.config, config.render(replace(config.Config(), OPERATING_MODE=mode)))
     return True

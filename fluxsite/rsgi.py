@@ -19,11 +19,11 @@ from fluxsite.wsgi import application as rest_application  # sets Django up, whi
 
 # isort: split
 from accounts import tokens
-from fluxcore import incoming
+from fluxcore import incoming_bodies
 from fluxcore.errors import BadRequest, BodyTooSlow, FluxError, NotFound, RateLimited, Unauthenticated
-from fluxsite import threads
+from fluxsite.run import threads
 from memory.api.middleware import REFUSAL
-from memory.embedding import choice
+from memory.embedding import active_encoder
 
 # A body up to this size is taken from anybody who sends it at once; for a larger one the token comes first.
 UNKNOWN_BYTES = 64 * 1024
@@ -32,24 +32,30 @@ STREAM_BYTES = 1024 * 1024
 QUIET_SECONDS = 2.0  # who sends nothing more of a refused body for this long is done
 
 _BASE = {
-    "SCRIPT_NAME": "", "SERVER_PROTOCOL": "HTTP/1.1", "wsgi.version": (1, 0), "wsgi.errors": sys.stderr,
-    "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False, "wsgi.input_terminated": True,
-}  # fmt: skip
+    "SCRIPT_NAME": "",
+    "SERVER_PROTOCOL": "HTTP/1.1",
+    "wsgi.version": (1, 0),
+    "wsgi.errors": sys.stderr,
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": False,
+    "wsgi.run_once": False,
+    "wsgi.input_terminated": True,
+}
 
 Application = Callable[[Any, Any], Awaitable[None]]
 
 
 def served() -> Application:
     """For a process that listens: its encoder loads in the background, so that the first recall finds it."""
-    threads.take_short_turns()
-    choice.load_soon()
+    threads.set_switch_interval()
+    active_encoder.load_soon()
     return bridge(rest_application)
 
 
 def bridge(application: Any) -> Application:
     """A WSGI application of Django's for granian's RSGI interface."""
     pool = ThreadPoolExecutor(threads.THREADS, "rest")
-    waiting = incoming.IncompleteBodies()
+    waiting = incoming_bodies.IncompleteBodies()
 
     async def call(scope: Any, protocol: Any) -> None:
         loop = asyncio.get_running_loop()
@@ -80,9 +86,13 @@ def _size(headers: Any) -> int | None:
 
 
 async def _body(
-    loop: asyncio.AbstractEventLoop, pool: ThreadPoolExecutor, waiting: incoming.IncompleteBodies,
-    protocol: Any, headers: Any, size: int,
-) -> bytes:  # fmt: skip
+    loop: asyncio.AbstractEventLoop,
+    pool: ThreadPoolExecutor,
+    waiting: incoming_bodies.IncompleteBodies,
+    protocol: Any,
+    headers: Any,
+    size: int,
+) -> bytes:
     """The whole body. One that is large or late needs a valid token, and has a deadline."""
 
     async def token() -> int | None:
@@ -91,7 +101,7 @@ async def _body(
     if size > UNKNOWN_BYTES:
         await token()
     try:
-        return await waiting.whole(asyncio.ensure_future(protocol()), token, incoming.seconds_for(size))
+        return await waiting.whole(asyncio.ensure_future(protocol()), token, incoming_bodies.body_seconds(size))
     except FluxError:
         raise
     except RuntimeError:  # granian's word for a connection that ended
@@ -175,12 +185,12 @@ def _environment(scope: Any, body: bytes, refusal: FluxError | None) -> dict[str
 async def _linger(protocol: Any) -> None:
     """Discard what the caller still sends, within bounds: closed at once, it would not get to read the answer."""
     loop, size = asyncio.get_running_loop(), 0
-    until = loop.time() + incoming.LINGER_SECONDS
+    until = loop.time() + incoming_bodies.LINGER_SECONDS
     try:
         async with asyncio.timeout(QUIET_SECONDS) as quiet:
             async for chunk in protocol:
                 size += len(chunk)
-                if size > incoming.LINGER_BYTES:
+                if size > incoming_bodies.LINGER_BYTES:
                     return
                 quiet.reschedule(min(until, loop.time() + QUIET_SECONDS))
     except (TimeoutError, RuntimeError):

@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 
-from fluxsite import leash
+from fluxsite.run import parent_watch
 
 
 def rest(host: str, port: int, processes: int) -> None:
@@ -57,7 +57,7 @@ def people(host: str, port: int, mcp_host: str, mcp_port: int) -> None:
     os.environ["FLUX_MCP_PORT"] = str(mcp_port)
     # Imported here and not by uvicorn inside its event loop: setting up Django asks the database.
     from fluxsite.asgi import application
-    from fluxsite.connections import BoundedProtocol
+    from fluxsite.run.http_connections import BoundedProtocol
 
     server = uvicorn.Server(
         uvicorn.Config(
@@ -94,9 +94,9 @@ def worker() -> None:
     """One Celery worker with its beat: runs the jobs the bell announces."""
     import warnings
 
-    from fluxsite import loading
+    from fluxsite.run import gc_pause
 
-    loading.begins()
+    gc_pause.pause_gc()
     import django
     from celery.beat import EmbeddedService
     from celery.platforms import SecurityWarning  # type: ignore[attr-defined]  # missing from its stubs
@@ -109,13 +109,13 @@ def worker() -> None:
 
     from fluxcore import bell
     from fluxcore.config import ConfigError
-    from memory.embedding import choice
+    from memory.embedding import active_encoder
 
     if settings.CONFIG_PROBLEM:
         raise ConfigError(settings.CONFIG_PROBLEM)
     bell.on_ring(celery.ring)
     settings.HOME.queue.mkdir(parents=True, exist_ok=True, mode=0o700)
-    choice.load_soon()  # at the very first start it builds what it needs from its weights: not while a job waits
+    active_encoder.load_soon()  # at the very first start it builds what it needs from its weights: not while a job waits
     bell.ring()  # whatever was waiting while nobody worked
     # Celery warns root about pickled tasks; ours are two names in JSON.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)
@@ -125,9 +125,15 @@ def worker() -> None:
     # Its own command line would load a terminal's worth of libraries, and Django's checks whose outcome it drops.
     os.environ.update(CELERY_SKIP_CHECKS="yes")
     work = celery.app.Worker(
-        pool="threads", concurrency=2, queues=["flux"], loglevel="WARNING", quiet=True,
-        without_gossip=True, without_mingle=True, without_heartbeat=True,
-    )  # fmt: skip
+        pool="threads",
+        concurrency=2,
+        queues=["flux"],
+        loglevel="WARNING",
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
     work.start()
     raise SystemExit(work.exitcode)
 
@@ -145,7 +151,7 @@ def _allow_open_files() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    leash.follow_parent()
+    parent_watch.exit_with_parent()
     os.umask(0o077)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
     _allow_open_files()

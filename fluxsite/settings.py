@@ -85,7 +85,7 @@ INSTALLED_APPS = [
     "django_otp",
     "django_otp.plugins.otp_totp",  # only for its table, from which accounts.0003 moves keys that stood in clear
     "channels",
-    "fluxsite.house.FluxSiteConfig",
+    "fluxsite.site_app.FluxSiteConfig",
     "fluxcore",
     "accounts",
     "memory",
@@ -105,15 +105,18 @@ if DOOR == "rest":
 if DOOR == "stdio":
     # A process that lives and dies with a client's window starts without what only people's pages need.
     _for_people = {
-        "dashboard", "fluxsite.apps.FluxAdminConfig", "django.contrib.messages", "django.contrib.staticfiles",
+        "dashboard",
+        "fluxsite.apps.FluxAdminConfig",
+        "django.contrib.messages",
+        "django.contrib.staticfiles",
         "channels",
-    }  # fmt: skip
+    }
     INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in _for_people]
 
 # Agents carry a token, no cookie: sessions, CSRF and messages have no business on their door.
-_REST_MIDDLEWARE = ["memory.api.middleware.RestDoor"]
+_REST_MIDDLEWARE = ["memory.api.middleware.RestMiddleware"]
 _PEOPLE_MIDDLEWARE = [
-    "dashboard.middleware.PeoplesDoor",
+    "dashboard.middleware.DashboardMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -166,10 +169,10 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "sign-in"
-SESSION_ENGINE = "accounts.sessions"
+SESSION_ENGINE = "accounts.signin.sessions"
 SESSION_COOKIE_AGE = 12 * 60 * 60
 # A second place for the signed checkpoints of the audit chains, best on another machine's disk.
-CHECKPOINTS = env.elsewhere("FLUX_CHECKPOINTS", env.text("FLUX_CHECKPOINTS"), than=HOME.path)
+CHECKPOINTS = env.folder_outside("FLUX_CHECKPOINTS", env.text("FLUX_CHECKPOINTS"), than=HOME.path)
 
 # REST ----------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
@@ -179,7 +182,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "memory.api.parsers.JSONOnly",
-    "EXCEPTION_HANDLER": "memory.api.errors.answer_exception",
+    "EXCEPTION_HANDLER": "memory.api.errors.handle_exception",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {

@@ -12,10 +12,10 @@ from django.db.migrations.executor import MigrationExecutor
 from accounts import agents, roles, tokens
 from accounts.models import Agent, Space, Token
 from accounts.principals import shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict
 from fluxsite import backup
-from fluxsite.home import Home
+from fluxsite.home import DataHome
 
 FIRST_SPACE = "main"
 FIRST_AGENT = "assistant"
@@ -29,7 +29,7 @@ class Upgrade:
     backup: Path | None
 
 
-def bring_up_to_date(home: Home) -> Upgrade:
+def bring_up_to_date(home: DataHome) -> Upgrade:
     """Apply missing migrations, after a backup if there is anything to lose; refuse a newer database by name."""
     executor = MigrationExecutor(connection)
     applied = set(executor.loader.applied_migrations)
@@ -38,7 +38,7 @@ def bring_up_to_date(home: Home) -> Upgrade:
         raise Conflict(
             f"This database was written by a newer release: it has {', '.join(unknown)}, which this code does not "
             "know. Start that release, or restore a backup made by this one: "
-            f"{typed('flux_backup restore FILE')}."
+            f"{typed_command('flux_backup restore FILE')}."
         )
     plan = _plan(executor)
     if not plan:
@@ -50,7 +50,7 @@ def bring_up_to_date(home: Home) -> Upgrade:
     return Upgrade(plan, saved)
 
 
-def pending() -> list[str]:
+def pending_migrations() -> list[str]:
     """Migrations this code has and the database does not."""
     return _plan(MigrationExecutor(connection))
 
@@ -59,7 +59,7 @@ def _plan(executor: MigrationExecutor) -> list[str]:
     return [f"{step.app_label}.{step.name}" for step, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
 
 
-def first_agent() -> None:
+def create_first_agent() -> None:
     """The agent of a new instance, for whoever starts it by name; nothing if the instance already has agents."""
     operator = shell()
     if Agent.objects.exists():
@@ -67,25 +67,33 @@ def first_agent() -> None:
     if not Space.objects.filter(name=FIRST_SPACE).exists():
         agents.create_space(operator, name=FIRST_SPACE, reason="first start")
     agents.create_agent(
-        operator, space=FIRST_SPACE, name=FIRST_AGENT, capabilities=list(agents.EVERYDAY), reason="first start"
+        operator,
+        space=FIRST_SPACE,
+        name=FIRST_AGENT,
+        capabilities=list(agents.EVERYDAY_CAPABILITIES),
+        reason="first start",
     )
 
 
-def first_token() -> str | None:
+def mint_first_token() -> str | None:
     """The first agent's token; None if somebody has made agents or tokens before."""
-    first_agent()
+    create_first_agent()
     operator = shell()
     others = Agent.objects.exclude(space__name=FIRST_SPACE, name=FIRST_AGENT)
     if others.exists() or Token.objects.exists():
         return None
     minted = tokens.mint(
-        operator, space=FIRST_SPACE, agent=FIRST_AGENT, ceiling="user_stated", note="made at first start",
+        operator,
+        space=FIRST_SPACE,
+        agent=FIRST_AGENT,
+        ceiling="user_stated",
+        note="made at first start",
         reason="first start",
-    )  # fmt: skip
+    )
     return str(minted["token"])
 
 
-def agent_to_try() -> Agent | None:
+def find_example_agent() -> Agent | None:
     """The agent of the printed example: the first one, or else the oldest that may act."""
     active = Agent.objects.select_related("space").filter(active=True).order_by("id")
     return active.filter(space__name=FIRST_SPACE, name=FIRST_AGENT).first() or active.first()

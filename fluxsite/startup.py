@@ -17,16 +17,16 @@ def choose_instance(arguments: list[str]) -> None:
             os.environ["FLUX_NAME"] = argument.partition("=")[2]
 
 
-def once_more() -> list[str]:
+def rerun_command() -> list[str]:
     """How a command runs this program again: as manage.py if it was that, else as the installed package."""
     return [sys.executable, sys.argv[0]] if sys.argv[0].endswith("manage.py") else [sys.executable, "-m", "flux"]
 
 
 def execute(arguments: list[str]) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
-    from fluxsite import loading
+    from fluxsite.run import gc_pause
 
-    loading.begins()
+    gc_pause.pause_gc()
     from fluxcore.config import ConfigError
     from fluxsite.env import EnvError
     from fluxsite.home import HomeError, current_home, make_home

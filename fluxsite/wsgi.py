@@ -7,18 +7,19 @@ import os
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 os.environ["FLUX_DOOR"] = "rest"
 
-from fluxsite import loading
+from fluxsite.run import gc_pause
 
-loading.begins()
+gc_pause.pause_gc()
 
 from django.core.wsgi import get_wsgi_application  # noqa: E402
 
 application = get_wsgi_application()
 
 from fluxcore import bell  # noqa: E402
-from fluxsite import celery, checks, leash  # noqa: E402
+from fluxsite import celery, checks  # noqa: E402
+from fluxsite.run import parent_watch  # noqa: E402
 
-checks.refuse_unfit()
+checks.refuse_failed_checks()
 celery.configure()
 bell.on_ring(celery.ring)
-leash.follow_parent()
+parent_watch.exit_with_parent()

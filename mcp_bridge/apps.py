@@ -8,8 +8,8 @@ class McpBridgeConfig(AppConfig):
     verbose_name = "MCP"
 
     def ready(self) -> None:
-        from accounts import toolboxes
-        from mcp_bridge.registry import SWITCHED
+        from accounts import tool_groups
+        from mcp_bridge.registry import SWITCHED_GROUPS
 
-        for name, says in SWITCHED.items():
-            toolboxes.offer(name, says)
+        for name, says in SWITCHED_GROUPS.items():
+            tool_groups.register_group(name, says)

@@ -1,6 +1,6 @@
 """Where `manage.py flux_mcp` and `flux mcp` begin: `main(["flux_mcp", ...])`, before Django or anything else is loaded.
 
-With FLUX_URL and FLUX_TOKEN it is a thin client of a running server (`mcp_bridge.thin`) and never loads Django.
+With FLUX_URL and FLUX_TOKEN it is a thin client of a running server (`mcp_bridge.proxy`) and never loads Django.
 Otherwise it serves the instance of this machine: through the instance's running server if there is one
 (`mcp_bridge.relay`, without Django too), or by itself (`mcp_bridge.stdio`). `python -m mcp_bridge.entry` is the same.
 """
@@ -12,10 +12,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from mcp_bridge import wire
+from mcp_bridge import stdio_guard
 
 if TYPE_CHECKING:
-    from mcp_bridge.relay import Unserved
+    from mcp_bridge.relay import UnservedInput
 
 EX_CONFIG = 78
 
@@ -40,33 +40,33 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser("flux_mcp", allow_abbrev=False)
     instance_options(parser)
     given = parser.parse_args(arguments)
-    wire.claim()
+    stdio_guard.claim_stdout()
     if os.environ.get("FLUX_URL") and os.environ.get("FLUX_TOKEN"):
-        from mcp_bridge import thin
+        from mcp_bridge import proxy
 
-        thin.main()
+        proxy.main()
         return
     if given.name:
         os.environ["FLUX_NAME"] = given.name
     from mcp_bridge import parent, relay
 
     parent.end_with_parent()
-    left = relay.serve(given.space, given.agent, given.ceiling, wire.descriptor())
+    left = relay.serve(given.space, given.agent, given.ceiling, stdio_guard.stdout_descriptor())
     if left is not None:
         set_up(given)
         serve(given.space, given.agent, given.ceiling, left)
 
 
-def serve(space: str, agent: str, ceiling: str, left: Unserved | None = None) -> None:
+def serve(space: str, agent: str, ceiling: str, left: UnservedInput | None = None) -> None:
     """Load the SDK and answer in this process, until the client hangs up."""
-    from fluxsite import loading
+    from fluxsite.run import gc_pause
     from mcp_bridge import sdk
 
-    loading.goes_on()
+    gc_pause.pause_gc_again()
     sdk.load_lean()
     from mcp_bridge import stdio
 
-    loading.has_ended()
+    gc_pause.freeze_and_resume_gc()
     stdio.serve(space, agent, ceiling, left)
 
 
@@ -78,11 +78,11 @@ def set_up(given: argparse.Namespace) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
     os.umask(0o077)
     from fluxcore.config import ConfigError
-    from fluxsite import loading
     from fluxsite.env import EnvError
     from fluxsite.home import HomeError
+    from fluxsite.run import gc_pause
 
-    loading.begins()
+    gc_pause.pause_gc()
     import django
 
     try:

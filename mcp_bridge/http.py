@@ -17,9 +17,9 @@ from typing import Any
 
 from django.conf import settings
 
-from accounts import refusals, tokens
+from accounts import anonymous_refusals, tokens
 from accounts.principals import Principal
-from fluxcore import incoming, limit_messages, metrics
+from fluxcore import incoming_bodies, metrics
 from fluxcore.errors import (
     BadRequest,
     Busy,
@@ -31,10 +31,11 @@ from fluxcore.errors import (
     OutcomeUnknown,
     Unauthenticated,
 )
-from fluxcore.turns import Shares
-from mcp_bridge import protected, refusing
-from mcp_bridge.aside import aside
-from mcp_bridge.hosts import HEADERS
+from fluxcore.fair_queue import FairShares
+from fluxcore.writes import limit_messages
+from mcp_bridge import errors, oauth_metadata
+from mcp_bridge.origin_check import HEADERS
+from mcp_bridge.threads import in_threads
 
 log = logging.getLogger(__name__)
 
@@ -48,12 +49,12 @@ _CUT_OFF = (
 )
 _UNAUTHORISED, _REFUSED = -32001, -32003  # of JSON-RPC's range for servers
 
-_aside = aside(ThreadPoolExecutor(AT_ONCE, "mcp"))
-_shares = Shares(AT_ONCE)
-_incomplete = incoming.IncompleteBodies()
+_aside = in_threads(ThreadPoolExecutor(AT_ONCE, "mcp"))
+_shares = FairShares(AT_ONCE)
+_incomplete = incoming_bodies.IncompleteBodies()
 
 
-class _Line:
+class _SessionManager:
     """The SDK's session manager, loaded once: with the process, so that the first message waits for nothing."""
 
     def __init__(self) -> None:
@@ -91,10 +92,11 @@ def _made() -> Any:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from mcp_bridge import registry, server
-    from memory.grains import recall, store  # noqa: F401  loading them is the point, as REST has loaded its views
+    from memory.grains import store  # noqa: F401  loading them is the point, as REST has loaded its views
+    from memory.recall import recall  # noqa: F401  loading them is the point, as REST has loaded its views
 
-    for name in (registry.USUAL, *registry.SWITCHED):
-        registry.group(name)
+    for name in (registry.DEFAULT_GROUP, *registry.SWITCHED_GROUPS):
+        registry.load_group(name)
 
     def who(ctx: server.Context) -> Principal:
         found: Principal = ctx.request.scope[PRINCIPAL]  # type: ignore[union-attr]  # every message came over HTTP
@@ -102,24 +104,24 @@ def _made() -> Any:
 
     # Hosts and origins are judged by this door, for all its addresses alike.
     return StreamableHTTPSessionManager(
-        server.build(who, _aside, lambda ctx: who(ctx).ceiling),
+        server.build_server(who, _aside, lambda ctx: who(ctx).ceiling),
         json_response=True,
         stateless=True,
         max_request_body_size=settings.MAX_BODY_BYTES,
     )
 
 
-_line: _Line | None = None
+_line: _SessionManager | None = None
 
 
-async def open_() -> None:
+async def open_sessions() -> None:
     """With the process, before it listens: the first call is answered as quickly as any."""
     global _line
-    _line = _Line()
+    _line = _SessionManager()
     await _line.open()
 
 
-async def close() -> None:
+async def close_sessions() -> None:
     """With the process."""
     if _line is not None:
         await _line.close()
@@ -155,7 +157,7 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
         number = message.get("id")
         await _aside(_demand, principal, message)
         if _line is None:
-            _line = _Line()
+            _line = _SessionManager()
         manager = await _line.open()
         begun = True
         await manager.handle_request({**scope, PRINCIPAL: principal}, _again(body, receive), watched)
@@ -167,12 +169,12 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
     except Exception as error:
         if answering:
             raise  # it had begun to answer: the connection is broken off
-        await _refuse(scope, watched, refusing.as_flux_error(error), number)
+        await _refuse(scope, watched, errors.as_flux_error(error), number)
     finally:
         if caller is not None:
             _shares.leave(*caller)
         spent = time.perf_counter() - started
-        metrics.request(scope["method"], "mcp", status, spent)
+        metrics.count_request(scope["method"], "mcp", status, spent)
         log.info("mcp %d %.1fms", status, spent * 1000)
 
 
@@ -182,7 +184,7 @@ def _authenticated(headers: dict[bytes, bytes], scope: Scope) -> Principal:
     try:
         return tokens.authenticate(token.strip(" ") if scheme.lower() == "bearer" else "")
     except Unauthenticated:
-        refusals.note((scope.get("client") or ("unknown", 0))[0])
+        anonymous_refusals.count_refusal((scope.get("client") or ("unknown", 0))[0])
         raise
 
 
@@ -198,15 +200,15 @@ def _demand(principal: Principal, message: dict[str, Any]) -> None:
 
     params = message.get("params")
     name = params.get("name") if isinstance(params, dict) else None
-    tool = next((tool for tool in registry.switched_on(principal) if tool.name == name), None)
-    if tool is None or registry.allowed(principal, tool):
+    tool = next((tool for tool in registry.switched_on_tools(principal) if tool.name == name), None)
+    if tool is None or registry.may_call(principal, tool):
         return
     given = params.get("arguments") if isinstance(params, dict) else None
     try:
-        arguments, _ = registry.checked(tool, given if isinstance(given, dict) else None)
+        arguments, _ = registry.check_arguments(tool, given if isinstance(given, dict) else None)
     except Invalid:
         return  # the tool's own answer says what is wrong
-    registry.demand(principal, tool, arguments)
+    registry.demand_capabilities(principal, tool, arguments)
 
 
 async def _read(headers: dict[bytes, bytes], receive: Any) -> bytes:
@@ -249,15 +251,21 @@ async def _refuse(scope: Scope, send: Any, refusal: FluxError, number: Any) -> N
     code = _UNAUTHORISED if refusal.status == 401 else _REFUSED
     if not isinstance(number, str | int) or isinstance(number, bool):
         number = None
-    error = {"code": code, "message": refusing.told(refusal), "data": refusing.meta(refusal)[refusing.ERROR]}
+    error = {
+        "code": code,
+        "message": errors.error_text(refusal),
+        "data": errors.error_meta(refusal)[errors.ERROR_META_KEY],
+    }
     body = json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refusal.status == 401:
         given = b"authorization" in dict(scope["headers"])
-        headers.append((b"www-authenticate", protected.challenge(scope, "invalid_token" if given else "").encode()))
+        headers.append(
+            (b"www-authenticate", oauth_metadata.challenge(scope, "invalid_token" if given else "").encode())
+        )
     elif isinstance(refusal, Forbidden):
         missing = str(refusal.details.get("missing", ""))
-        headers.append((b"www-authenticate", protected.challenge(scope, "insufficient_scope", missing).encode()))
+        headers.append((b"www-authenticate", oauth_metadata.challenge(scope, "insufficient_scope", missing).encode()))
     elif refusal.status == 405:
         headers.append((b"allow", b"POST"))
     if refusal.retry_after is not None:

@@ -37,6 +37,6 @@ def instructions(ceiling: str) -> str:
     return _TEXT.format(claims=_CLAIMS[ceiling])
 
 
-def block(ceiling: str) -> str:
+def instructions_block(ceiling: str) -> str:
     """For a file that an agent always reads; the marks let a later version take its place."""
     return f"{BEGIN}\n## Memory\n\n{instructions(ceiling)}\n{END}\n"

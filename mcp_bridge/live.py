@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from accounts import refusals, tokens
+from accounts import anonymous_refusals, tokens
 from accounts.authorise import authorise, may
 from accounts.models import Space
 from accounts.principals import Principal
 from fluxcore import sockets
 from fluxcore.errors import BadOrigin, Forbidden, NotFound, Unauthenticated
-from fluxcore.events import Change
+from fluxcore.events import LoggedEvent
 from fluxcore.live import Shows, Visitor
-from mcp_bridge.hosts import HEADERS, hostile
+from mcp_bridge.origin_check import HEADERS, hostile_request_error
 
 # What an agent is shown: the first word of an event's kind, and the capability that lets it see those.
 SHOWN = {"grain": "grains.read"}
@@ -24,7 +24,7 @@ async def live_door(scope: sockets.Scope, receive: sockets.Receive, send: socket
 
 def admit(scope: sockets.Scope) -> Visitor:
     headers = dict(scope["headers"])
-    refusal = hostile(scope)
+    refusal = hostile_request_error(scope)
     if refusal is not None:
         raise refusal
     if b"origin" in headers:
@@ -35,15 +35,20 @@ def admit(scope: sockets.Scope) -> Visitor:
     try:
         agent = tokens.authenticate(token)
     except Unauthenticated:
-        refusals.note((scope.get("client") or ("unknown", 0))[0])
+        anonymous_refusals.count_refusal((scope.get("client") or ("unknown", 0))[0])
         raise
     if not _kinds(agent):
         authorise(agent, "grains.read", action="live.follow")
     given, space = sockets.query(scope, "since"), Space.objects.get(uuid=agent.chain)
     return Visitor(
-        owner=f"agent:{agent.agent}", credential=f"token:{agent.token}", space=space.pk, actor=agent.actor,
-        where=space.name, rights=partial(_rights, token), since=sockets.since(given),
-    )  # fmt: skip
+        owner=f"agent:{agent.agent}",
+        credential=f"token:{agent.token}",
+        space=space.pk,
+        actor=agent.actor,
+        where=space.name,
+        rights=partial(_rights, token),
+        since=sockets.since(given),
+    )
 
 
 def _rights(token: str) -> Shows:
@@ -57,7 +62,7 @@ def _kinds(agent: Principal) -> frozenset[str]:
     return frozenset(word for word, operation in SHOWN.items() if may(agent, operation))
 
 
-def _shows(kinds: frozenset[str], change: Change) -> bool:
+def _shows(kinds: frozenset[str], change: LoggedEvent) -> bool:
     return change.kind.partition(".")[0] in kinds
 
 

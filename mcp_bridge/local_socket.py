@@ -16,10 +16,10 @@ from typing import Any
 
 from django.conf import settings
 
-from fluxcore.faults import place
+from fluxcore.db_errors import error_place
 from fluxcore.version import VERSION
 from mcp_bridge import relay
-from mcp_bridge.aside import aside
+from mcp_bridge.threads import in_threads
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ AT_ONCE = 8  # calls of local agents that wait for the database at once
 MOST_SESSIONS = 64  # beyond these an agent's process works by itself
 LONGEST = 64 * 1024 * 1024  # bytes of one message
 
-_aside = aside(ThreadPoolExecutor(AT_ONCE, "mcp-local"))
+_aside = in_threads(ThreadPoolExecutor(AT_ONCE, "mcp-local"))
 _sessions: set[asyncio.Task[Any]] = set()
 _server: asyncio.Server | None = None
 
@@ -40,14 +40,14 @@ async def listen() -> None:
     try:
         _server = await asyncio.start_unix_server(_session, sock=_bound(), limit=LONGEST)
     except OSError as error:
-        log.warning("local agents cannot hand their calls over: %s", place(error))
+        log.warning("local agents cannot hand their calls over: %s", error_place(error))
 
 
 def _bound() -> socket.socket:
     """The supervisor holds the instance alone: what lies there is left from a server that was killed."""
     (settings.HOME.run / relay.SOCKET).unlink(missing_ok=True)
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with relay.address(settings.HOME.run) as path:
+    with relay.socket_address(settings.HOME.run) as path:
         door.bind(path)
     (settings.HOME.run / relay.SOCKET).chmod(0o600)
     return door
@@ -74,7 +74,7 @@ async def _session(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             await _serve(reader, writer, hello)
     except (Exception, asyncio.CancelledError) as error:
         if not isinstance(error, asyncio.CancelledError | ConnectionError):
-            log.warning("the session of a local agent broke off: %s", place(error))
+            log.warning("the session of a local agent broke off: %s", error_place(error))
     finally:
         _sessions.discard(task)
         writer.close()
@@ -86,10 +86,10 @@ async def _greeted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     try:
         hello = json.loads(said)
         who = {name: hello[name] for name in ("space", "agent", "ceiling")}
-        same = (hello["version"], hello["storage"]) == (VERSION, relay.storage())
+        same = (hello["version"], hello["storage"]) == (VERSION, relay.storage_digest())
     except (ValueError, KeyError, TypeError):
         return None
-    ours = relay.peer(writer.get_extra_info("socket")) in (None, 0, os.geteuid())
+    ours = relay.peer_user(writer.get_extra_info("socket")) in (None, 0, os.geteuid())
     fits = same and ours and len(_sessions) <= MOST_SESSIONS and all(isinstance(one, str) for one in who.values())
     answer = {"ok": True, "keyed": await _aside(_keyed)} if fits else {"ok": False}
     writer.write(json.dumps(answer).encode() + b"\n")
@@ -101,13 +101,13 @@ def _keyed() -> list[str]:
     """The tools that take an idempotency key: every one that writes."""
     from mcp_bridge import registry
 
-    names = (registry.USUAL, *registry.SWITCHED)
-    return [tool.name for name in names for tool in registry.group(name).tools if relay.KEY in tool.takes]
+    names = (registry.DEFAULT_GROUP, *registry.SWITCHED_GROUPS)
+    return [tool.name for name in names for tool in registry.load_group(name).tools if relay.KEY in tool.takes]
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: dict[str, str]) -> None:
     built, transport = await asyncio.to_thread(_made, hello)
-    async with transport(stdin=_Lines(reader), stdout=_Out(writer)) as (read, write):
+    async with transport(stdin=_SocketInput(reader), stdout=_SocketOutput(writer)) as (read, write):
         await built.run(read, write, built.create_initialization_options())
 
 
@@ -117,17 +117,17 @@ def _made(hello: dict[str, str]) -> Any:
 
     from mcp_bridge import server, stdio
 
-    who = stdio.caller(hello["space"], hello["agent"], hello["ceiling"])
-    return server.build(who, _aside, lambda ctx: hello["ceiling"]), stdio_server
+    who = stdio.local_caller(hello["space"], hello["agent"], hello["ceiling"])
+    return server.build_server(who, _aside, lambda ctx: hello["ceiling"]), stdio_server
 
 
-class _Lines:
+class _SocketInput:
     """The connection as the SDK reads standard input."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
 
-    def __aiter__(self) -> _Lines:
+    def __aiter__(self) -> _SocketInput:
         return self
 
     async def __anext__(self) -> str:
@@ -140,7 +140,7 @@ class _Lines:
         return line.decode("utf-8", "replace")
 
 
-class _Out:
+class _SocketOutput:
     """The connection as the SDK writes standard output."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:

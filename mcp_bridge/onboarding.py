@@ -22,7 +22,7 @@ def onboarding(principal: Principal) -> dict[str, Any]:
         "server_name": config.current().MCP_SERVER_NAME,
         "agent": principal.name,
         "provenance_ceiling": principal.ceiling,
-        "tools": [tool.name for tool in registry.shown(principal)],
+        "tools": [tool.name for tool in registry.visible_tools(principal)],
     }
 
 

@@ -10,24 +10,30 @@ from mcp.shared.exceptions import MCPError
 LONGEST = 4000
 _SAYS = {
     "remember": (
-        "Remember this", "text", "What to remember.",
+        "Remember this",
+        "text",
+        "What to remember.",
         "Remember this. Split it into facts that stand on their own, keep names and dates, and store them with "
         "flux_store (provenance {ceiling}, one call with items if there are several). Then say what you kept.\n\n{}",
     ),
     "what_do_you_know": (
-        "What do you know about …", "subject", "A person, a project, a decision, anything.",
+        "What do you know about …",
+        "subject",
+        "A person, a project, a decision, anything.",
         "What do you know about the following? Ask flux_retrieve, with other words again if the first answer is thin. "
         "Tell me what is certain and what is only inferred, with dates, then rate what you used with flux_feedback."
         "\n\n{}",
     ),
-}  # fmt: skip
+}
 LISTED = [
     types.Prompt(
-        name=name, title=title, description=title,
+        name=name,
+        title=title,
+        description=title,
         arguments=[types.PromptArgument(name=argument, description=says, required=True)],
     )
     for name, (title, argument, says, _) in _SAYS.items()
-]  # fmt: skip
+]
 
 
 def get(name: str, given: Mapping[str, str], ceiling: str) -> types.GetPromptResult:

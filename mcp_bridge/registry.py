@@ -20,13 +20,13 @@ from typing import Any
 
 from accounts.authorise import FOR_EVERY_AGENT, authorise, may
 from accounts.principals import Principal
-from fluxcore import canonical
+from fluxcore import canonical_json
 from fluxcore.errors import Invalid, NotFound
 from mcp_bridge import arguments
 
-USUAL = "grains"  # the group every agent is shown
+DEFAULT_GROUP = "grains"  # the group every agent is shown
 # Groups that people switch on, agent by agent: name and what it is for.
-SWITCHED: dict[str, str] = {
+SWITCHED_GROUPS: dict[str, str] = {
     "extraction": "hand over whole texts, in which a local model finds the single statements",
     "memory": "exact memory under keys",
     "board": "boards, locks and queues shared with other agents",
@@ -80,36 +80,36 @@ class Group:
 
 
 @lru_cache
-def group(name: str) -> Group:
+def load_group(name: str) -> Group:
     """A group by its name; its rooms are imported when somebody is shown it."""
     found: Group = import_module(f"mcp_bridge.tools.{name}").GROUP
     return found
 
 
-def shown(principal: Principal) -> list[Tool]:
+def visible_tools(principal: Principal) -> list[Tool]:
     """What the caller may call: the usual tools and those switched on for it, as far as its capabilities go."""
-    return [tool for tool in switched_on(principal) if allowed(principal, tool)]
+    return [tool for tool in switched_on_tools(principal) if may_call(principal, tool)]
 
 
-def switched_on(principal: Principal) -> list[Tool]:
-    names = (USUAL, *(name for name in principal.tools if name in SWITCHED))
-    return [tool for name in names for tool in group(name).tools]
+def switched_on_tools(principal: Principal) -> list[Tool]:
+    names = (DEFAULT_GROUP, *(name for name in principal.tools if name in SWITCHED_GROUPS))
+    return [tool for name in names for tool in load_group(name).tools]
 
 
-def allowed(principal: Principal, tool: Tool) -> bool:
-    return all(holds(principal, operation) for operation in tool.needs)
+def may_call(principal: Principal, tool: Tool) -> bool:
+    return all(holds_somewhere(principal, operation) for operation in tool.needs)
 
 
-def holds(principal: Principal, operation: str) -> bool:
+def holds_somewhere(principal: Principal, operation: str) -> bool:
     """For some names at least; which ones, the verb sees."""
     if principal.kind != "agent":
         return may(principal, operation)
     return operation in FOR_EVERY_AGENT or principal.capabilities.anywhere(operation)
 
 
-def demand(principal: Principal, tool: Tool, given: dict[str, Any]) -> None:
+def demand_capabilities(principal: Principal, tool: Tool, given: dict[str, Any]) -> None:
     """Refuse, on the chain, who lacks what the tool needs altogether. Single names are the verb's to judge."""
-    if allowed(principal, tool):
+    if may_call(principal, tool):
         return
     asked = tool.asks(principal, given) if tool.asks else [(operation, None) for operation in tool.needs]
     for operation, target in asked:
@@ -118,9 +118,11 @@ def demand(principal: Principal, tool: Tool, given: dict[str, Any]) -> None:
         authorise(principal, operation, action=f"tools.{tool.name}")
 
 
-def find(name: str) -> Tool | None:
+def find_tool(name: str) -> Tool | None:
     """Any tool there is, shown or not."""
-    return next((tool for one in (USUAL, *SWITCHED) for tool in group(one).tools if tool.name == name), None)
+    return next(
+        (tool for one in (DEFAULT_GROUP, *SWITCHED_GROUPS) for tool in load_group(one).tools if tool.name == name), None
+    )
 
 
 class UnknownTool(NotFound):
@@ -129,16 +131,18 @@ class UnknownTool(NotFound):
 
 def find_for(principal: Principal, name: str) -> Tool:
     """A tool the caller is shown, or one it holds too little for: the verb refuses that with the missing capability."""
-    tool = find(name)
+    tool = find_tool(name)
     if tool is None or not any(
-        tool in group(one).tools for one in (USUAL, *principal.tools) if one in (USUAL, *SWITCHED)
+        tool in load_group(one).tools
+        for one in (DEFAULT_GROUP, *principal.tools)
+        if one in (DEFAULT_GROUP, *SWITCHED_GROUPS)
     ):
-        known = ", ".join(one.name for one in shown(principal))
+        known = ", ".join(one.name for one in visible_tools(principal))
         raise UnknownTool(f"There is no tool {name[:64]!r} for you. There are: {known or 'none'}.", tool=name[:64])
     return tool
 
 
-def checked(tool: Tool, given: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
+def check_arguments(tool: Tool, given: Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
     """The arguments a tool takes, and the label the caller gave itself. Null leaves an argument out."""
     value = dict(given or {})
     label = _label({name: value.pop(name) for name in LABELS if name in value and name not in tool.takes})
@@ -161,10 +165,10 @@ def _readable(value: dict[str, Any]) -> None:
     if all(isinstance(one, str) for one in value.values()):
         return
     try:
-        text = canonical.dumps(value)
+        text = canonical_json.dumps(value)
     except (ValueError, TypeError, RecursionError):
         raise Invalid("The arguments are no JSON: NaN and infinities have none.", field="arguments") from None
-    canonical.loads(text.encode("utf-8", "surrogatepass"))
+    canonical_json.loads(text.encode("utf-8", "surrogatepass"))
 
 
 def _label(given: Mapping[str, Any]) -> str:

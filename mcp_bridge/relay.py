@@ -37,7 +37,7 @@ KEY = "idempotency_key"
 
 
 @dataclass
-class Unserved:
+class UnservedInput:
     """What this process must answer itself: lines the server left unanswered, and those it was not sent."""
 
     lines: list[bytes] = field(default_factory=list)
@@ -51,27 +51,27 @@ class Unserved:
         return b"".join(self.lines) + self.rest
 
 
-def serve(space: str, agent: str, ceiling: str, out: int) -> Unserved | None:
+def serve(space: str, agent: str, ceiling: str, out: int) -> UnservedInput | None:
     """Relay until the client hangs up; None then. Otherwise what is left for this process to answer."""
-    greeted = greet(space, agent, ceiling)
+    greeted = greet_server(space, agent, ceiling)
     if greeted is None:
-        return Unserved()
+        return UnservedInput()
     line, keyed = greeted
     with line:
-        relay = Relay(line, 0, out, keyed, still_there=lambda: _closed(greet(space, agent, ceiling)))
+        relay = Relay(line, 0, out, keyed, still_there=lambda: _closed(greet_server(space, agent, ceiling)))
         return None if relay.run() else relay.unserved()
 
 
-def greet(space: str, agent: str, ceiling: str) -> tuple[socket.socket, frozenset[str]] | None:
+def greet_server(space: str, agent: str, ceiling: str) -> tuple[socket.socket, frozenset[str]] | None:
     """A connection to the server of this instance and the tools that take a key; None where none of this code runs."""
     if not hasattr(socket, "AF_UNIX"):
         return None
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         line.settimeout(GREETING_SECONDS)
-        with address(current_home().run) as path:
+        with socket_address(current_home().run) as path:
             line.connect(path)
-        hello = {"version": VERSION, "storage": storage(), "space": space, "agent": agent, "ceiling": ceiling}
+        hello = {"version": VERSION, "storage": storage_digest(), "space": space, "agent": agent, "ceiling": ceiling}
         line.sendall(json.dumps(hello).encode() + b"\n")
         said = json.loads(_first_line(line))
         if said["ok"] is True and _is_owner(line):
@@ -84,7 +84,7 @@ def greet(space: str, agent: str, ceiling: str) -> tuple[socket.socket, frozense
 
 
 @contextmanager
-def address(folder: Path) -> Iterator[str]:
+def socket_address(folder: Path) -> Iterator[str]:
     """The socket's path, by way of an open folder where it is longer than systems allow."""
     path = str(folder / SOCKET)
     if len(os.fsencode(path)) <= LONGEST_PATH:
@@ -97,13 +97,13 @@ def address(folder: Path) -> Iterator[str]:
         os.close(number)
 
 
-def storage() -> str:
+def storage_digest() -> str:
     """A digest of what decides where and how a write is kept: two processes that differ in it do not share calls."""
     said = [env.text("DATABASE_URL") or "", env.text("FLUX_DURABILITY") or "full"]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()
 
 
-def peer(line: Any) -> int | None:
+def peer_user(line: Any) -> int | None:
     """The user at the other end; None where the system does not say."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
@@ -113,7 +113,7 @@ def peer(line: Any) -> int | None:
 
 def _is_owner(line: socket.socket) -> bool:
     """Whether the server belongs to the user whose data home it is."""
-    return peer(line) in (None, current_home().run.stat().st_uid)
+    return peer_user(line) in (None, current_home().run.stat().st_uid)
 
 
 def _first_line(line: socket.socket) -> bytes:
@@ -241,10 +241,10 @@ class Relay:
         keyed = {**given, KEY: f"relay-{self.session}-{self.count}"}
         return json.dumps({**message, "params": {**params, "arguments": keyed}}).encode() + b"\n"
 
-    def unserved(self) -> Unserved:
+    def unserved(self) -> UnservedInput:
         left = list(self.waiting.values())
         opening = [line for line in self.opening if line not in left]
-        return Unserved(opening + left, bytes(self.read), "" if self.greeted in self.waiting else self.greeted)
+        return UnservedInput(opening + left, bytes(self.read), "" if self.greeted in self.waiting else self.greeted)
 
 
 def _whole_lines(buffer: bytearray, part: bytes) -> list[bytes]:

@@ -12,26 +12,35 @@ from mcp.shared.exceptions import MCPError
 
 from accounts.principals import Principal
 from fluxcore.errors import FluxError, NotFound
-from mcp_bridge import onboarding, refusing
+from mcp_bridge import errors, onboarding
 
 JSON, TEXT = "application/json", "text/plain"
 ONBOARDING = "flux://onboarding"
 LISTED = [
     types.Resource(
-        uri=ONBOARDING, name="onboarding", title="How to use this memory", mime_type=TEXT,
+        uri=ONBOARDING,
+        name="onboarding",
+        title="How to use this memory",
+        mime_type=TEXT,
         description="The loop: recall before answering, store after, rate what was used.",
     )
-]  # fmt: skip
+]
 TEMPLATES = [
     types.ResourceTemplate(
-        uri_template="flux://grains/{id}", name="grain", title="A grain", mime_type=JSON,
+        uri_template="flux://grains/{id}",
+        name="grain",
+        title="A grain",
+        mime_type=JSON,
         description="One grain with all that belongs to it: its links, when it was recalled, its lineage.",
     ),
     types.ResourceTemplate(
-        uri_template="flux://traces/{id}", name="trace", title="A trace", mime_type=JSON,
+        uri_template="flux://traces/{id}",
+        name="trace",
+        title="A trace",
+        mime_type=JSON,
         description="Why a recall of yours answered as it did.",
     ),
-]  # fmt: skip
+]
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ADDRESS = re.compile(rf"flux://(grains|traces)/({_UUID})")
 _NOT_FOUND = -32002  # in revisions before 2026-07-28, which made it an ordinary wrong argument
@@ -41,14 +50,15 @@ def read(who: Any, ctx: Any, uri: str) -> types.ReadResourceResult:
     try:
         kind, text = _found(who(ctx), uri)
     except Exception as error:
-        refusal = refusing.as_flux_error(error)
+        refusal = errors.as_flux_error(error)
         code = _code(refusal, ctx.protocol_version)
-        raise MCPError(code=code, message=refusing.told(refusal), data={"uri": uri, **refusal.body()}) from None
+        raise MCPError(code=code, message=errors.error_text(refusal), data={"uri": uri, **refusal.body()}) from None
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
 
 def _found(principal: Principal, uri: str) -> tuple[str, str]:
-    from memory.grains import dossier, explain
+    from memory.grains import dossier
+    from memory.recall import explain
 
     if uri == ONBOARDING:
         return TEXT, str(onboarding.onboarding(principal)["instructions"])
@@ -57,7 +67,9 @@ def _found(principal: Principal, uri: str) -> tuple[str, str]:
         raise NotFound("There is no such resource: flux://onboarding, flux://grains/ID, flux://traces/ID.")
     wanted = uuid.UUID(address.group(2))
     found: Any = (
-        dossier.dossier(principal, wanted).shape() if address.group(1) == "grains" else explain.trace(principal, wanted)
+        dossier.load_dossier(principal, wanted).shape()
+        if address.group(1) == "grains"
+        else explain.explain_trace(principal, wanted)
     )
     return JSON, orjson.dumps(found, option=orjson.OPT_INDENT_2).decode()
 

@@ -19,19 +19,19 @@ from mcp.shared.exceptions import MCPError
 from accounts.principals import Principal
 from fluxcore import config
 from fluxcore.version import VERSION
-from mcp_bridge import prompts, refusing, registry, resources
-from mcp_bridge.aside import Aside
+from mcp_bridge import errors, prompts, registry, resources
 from mcp_bridge.instructions import instructions
 from mcp_bridge.registry import Tool
+from mcp_bridge.threads import RunInThread
 
 Context = ServerRequestContext[Any, Any]
 # Who calls, asked anew for each message: what was taken away a moment ago is not held any more.
-Who = Callable[[Context], Principal]
+FindCaller = Callable[[Context], Principal]
 Page = types.PaginatedRequestParams | None
 _GREETINGS = ("initialize", "server/discover")
 
 
-def build(who: Who, aside: Aside, ceiling: Callable[[Context], str]) -> Server[Any]:
+def build_server(who: FindCaller, aside: RunInThread, ceiling: Callable[[Context], str]) -> Server[Any]:
     """A server for the door that knows `who` calls and where work may block (`aside`).
 
     `ceiling` is the caller's maximum provenance and must be known without asking the database.
@@ -41,7 +41,7 @@ def build(who: Who, aside: Aside, ceiling: Callable[[Context], str]) -> Server[A
         return types.ListToolsResult(tools=await aside(_shown, who, ctx))
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return await aside(call, who, ctx, params.name, params.arguments)  # type: ignore[no-any-return]
+        return await aside(run_tool, who, ctx, params.name, params.arguments)  # type: ignore[no-any-return]
 
     async def list_resources(ctx: Context, params: Page) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources.LISTED)
@@ -80,34 +80,37 @@ def build(who: Who, aside: Aside, ceiling: Callable[[Context], str]) -> Server[A
     return server
 
 
-def call(who: Who, ctx: Context, name: str, given: dict[str, Any] | None) -> types.CallToolResult:
+def run_tool(who: FindCaller, ctx: Context, name: str, given: dict[str, Any] | None) -> types.CallToolResult:
     """Run a tool. Whatever is wrong is an answer the model can read; an unknown tool is an error of the protocol."""
     try:
         principal = who(ctx)
         tool = registry.find_for(principal, name)
-        arguments, label = registry.checked(tool, given)
-        registry.demand(principal, tool, arguments)
+        arguments, label = registry.check_arguments(tool, given)
+        registry.demand_capabilities(principal, tool, arguments)
         answer = tool.run(principal.labelled(label or _client(ctx)), arguments)
     except registry.UnknownTool as error:
-        raise MCPError(types.INVALID_PARAMS, refusing.told(error), refusing.meta(error)[refusing.ERROR]) from None
+        raise MCPError(
+            types.INVALID_PARAMS, errors.error_text(error), errors.error_meta(error)[errors.ERROR_META_KEY]
+        ) from None
     except Exception as error:
-        refusal = refusing.as_flux_error(error)
+        refusal = errors.as_flux_error(error)
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=refusing.told(refusal))],
-            is_error=True, _meta=refusing.meta(refusal),
-        )  # fmt: skip
+            content=[types.TextContent(type="text", text=errors.error_text(refusal))],
+            is_error=True,
+            _meta=errors.error_meta(refusal),
+        )
     text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
     return types.CallToolResult(content=[text], structured_content=answer)
 
 
-def _shown(who: Who, ctx: Context) -> list[types.Tool]:
+def _shown(who: FindCaller, ctx: Context) -> list[types.Tool]:
     try:
-        tools = registry.shown(who(ctx))
+        tools = registry.visible_tools(who(ctx))
     except Exception as error:
-        if refusing.as_flux_error(error).status < 500:
+        if errors.as_flux_error(error).status < 500:
             return []  # switched off, or not there: nothing it may call
         # The database is away. Clients ask for the list once: what they call later tells them more.
-        tools = list(registry.group(registry.USUAL).tools)
+        tools = list(registry.load_group(registry.DEFAULT_GROUP).tools)
     return [_described(tool) for tool in tools]
 
 
@@ -130,7 +133,7 @@ def _described(tool: Tool) -> types.Tool:
 
 
 def _input_schema(name: str) -> dict[str, Any] | None:
-    tool = registry.find(name)
+    tool = registry.find_tool(name)
     return tool.input_schema() if tool is not None else None
 
 

@@ -13,35 +13,35 @@ from django.conf import settings
 from django.db import connection
 from mcp.server.stdio import stdio_server
 
-from accounts import local
+from accounts import local_agent
 from accounts.principals import Principal
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import NotReady
-from mcp_bridge import alone, parent, server, wire
-from mcp_bridge.aside import aside
-from mcp_bridge.relay import Unserved
-from mcp_bridge.server import Context, Who
+from mcp_bridge import parent, server, stdio_guard, stdio_worker
+from mcp_bridge.relay import UnservedInput
+from mcp_bridge.server import Context, FindCaller
+from mcp_bridge.threads import in_threads
 
 
-def serve(space: str, agent: str, ceiling: str, left: Unserved | None = None) -> None:
+def serve(space: str, agent: str, ceiling: str, left: UnservedInput | None = None) -> None:
     """Until the client hangs up or dies; first what a server that is gone has left unanswered."""
     executor = ThreadPoolExecutor(1, "mcp")
-    beside = aside(executor)
+    beside = in_threads(executor)
 
     async def then_chores(work: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return await beside(work, *arguments)
         finally:
-            alone.begin()
+            stdio_worker.start_worker()
 
-    built = server.build(caller(space, agent, ceiling), then_chores, lambda ctx: ceiling)
+    built = server.build_server(local_caller(space, agent, ceiling), then_chores, lambda ctx: ceiling)
 
     async def run() -> None:
-        out: Any = wire.writer()
+        out: Any = stdio_guard.protocol_writer()
         if left:
-            out = _Unrepeated(out, left.greeted)
+            out = _OutputWithoutGreeting(out, left.greeted)
         stdout = anyio.wrap_file(out)
-        stdin = anyio.wrap_file(wire.reader(left.text())) if left else None
+        stdin = anyio.wrap_file(stdio_guard.protocol_reader(left.text())) if left else None
         async with stdio_server(stdin, stdout) as (read, write):
             await built.run(read, write, built.create_initialization_options())
 
@@ -50,22 +50,22 @@ def serve(space: str, agent: str, ceiling: str, left: Unserved | None = None) ->
         anyio.run(run)
     finally:
         # In this order: a call in hand is committed, its jobs are left to the next process, and the interpreter then
-        # waits for the receipts of recalls (memory/grains/traces.py) and the encoder (memory/embedding/native.py).
+        # waits for the receipts of recalls (memory/recall/traces.py) and the encoder (memory/embedding/native_calls.py).
         executor.shutdown()
-        alone.end()
+        stdio_worker.end_worker()
 
 
-def caller(space: str, agent: str, ceiling: str) -> Who:
+def local_caller(space: str, agent: str, ceiling: str) -> FindCaller:
     """Who calls, looked up for every message: the agent that the command line names."""
 
     def who(ctx: Context) -> Principal:
-        refuse_nothing_there()
-        return local.agent(space, agent, ceiling)
+        refuse_missing_instance()
+        return local_agent.find_local_agent(space, agent, ceiling)
 
     return who
 
 
-class _Unrepeated:
+class _OutputWithoutGreeting:
     """Standard output without the answer to an `initialize` that the client was answered before."""
 
     def __init__(self, out: TextIO, greeted: str) -> None:
@@ -81,11 +81,11 @@ class _Unrepeated:
         self._out.flush()
 
 
-def refuse_nothing_there() -> None:
+def refuse_missing_instance() -> None:
     """Looking for a database that is not there would make an empty one."""
     home = settings.HOME
     if not home.initialised:
         raise NotReady(f"There is no instance {home.name!r} in {home.path.parent}.")
     if connection.vendor == "sqlite" and not Path(settings.DATABASES["default"]["NAME"]).exists():
-        command = typed("flux_backup restore FILE")
+        command = typed_command("flux_backup restore FILE")
         raise NotReady(f"The database of this memory is missing. Bring it back from a backup: {command}.")

@@ -22,12 +22,31 @@ from tests.servers import Redis, missing, start_postgres
 # What waits longest for instances, browsers and clocks comes first: whatever begins last decides when a run ends, and
 # the thousands of short tests then fill every worker to the end. `--no-loadscope-reorder` keeps this order.
 LONGEST_FIRST = (
-    "docs/test_commands", "commands/test_flux_start.py", "dashboard/test_live_sockets", "browser/",
-    "commands/test_flux_backup_and_reset", "concurrency/", "commands/test_flux_stop", "rest/test_schemathesis",
-    "rest/test_logs", "packaging/test_install", "accounts/test_upgrade", "commands/test_flux_init",
-    "health/test_measure", "mcp/", "site/test_perimeter", "packaging/", "commands/test_flux", "commands/test_options",
-    "admin/", "rest/", "embedding/", "dashboard/", "site/", "sdk/",
-)  # fmt: skip
+    "docs/test_commands",
+    "commands/test_flux_start.py",
+    "dashboard/test_live_sockets",
+    "browser/",
+    "commands/test_flux_backup_and_reset",
+    "concurrency/",
+    "commands/test_flux_stop",
+    "rest/test_schemathesis",
+    "rest/test_logs",
+    "packaging/test_install",
+    "accounts/test_upgrade",
+    "commands/test_flux_init",
+    "health/test_measure",
+    "mcp/",
+    "site/test_perimeter",
+    "packaging/",
+    "commands/test_flux",
+    "commands/test_options",
+    "admin/",
+    "rest/",
+    "embedding/",
+    "dashboard/",
+    "site/",
+    "sdk/",
+)
 
 DATABASE_FIXTURES = {"db", "transactional_db", "space", "agent", "token", "api", "principal", "door"}
 
@@ -125,7 +144,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 def full_tables_alone_are_emptied() -> Iterator[None]:
     from django.test import TransactionTestCase
 
-    from tests.emptying import empty_tables
+    from tests.table_cleanup import empty_tables
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", empty_tables)
@@ -135,7 +154,7 @@ def full_tables_alone_are_emptied() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_arena_is_left() -> None:
     """Tests are rolled back and number their rows from 1 again: an arena of the one before would speak of others."""
-    held = sys.modules.get("memory.arena.shelf")
+    held = sys.modules.get("memory.arena.cache")
     if held is not None:
         for space in held.shelf().spaces():
             held.shelf().drop(space)
@@ -144,7 +163,7 @@ def no_arena_is_left() -> None:
 @pytest.fixture(autouse=True)
 def no_refusal_is_left() -> None:
     """Refused requests are counted per minute in the process: those of the test before would be in this one's sums."""
-    refusals = sys.modules.get("accounts.refusals")
+    refusals = sys.modules.get("accounts.anonymous_refusals")
     if refusals is not None:
         refusals._counts.clear()
 
@@ -162,7 +181,7 @@ def standing_clock() -> Iterator[time_machine.Traveller]:
 @pytest.fixture(autouse=True)
 def nothing_is_counted_yet() -> None:
     """What a process counts by agent number or address: tests number their agents from 1 again, from one address."""
-    held = sys.modules.get("fluxcore.limits")
+    held = sys.modules.get("fluxcore.writes.limits")
     if held is not None:
         held._counted.clear()
 
@@ -200,10 +219,15 @@ def make_token(db: None) -> Callable[..., str]:
     from accounts.principals import shell
 
     def make(
-        name: str = "alice", *, space: str = "home", capabilities: tuple[str, ...] = ("grains.read", "grains.write"),
-        ceiling: str = "user_stated", expires_at: str | None = None, trust: str = "privileged",
+        name: str = "alice",
+        *,
+        space: str = "home",
+        capabilities: tuple[str, ...] = ("grains.read", "grains.write"),
+        ceiling: str = "user_stated",
+        expires_at: str | None = None,
+        trust: str = "privileged",
         parent: str | None = None,
-    ) -> str:  # fmt: skip
+    ) -> str:
         if not Space.objects.filter(name=space).exists():
             agents.create_space(shell(), name=space)
         agents.apply_agent(shell(), space=space, name=name, capabilities=list(capabilities), trust=trust, parent=parent)

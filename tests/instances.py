@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests import forks
+from tests import forked_commands
 
 ROOT = Path(__file__).resolve().parent.parent
 _ONE_BY_ONE = """
@@ -90,13 +90,18 @@ class Instance:
     def command(self, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run `manage.py ...` for this instance."""
         words = [str(ROOT / "manage.py"), *arguments]
-        if sys.executable != forks.PYTHON or "PYTHONPATH" in self.environment or options:
+        if sys.executable != forked_commands.PYTHON or "PYTHONPATH" in self.environment or options:
             done = subprocess.run(
                 [sys.executable, *words],
-                env=self.environment, capture_output=True, text=True, timeout=120, cwd=ROOT, **options,
-            )  # fmt: skip
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                cwd=ROOT,
+                **options,
+            )
         else:
-            done = forks.run(words, self.environment, ROOT, seconds=120)
+            done = forked_commands.run(words, self.environment, ROOT, seconds=120)
         if check and done.returncode != 0:
             raise AssertionError(f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done
@@ -121,10 +126,26 @@ class Instance:
         self.output = self.home / f"{self.name}.out"
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, str(ROOT / "manage.py"), "flux_start", "--ready-file", str(ready),
-                 "--rest-port", "0", "--people-port", "0", "--mcp-port", "0", *arguments],
-                env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT,
-            )  # fmt: skip
+                [
+                    sys.executable,
+                    str(ROOT / "manage.py"),
+                    "flux_start",
+                    "--ready-file",
+                    str(ready),
+                    "--rest-port",
+                    "0",
+                    "--people-port",
+                    "0",
+                    "--mcp-port",
+                    "0",
+                    *arguments,
+                ],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=ROOT,
+            )
         until = time.monotonic() + 90
         while not ready.exists():
             if self.process.poll() is not None or time.monotonic() > until:
@@ -175,9 +196,16 @@ class Instance:
         return http.client.HTTPConnection("127.0.0.1", self.state["ports"][door], timeout=timeout)
 
     def call(
-        self, method: str, path: str, body: Any = None, *, token: str | None = None, door: str = "rest",
-        line: http.client.HTTPConnection | None = None, headers: dict[str, str] | None = None,
-    ) -> Answer:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = None,
+        door: str = "rest",
+        line: http.client.HTTPConnection | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
         """One request; pass `line` to reuse a persistent connection."""
         own = line or self.connection(door)
         raw = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None

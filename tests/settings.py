@@ -15,14 +15,16 @@ if _home is None:
     atexit.register(shutil.rmtree, _home, ignore_errors=True)
 # Workers of one run share the folder and nothing in it: arenas, queues and models are each one's own.
 _name = f"tests{os.environ.get('PYTEST_XDIST_WORKER', '')}"
-os.environ.update({
-    "FLUX_HOME": _home,
-    "FLUX_NAME": _name,
-    "FLUX_DOOR": "rest",
-    "FLUX_BOOTH": "inline",
-    "FLUX_LOG_FILE": "off",
-    "FLUX_SECRET_KEY": "only-for-tests-" + "x" * 40,
-})  # fmt: skip
+os.environ.update(
+    {
+        "FLUX_HOME": _home,
+        "FLUX_NAME": _name,
+        "FLUX_DOOR": "rest",
+        "FLUX_BOOTH": "inline",
+        "FLUX_LOG_FILE": "off",
+        "FLUX_SECRET_KEY": "only-for-tests-" + "x" * 40,
+    }
+)
 os.environ.pop("REDIS_URL", None)
 if os.environ.get("FLUX_TEST_DATABASE") != "postgres":
     os.environ.pop("DATABASE_URL", None)

@@ -21,7 +21,7 @@ def seal_keys(apps, schema_editor):
                 "name": device.name, "confirmed": True, "last_step": device.last_t, "created_at": timezone.now(),
                 "sealed_key": seal(bytes.fromhex(device.key), about=f"authenticator:{device.user_id}"),
             },
-        )  # fmt: skip
+        )
     clear.objects.all().delete()
 
 

@@ -41,8 +41,12 @@ def main(folder: str, seed: int = 1) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for one in sets(seed):
         (target / f"{one['name']}.json").write_text(json.dumps(one, ensure_ascii=False), "utf-8")
-        print(one["name"], len(one["collections"]), sum(len(c["items"]) for c in one["collections"]),
-              sum(len(c["queries"]) for c in one["collections"]))  # fmt: skip
+        print(
+            one["name"],
+            len(one["collections"]),
+            sum(len(c["items"]) for c in one["collections"]),
+            sum(len(c["queries"]) for c in one["collections"]),
+        )
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ _ADVICE = (
     "Here is an outline: first clarify the goal, second collect what you have, third fill the gaps, fourth review it with fresh eyes.",
     "Step 1: open the notes on the {part}. Step 2: mark everything that is still a guess. Step 3: find out about the guesses one by one.",
     "In short: the {part} deserves attention now, the {other} can wait.",
-)  # fmt: skip
+)
 _NEWS = (  # a fact of the user's own, and the question that looks for it in other words
     (
         "I settled on {n} {unit} for the {part}, anything more would be silly.",
@@ -152,13 +152,22 @@ _RULES = (  # a standing wish, and a question that never mentions it
     ("Always remind me of the risks when you recommend something.", "What would you recommend for the {part}?"),
 )
 _LIKES = (
-    ("I prefer doing things by hand over any automatic tool, it helps me think.", "How should I best handle the {part}?"),
-    ("I like to work early in the morning and hate evening appointments.", "When would be a good time to deal with the {part}?"),
+    (
+        "I prefer doing things by hand over any automatic tool, it helps me think.",
+        "How should I best handle the {part}?",
+    ),
+    (
+        "I like to work early in the morning and hate evening appointments.",
+        "When would be a good time to deal with the {part}?",
+    ),
     ("I would rather spend a bit more than buy something that breaks.", "Which kind of {part} would suit me?"),
-    ("I enjoy working with others far more than sitting alone at a desk.", "Could you suggest a way to make progress on the {part}?"),
+    (
+        "I enjoy working with others far more than sitting alone at a desk.",
+        "Could you suggest a way to make progress on the {part}?",
+    ),
     ("I avoid anything with a monthly fee, on principle.", "Any suggestions of services for the {part}?"),
     ("I love visual explanations, long texts lose me.", "How would you present the {part} to me?"),
-)  # fmt: skip
+)
 
 
 def assistant(number: int, *, seed: int = 1, exchanges: int = 90) -> Collection:
@@ -187,9 +196,14 @@ def assistant(number: int, *, seed: int = 1, exchanges: int = 90) -> Collection:
         fact = dice.randrange(len(_NEWS)) if dice.chance(0.4) else None
         if fact is not None:
             words = {
-                "part": part, "n": dice.randint(3, 60), "unit": _UNITS[fact % len(_UNITS)], "date": day(moment + timedelta(days=dice.randint(5, 60))),
-                "person": dice.choice(_PEOPLE), "trouble": dice.choice(_TROUBLE), "choice": dice.choice(_CHOICES),
-            }  # fmt: skip
+                "part": part,
+                "n": dice.randint(3, 60),
+                "unit": _UNITS[fact % len(_UNITS)],
+                "date": day(moment + timedelta(days=dice.randint(5, 60))),
+                "person": dice.choice(_PEOPLE),
+                "trouble": dice.choice(_TROUBLE),
+                "choice": dice.choice(_CHOICES),
+            }
             sentences.insert(dice.randint(1, len(sentences)), _NEWS[fact][0].format(**words))
         if at in wishes:
             sentences.insert(dice.randint(1, len(sentences)), wishes[at][0])

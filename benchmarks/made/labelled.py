@@ -21,10 +21,15 @@ class Collection:
 
     def say(self, text: str, *, time: datetime | None = None, speaker: str = "", session: str = "") -> str:
         number = f"{self.id}:{len(self.items)}"
-        self.items.append({
-            "id": number, "text": text, "time": time.isoformat() if time else "", "speaker": speaker,
-            "session": session,
-        })  # fmt: skip
+        self.items.append(
+            {
+                "id": number,
+                "text": text,
+                "time": time.isoformat() if time else "",
+                "speaker": speaker,
+                "session": session,
+            }
+        )
         return number
 
     def ask(self, query: str, evidence: list[str], category: str) -> None:

@@ -11,19 +11,53 @@ from benchmarks.made.labelled import BEGIN, Collection, Dice
 TONGUES: dict[str, dict[str, tuple]] = {  # type: ignore[type-arg]
     "de": {
         "who": ("Anja", "Opa Heinz", "die Nachbarin", "Herr Vogt", "Lena", "mein Bruder"),
-        "thing": ("das Fahrrad", "die Waschmaschine", "den Rasenmäher", "die Steuererklärung", "das Sofa", "den Drucker"),
+        "thing": (
+            "das Fahrrad",
+            "die Waschmaschine",
+            "den Rasenmäher",
+            "die Steuererklärung",
+            "das Sofa",
+            "den Drucker",
+        ),
         "place": ("Graz", "Lübeck", "Basel", "Rostock", "Bozen", "Görlitz"),
         "food": ("Kohlrouladen", "Linsensuppe", "Apfelkuchen", "Käsespätzle", "Heringssalat"),
         "facts": (
             ("{who} ist letzten Monat nach {place} umgezogen.", "Wo wohnt {who} inzwischen?", "single"),
-            ("{who} hat sich {thing} von uns geliehen und noch nicht zurückgebracht.", "Was schuldet uns {who} noch?", "single"),
-            ("Am liebsten esse ich {food}, davon kann ich nie genug bekommen.", "Was könntest du mir zum Abendessen vorschlagen?", "preference"),
-            ("Bitte antworte mir ab jetzt immer in kurzen Sätzen.", "Wie sollen Antworten an mich formuliert sein?", "instruction"),
+            (
+                "{who} hat sich {thing} von uns geliehen und noch nicht zurückgebracht.",
+                "Was schuldet uns {who} noch?",
+                "single",
+            ),
+            (
+                "Am liebsten esse ich {food}, davon kann ich nie genug bekommen.",
+                "Was könntest du mir zum Abendessen vorschlagen?",
+                "preference",
+            ),
+            (
+                "Bitte antworte mir ab jetzt immer in kurzen Sätzen.",
+                "Wie sollen Antworten an mich formuliert sein?",
+                "instruction",
+            ),
             ("{who} hat am {n}. März Geburtstag und wird sechzig.", "Wann feiert {who} Geburtstag?", "temporal"),
-            ("Die Werkstatt in {place} verlangt {n} Euro für die Reparatur.", "Wie teuer ist die Reparatur in {place}?", "single"),
-            ("In {place} haben wir {who} kennengelernt, es hat geschneit.", "Bei welcher Gelegenheit trafen wir {who} zum ersten Mal?", "single"),
+            (
+                "Die Werkstatt in {place} verlangt {n} Euro für die Reparatur.",
+                "Wie teuer ist die Reparatur in {place}?",
+                "single",
+            ),
+            (
+                "In {place} haben wir {who} kennengelernt, es hat geschneit.",
+                "Bei welcher Gelegenheit trafen wir {who} zum ersten Mal?",
+                "single",
+            ),
         ),
-        "fill": ("Heute nichts Besonderes, nur Regen.", "{who} hat angerufen, ging um nichts.", "Über {place} kam etwas im Radio.", "Noch {food} einkaufen.", "Preise für {thing} vergleichen.", "Müde, aber zufrieden."),
+        "fill": (
+            "Heute nichts Besonderes, nur Regen.",
+            "{who} hat angerufen, ging um nichts.",
+            "Über {place} kam etwas im Radio.",
+            "Noch {food} einkaufen.",
+            "Preise für {thing} vergleichen.",
+            "Müde, aber zufrieden.",
+        ),
         "none": ("Welche Schuhgröße hat der Briefträger?", "Wie hieß der Hund von Tante Erna?"),
     },
     "fr": {
@@ -33,14 +67,40 @@ TONGUES: dict[str, dict[str, tuple]] = {  # type: ignore[type-arg]
         "food": ("la ratatouille", "le gratin dauphinois", "les crêpes", "la soupe à l'oignon"),
         "facts": (
             ("{who} a déménagé à {place} le mois dernier.", "Où habite {who} maintenant ?", "single"),
-            ("{who} nous a emprunté {thing} et ne l'a pas encore rendu.", "Qu'est-ce que {who} doit nous rapporter ?", "single"),
-            ("Mon plat préféré reste {food}, je pourrais en manger tous les jours.", "Que me conseilles-tu pour le dîner ?", "preference"),
-            ("À partir de maintenant, réponds-moi toujours en phrases courtes.", "Comment faut-il me répondre ?", "instruction"),
+            (
+                "{who} nous a emprunté {thing} et ne l'a pas encore rendu.",
+                "Qu'est-ce que {who} doit nous rapporter ?",
+                "single",
+            ),
+            (
+                "Mon plat préféré reste {food}, je pourrais en manger tous les jours.",
+                "Que me conseilles-tu pour le dîner ?",
+                "preference",
+            ),
+            (
+                "À partir de maintenant, réponds-moi toujours en phrases courtes.",
+                "Comment faut-il me répondre ?",
+                "instruction",
+            ),
             ("L'anniversaire de {who} tombe le {n} mars.", "Quand fête-t-on {who} ?", "temporal"),
-            ("Le garage de {place} demande {n} euros pour la réparation.", "Combien coûte la réparation à {place} ?", "single"),
-            ("C'est à {place} que nous avons rencontré {who}, sous la neige.", "Dans quelle ville avons-nous connu {who} ?", "single"),
+            (
+                "Le garage de {place} demande {n} euros pour la réparation.",
+                "Combien coûte la réparation à {place} ?",
+                "single",
+            ),
+            (
+                "C'est à {place} que nous avons rencontré {who}, sous la neige.",
+                "Dans quelle ville avons-nous connu {who} ?",
+                "single",
+            ),
         ),
-        "fill": ("Rien de spécial aujourd'hui, il pleut.", "{who} a téléphoné pour rien.", "Un reportage sur {place} à la radio.", "Acheter de quoi faire {food}.", "Comparer les prix pour {thing}."),
+        "fill": (
+            "Rien de spécial aujourd'hui, il pleut.",
+            "{who} a téléphoné pour rien.",
+            "Un reportage sur {place} à la radio.",
+            "Acheter de quoi faire {food}.",
+            "Comparer les prix pour {thing}.",
+        ),
         "none": ("Quelle est la pointure du facteur ?",),
     },
     "es": {
@@ -51,13 +111,23 @@ TONGUES: dict[str, dict[str, tuple]] = {  # type: ignore[type-arg]
         "facts": (
             ("{who} se mudó a {place} el mes pasado.", "¿Dónde vive ahora {who}?", "single"),
             ("{who} nos pidió prestada {thing} y todavía no ha vuelto.", "¿Qué nos debe {who}?", "single"),
-            ("Lo que más me gusta comer es {food}, no me canso nunca.", "¿Qué me recomiendas para cenar?", "preference"),
+            (
+                "Lo que más me gusta comer es {food}, no me canso nunca.",
+                "¿Qué me recomiendas para cenar?",
+                "preference",
+            ),
             ("A partir de ahora respóndeme siempre con frases cortas.", "¿Cómo hay que contestarme?", "instruction"),
             ("El cumpleaños de {who} es el {n} de marzo.", "¿Cuándo celebra {who} su cumpleaños?", "temporal"),
             ("El taller de {place} pide {n} euros por el arreglo.", "¿Cuánto cuesta el arreglo en {place}?", "single"),
             ("A {who} lo conocimos en {place}, un día de nieve.", "¿En qué ciudad conocimos a {who}?", "single"),
         ),
-        "fill": ("Hoy nada especial, solo lluvia.", "Llamó {who}, nada urgente.", "En la radio hablaron de {place}.", "Comprar para hacer {food}.", "Comparar precios de {thing}."),
+        "fill": (
+            "Hoy nada especial, solo lluvia.",
+            "Llamó {who}, nada urgente.",
+            "En la radio hablaron de {place}.",
+            "Comprar para hacer {food}.",
+            "Comparar precios de {thing}.",
+        ),
         "none": ("¿Qué número calza el cartero?",),
     },
     "zh": {
@@ -74,10 +144,16 @@ TONGUES: dict[str, dict[str, tuple]] = {  # type: ignore[type-arg]
             ("{place}的修理店要价{n}元。", "在{place}修理要多少钱？", "single"),
             ("我们是在{place}认识{who}的，那天下着雪。", "我们在哪个城市认识了{who}？", "single"),
         ),
-        "fill": ("今天没什么特别的，一直下雨。", "{who}打来电话，没什么要紧事。", "广播里讲到{place}。", "记得买{food}的材料。", "比较一下{thing}的价格。"),
+        "fill": (
+            "今天没什么特别的，一直下雨。",
+            "{who}打来电话，没什么要紧事。",
+            "广播里讲到{place}。",
+            "记得买{food}的材料。",
+            "比较一下{thing}的价格。",
+        ),
         "none": ("邮递员穿多大的鞋？",),
     },
-}  # fmt: skip
+}
 
 
 def tongue(number: int, *languages: str, seed: int = 1, count: int = 160) -> Collection:

@@ -47,7 +47,7 @@ _TOPICS = (
     "the choir trip",
     "the heat pump",
 )
-_FIRMS = ("Lindqvist", "Okafor & Daughters", "Kestrel", "Baltic Timber", "Sunnyside", "Marlow Tools")  # fmt: skip
+_FIRMS = ("Lindqvist", "Okafor & Daughters", "Kestrel", "Baltic Timber", "Sunnyside", "Marlow Tools")
 
 
 def notes(number: int, *, seed: int = 1, count: int = 240) -> Collection:
@@ -130,11 +130,21 @@ def notes(number: int, *, seed: int = 1, count: int = 240) -> Collection:
                 if len(wages) > 1:
                     made.ask("How much do I earn at present?", [wages[-1]], "update")
             case _:
-                keep(dice.choice((
-                    f"Asked {who} about {topic}, no answer yet.", f"Buy {food} and batteries.", f"{topic.capitalize()} is delayed again.",
-                    f"{who[0].upper()}{who[1:]} called, nothing urgent.", f"Look up prices for a new {thing}.", f"Long talk with {who} about {food}.",
-                    f"Read an article about {topic}.", f"The {thing} makes strange noises.", f"{firm} sent a catalogue.",
-                )))  # fmt: skip
+                keep(
+                    dice.choice(
+                        (
+                            f"Asked {who} about {topic}, no answer yet.",
+                            f"Buy {food} and batteries.",
+                            f"{topic.capitalize()} is delayed again.",
+                            f"{who[0].upper()}{who[1:]} called, nothing urgent.",
+                            f"Look up prices for a new {thing}.",
+                            f"Long talk with {who} about {food}.",
+                            f"Read an article about {topic}.",
+                            f"The {thing} makes strange noises.",
+                            f"{firm} sent a catalogue.",
+                        )
+                    )
+                )
     made.ask("What is the blood type of my grandfather?", [], "no answer")
     made.ask("Which ferry did we book to Iceland?", [], "no answer")
     return made

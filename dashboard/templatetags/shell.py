@@ -6,28 +6,35 @@ from typing import Any
 
 from django import template
 
-from dashboard import shell as frame
+from dashboard import page_frame as frame
 from fluxcore import command_names
 
 register = template.Library()
 
 # In this order: most browsers also claim to be the ones that came before them.
 _BROWSERS = {"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "Chrom": "Chrome", "Safari/": "Safari"}
-_SYSTEMS = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS": "macOS",
-            "CrOS": "ChromeOS", "Linux": "Linux"}  # fmt: skip
+_SYSTEMS = {
+    "Android": "Android",
+    "iPhone": "iPhone",
+    "iPad": "iPad",
+    "Windows": "Windows",
+    "Mac OS": "macOS",
+    "CrOS": "ChromeOS",
+    "Linux": "Linux",
+}
 
 
 @register.simple_tag(takes_context=True)
-def shell(context: dict[str, Any]) -> frame.Shell | None:
+def shell(context: dict[str, Any]) -> frame.PageFrame | None:
     """`{% shell as shell %}`"""
     request = context.get("request")
-    return frame.of(request) if request is not None else None
+    return frame.frame_of(request) if request is not None else None
 
 
 @register.simple_tag
 def typed(*words: str) -> str:
     """`{% typed "flux_token mint" name %}`: a command as the user of this instance types it."""
-    return command_names.typed(" ".join(words))
+    return command_names.typed_command(" ".join(words))
 
 
 @register.filter

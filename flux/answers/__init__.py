@@ -55,7 +55,7 @@ from flux.answers.grains import (
     Vote,
 )
 from flux.answers.instance import CallerFeedback, CallerProvenance, Health, HealthWarning, Ready, Root, SignalNow
-from flux.answers.own import AskedGrant, AskedGrants, GrantFacts, Me, TokenFacts
+from flux.answers.me import AskedGrant, AskedGrants, GrantFacts, Me, TokenFacts
 from flux.answers.recalls import Beside, Explanation, FeedbackDue, Hit, Offered, Part, Retrieved, Step, Trace, Why, Word
 
 __all__ = [

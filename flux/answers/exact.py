@@ -159,11 +159,21 @@ class Queues(TypedDict):
 KeyChange = TypedDict(
     "KeyChange",
     {
-        "kind": str, "in": str, "key": NotRequired[str], "version": NotRequired[int], "op": NotRequired[str],
-        "token": NotRequired[int], "holder": NotRequired[str], "task": NotRequired[str],
-        "ephemeral": NotRequired[bool], "expires_at": NotRequired[str | None], "actor": str, "at": str, "position": str,
+        "kind": str,
+        "in": str,
+        "key": NotRequired[str],
+        "version": NotRequired[int],
+        "op": NotRequired[str],
+        "token": NotRequired[int],
+        "holder": NotRequired[str],
+        "task": NotRequired[str],
+        "ephemeral": NotRequired[bool],
+        "expires_at": NotRequired[str | None],
+        "actor": str,
+        "at": str,
+        "position": str,
     },
-)  # fmt: skip
+)
 
 
 class Watched(TypedDict):

@@ -1,18 +1,30 @@
 """Every call of the REST door, by room. `flux/core.py` says how a room is added."""
 
 from flux.rooms.board_keys import BoardKeys
-from flux.rooms.clusters import Clusters
-from flux.rooms.feedback import Feedback
-from flux.rooms.grains import Grains
-from flux.rooms.graph import Graph
-from flux.rooms.instance import Instance
+from flux.rooms.clusters import ClusterCalls
+from flux.rooms.feedback import FeedbackCalls
+from flux.rooms.grains import GrainCalls
+from flux.rooms.graph import GraphCalls
+from flux.rooms.instance import InstanceCalls
+from flux.rooms.me import OwnCalls
 from flux.rooms.memory import Memory
-from flux.rooms.own import Own
-from flux.rooms.recalls import Recalls
+from flux.rooms.recalls import RecallCalls
 from flux.rooms.sharing import Sharing, Watching
 
 
-class Rooms(Grains, Recalls, Feedback, Clusters, Graph, Memory, BoardKeys, Sharing, Watching, Own, Instance):
+class Rooms(
+    GrainCalls,
+    RecallCalls,
+    FeedbackCalls,
+    ClusterCalls,
+    GraphCalls,
+    Memory,
+    BoardKeys,
+    Sharing,
+    Watching,
+    OwnCalls,
+    InstanceCalls,
+):
     """What both clients can call."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 from flux.answers import Pending, Recorded, RecordedBatch, Withdrawn
-from flux.core import Said, call
+from flux.core import CallArguments, call
 
 
 class Ballot(TypedDict):
@@ -19,33 +19,51 @@ class Ballot(TypedDict):
     missed: NotRequired[Sequence[str]]
 
 
-class Feedback:
+class FeedbackCalls:
     @call("POST", "feedback")
     def feedback(
-        self, trace_id: str, grain_id: str | None = None, useful: bool | None = None, *, strength: float | None = None,
-        missed: Sequence[str] | None = None, reason: str | None = None, idempotency_key: str | None = None,
-    ) -> Said[Recorded]:  # fmt: skip
+        self,
+        trace_id: str,
+        grain_id: str | None = None,
+        useful: bool | None = None,
+        *,
+        strength: float | None = None,
+        missed: Sequence[str] | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Recorded]:
         """Say whether a grain of one's own answer was useful, or which grains it missed."""
-        return Said({
-            "trace_id": trace_id, "grain_id": grain_id, "useful": useful, "strength": strength,
-            "missed": None if missed is None else list(missed), "reason": reason, "idempotency_key": idempotency_key,
-        })  # fmt: skip
+        return CallArguments(
+            {
+                "trace_id": trace_id,
+                "grain_id": grain_id,
+                "useful": useful,
+                "strength": strength,
+                "missed": None if missed is None else list(missed),
+                "reason": reason,
+                "idempotency_key": idempotency_key,
+            }
+        )
 
     @call("POST", "feedback/batch")
     def feedback_batch(
         self, items: Sequence[Ballot], *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[RecordedBatch]:
+    ) -> CallArguments[RecordedBatch]:
         """Up to a hundred votes, each recorded or refused on its own."""
-        return Said({"items": [dict(item) for item in items], "reason": reason, "idempotency_key": idempotency_key})
+        return CallArguments(
+            {"items": [dict(item) for item in items], "reason": reason, "idempotency_key": idempotency_key}
+        )
 
     @call("DELETE", "feedback/{trace}/{grain}")
     def withdraw_feedback(
         self, trace: str, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[Withdrawn]:
+    ) -> CallArguments[Withdrawn]:
         """Take one's own vote back: what it taught is unlearned."""
-        return Said({"reason": reason, "idempotency_key": idempotency_key}, path={"trace": trace, "grain": grain})
+        return CallArguments(
+            {"reason": reason, "idempotency_key": idempotency_key}, path={"trace": trace, "grain": grain}
+        )
 
     @call("GET", "pending_feedback")
-    def pending_feedback(self) -> Said[Pending]:
+    def pending_feedback(self) -> CallArguments[Pending]:
         """One's own answers that wait for a word, newest first."""
-        return Said()
+        return CallArguments()

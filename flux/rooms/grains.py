@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from flux.answers import Closed, Dossier, Extracted, Found, GrainPage, Moved, Pinned, Stored, StoredBatch
-from flux.core import Said, call
+from flux.core import CallArguments, call
 
 
 class _Optional(TypedDict, total=False):
@@ -25,120 +25,185 @@ class Item(_Optional):
     content: str
 
 
-def act(grain: str, **body: Any) -> Said[Any]:
+def grain_call(grain: str, **body: Any) -> CallArguments[Any]:
     """An act on one grain."""
-    return Said(body, path={"grain": grain})
+    return CallArguments(body, path={"grain": grain})
 
 
-class Grains:
+class GrainCalls:
     @call("POST", "store")
     def store(
-        self, content: str, provenance: str | None = None, *, session: str | None = None, speaker: str | None = None,
-        time: str | None = None, tags: Sequence[str] | None = None, valid_from: str | None = None,
-        valid_to: str | None = None, reason: str | None = None, idempotency_key: str | None = None,
-    ) -> Said[Stored]:  # fmt: skip
+        self,
+        content: str,
+        provenance: str | None = None,
+        *,
+        session: str | None = None,
+        speaker: str | None = None,
+        time: str | None = None,
+        tags: Sequence[str] | None = None,
+        valid_from: str | None = None,
+        valid_to: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Stored]:
         """Remember one text. It is on disk when the answer comes."""
-        return Said({
-            "content": content, "provenance": provenance, "session": session, "speaker": speaker, "time": time,
-            "tags": None if tags is None else list(tags), "valid_from": valid_from, "valid_to": valid_to,
-            "reason": reason, "idempotency_key": idempotency_key,
-        })  # fmt: skip
+        return CallArguments(
+            {
+                "content": content,
+                "provenance": provenance,
+                "session": session,
+                "speaker": speaker,
+                "time": time,
+                "tags": None if tags is None else list(tags),
+                "valid_from": valid_from,
+                "valid_to": valid_to,
+                "reason": reason,
+                "idempotency_key": idempotency_key,
+            }
+        )
 
     @call("POST", "store/batch")
     def store_batch(
         self, items: Sequence[Item], *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[StoredBatch]:
+    ) -> CallArguments[StoredBatch]:
         """Remember up to a hundred texts in one commit, each stored or refused on its own."""
-        return Said({"items": [dict(item) for item in items], "reason": reason, "idempotency_key": idempotency_key})
+        return CallArguments(
+            {"items": [dict(item) for item in items], "reason": reason, "idempotency_key": idempotency_key}
+        )
 
     @call("POST", "extract")
     def extract(
-        self, content: str, provenance: str | None = None, *, session: str | None = None, speaker: str | None = None,
-        time: str | None = None, tags: Sequence[str] | None = None, valid_from: str | None = None,
-        valid_to: str | None = None, reason: str | None = None, idempotency_key: str | None = None,
-    ) -> Said[Extracted]:  # fmt: skip
+        self,
+        content: str,
+        provenance: str | None = None,
+        *,
+        session: str | None = None,
+        speaker: str | None = None,
+        time: str | None = None,
+        tags: Sequence[str] | None = None,
+        valid_from: str | None = None,
+        valid_to: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Extracted]:
         """Remember a text or a turn as it stands; in the mode flux_extracts a local model then finds its statements."""
-        return Said({
-            "content": content, "provenance": provenance, "session": session, "speaker": speaker, "time": time,
-            "tags": None if tags is None else list(tags), "valid_from": valid_from, "valid_to": valid_to,
-            "reason": reason, "idempotency_key": idempotency_key,
-        })  # fmt: skip
+        return CallArguments(
+            {
+                "content": content,
+                "provenance": provenance,
+                "session": session,
+                "speaker": speaker,
+                "time": time,
+                "tags": None if tags is None else list(tags),
+                "valid_from": valid_from,
+                "valid_to": valid_to,
+                "reason": reason,
+                "idempotency_key": idempotency_key,
+            }
+        )
 
     @call("GET", "extract/{grain}")
-    def found(self, grain: str) -> Said[Found]:
+    def found(self, grain: str) -> CallArguments[Found]:
         """What became of a text that was handed over: its statements, and the words each rests on."""
-        return Said(path={"grain": grain})
+        return CallArguments(path={"grain": grain})
 
     @call("GET", "grains")
     def list_grains(
-        self, status: str | None = None, limit: int | None = None, *, cursor: str | None = None,
-        session: str | None = None, speaker: str | None = None, tag: str | None = None, origin: str | None = None,
-        writer: str | None = None, pinned: bool | None = None, since: str | None = None, until: str | None = None,
-    ) -> Said[GrainPage]:  # fmt: skip
+        self,
+        status: str | None = None,
+        limit: int | None = None,
+        *,
+        cursor: str | None = None,
+        session: str | None = None,
+        speaker: str | None = None,
+        tag: str | None = None,
+        origin: str | None = None,
+        writer: str | None = None,
+        pinned: bool | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> CallArguments[GrainPage]:
         """The newest grains of a status, a page at a time: pass `next_cursor` on as `cursor` until it is None."""
-        return Said(query={
-            "status": status, "limit": limit, "cursor": cursor, "session": session, "speaker": speaker, "tag": tag,
-            "origin": origin, "writer": writer, "pinned": pinned, "since": since, "until": until,
-        })  # fmt: skip
+        return CallArguments(
+            query={
+                "status": status,
+                "limit": limit,
+                "cursor": cursor,
+                "session": session,
+                "speaker": speaker,
+                "tag": tag,
+                "origin": origin,
+                "writer": writer,
+                "pinned": pinned,
+                "since": since,
+                "until": until,
+            }
+        )
 
     @call("GET", "grains/{grain}")
-    def get_grain(self, grain: str) -> Said[Dossier]:
+    def get_grain(self, grain: str) -> CallArguments[Dossier]:
         """One grain with its links, what finds it, when it was recalled, its lineage."""
-        return Said(path={"grain": grain})
+        return CallArguments(path={"grain": grain})
 
     @call("POST", "grains/{grain}/pin")
-    def pin_grain(self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Said[Pinned]:
+    def pin_grain(
+        self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
+    ) -> CallArguments[Pinned]:
         """Decay and clean-up leave it alone from now on."""
-        return act(grain, reason=reason, idempotency_key=idempotency_key)
+        return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/unpin")
-    def unpin_grain(self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Said[Pinned]:
+    def unpin_grain(
+        self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
+    ) -> CallArguments[Pinned]:
         """It ages like any other again."""
-        return act(grain, reason=reason, idempotency_key=idempotency_key)
+        return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/close")
     def close_grain(
         self, grain: str, at: str | None = None, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[Closed]:
+    ) -> CallArguments[Closed]:
         """Say until when it was true; without `at`, until now."""
-        return act(grain, at=at, reason=reason, idempotency_key=idempotency_key)
+        return grain_call(grain, at=at, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/archive")
     def archive_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[Moved]:
+    ) -> CallArguments[Moved]:
         """Put it aside: it answers where others leave room, and comes back by use."""
-        return act(grain, reason=reason, idempotency_key=idempotency_key)
+        return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/restore")
     def restore_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[Moved]:
+    ) -> CallArguments[Moved]:
         """Bring a dormant or archived grain back."""
-        return act(grain, reason=reason, idempotency_key=idempotency_key)
+        return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/quarantine")
     def quarantine_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[Moved]:
+    ) -> CallArguments[Moved]:
         """Keep it out of every answer that does not ask for it."""
-        return act(grain, reason=reason, idempotency_key=idempotency_key)
+        return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/release")
     def release_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[Moved]:
+    ) -> CallArguments[Moved]:
         """Let it out of quarantine."""
-        return act(grain, reason=reason, idempotency_key=idempotency_key)
+        return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/delete")
-    def delete_grain(self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None) -> Said[Moved]:
+    def delete_grain(
+        self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
+    ) -> CallArguments[Moved]:
         """Mark it for deletion. Nothing a token does removes it for good."""
-        return act(grain, reason=reason, idempotency_key=idempotency_key)
+        return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/undelete")
     def undelete_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[Moved]:
+    ) -> CallArguments[Moved]:
         """Take the mark back."""
-        return act(grain, reason=reason, idempotency_key=idempotency_key)
+        return grain_call(grain, reason=reason, idempotency_key=idempotency_key)

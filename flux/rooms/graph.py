@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from flux.core import Said, call
+from flux.core import CallArguments, call
 
 
-class Graph:
+class GraphCalls:
     @call("GET", "graph/export", text=True)
     def export_graph(
         self, format: str | None = None, around: str | None = None, hops: int | None = None, limit: int | None = None
-    ) -> Said[str]:
+    ) -> CallArguments[str]:
         """Grains, entries and conduits as text: node-link `json` (default), `graphml` or `dot`."""
-        return Said(query={"format": format, "around": around, "hops": hops, "limit": limit})
+        return CallArguments(query={"format": format, "around": around, "hops": hops, "limit": limit})

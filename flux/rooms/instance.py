@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from flux.answers import Health, Ready, Root
-from flux.core import Said, call
+from flux.core import CallArguments, call
 
 
-class Instance:
+class InstanceCalls:
     @call("GET", "")
-    def root(self) -> Said[Root]:
+    def root(self) -> CallArguments[Root]:
         """What this server is and where to read on."""
-        return Said()
+        return CallArguments()
 
     @call("GET", "health")
-    def health(self) -> Said[Health]:
+    def health(self) -> CallArguments[Health]:
         """How it is; with `health.read`, how the space is."""
-        return Said()
+        return CallArguments()
 
     @call("GET", "readyz")
-    def ready(self) -> Said[Ready]:
+    def ready(self) -> CallArguments[Ready]:
         """Whether it can take writes now."""
-        return Said()
+        return CallArguments()
 
     @call("GET", "metrics", text=True)
-    def metrics(self) -> Said[str]:
+    def metrics(self) -> CallArguments[str]:
         """Prometheus text, summed over all processes."""
-        return Said()
+        return CallArguments()

@@ -26,9 +26,13 @@ def expecting(
     key: str | None,
 ) -> dict[str, Any]:
     return {
-        "expected_version": version, "expected_sha": sha, "expected_value": value_of(value),
-        "fence": None if fence is None else dict(fence), "reason": reason, "idempotency_key": key,
-    }  # fmt: skip
+        "expected_version": version,
+        "expected_sha": sha,
+        "expected_value": value_of(value),
+        "fence": None if fence is None else dict(fence),
+        "reason": reason,
+        "idempotency_key": key,
+    }
 
 
 def must_expect(version: int | None, value: Any, named: Mapping[str, Any]) -> None:

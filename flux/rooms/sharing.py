@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from flux.answers import Boards, Claimed, DeletedBoard, Finished, Lock, Locks, MadeBoard, Queues, Task, Watched
-from flux.core import Said, call
+from flux.core import CallArguments, call
 from flux.rooms.saying import value_of
 
 
 class Sharing:
     @call("GET", "boards")
-    def list_boards(self) -> Said[Boards]:
+    def list_boards(self) -> CallArguments[Boards]:
         """The boards on which one may read something."""
-        return Said()
+        return CallArguments()
 
     @call("POST", "boards")
     def make_board(
@@ -23,103 +23,174 @@ class Sharing:
         *,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[MadeBoard]:
+    ) -> CallArguments[MadeBoard]:
         """A new board; an ephemeral one is emptied whenever the instance starts."""
-        return Said({"board": board, "ephemeral": ephemeral, "reason": reason, "idempotency_key": idempotency_key})
+        return CallArguments(
+            {"board": board, "ephemeral": ephemeral, "reason": reason, "idempotency_key": idempotency_key}
+        )
 
     @call("DELETE", "boards/{board}")
     def delete_board(
         self, board: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> Said[DeletedBoard]:
+    ) -> CallArguments[DeletedBoard]:
         """Delete a board this agent made, with its keys, their history, its locks and tasks."""
-        return Said({"reason": reason, "idempotency_key": idempotency_key}, path={"board": board})
+        return CallArguments({"reason": reason, "idempotency_key": idempotency_key}, path={"board": board})
 
     @call("GET", "locks")
-    def list_locks(self, board: str | None = None, pattern: str | None = None) -> Said[Locks]:
+    def list_locks(self, board: str | None = None, pattern: str | None = None) -> CallArguments[Locks]:
         """The locks somebody holds."""
-        return Said(query={"board": board, "pattern": pattern})
+        return CallArguments(query={"board": board, "pattern": pattern})
 
     @call("POST", "locks")
     def acquire_lock(
-        self, lock: str, ttl_secs: float | None = None, *, board: str | None = None, note: str | None = None,
-        reason: str | None = None, idempotency_key: str | None = None,
-    ) -> Said[Lock]:  # fmt: skip
+        self,
+        lock: str,
+        ttl_secs: float | None = None,
+        *,
+        board: str | None = None,
+        note: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Lock]:
         """Take a lock, or be refused with `Held`."""
-        return Said({
-            "lock": lock, "ttl_secs": ttl_secs, "board": board, "note": note, "reason": reason,
-            "idempotency_key": idempotency_key,
-        })  # fmt: skip
+        return CallArguments(
+            {
+                "lock": lock,
+                "ttl_secs": ttl_secs,
+                "board": board,
+                "note": note,
+                "reason": reason,
+                "idempotency_key": idempotency_key,
+            }
+        )
 
     @call("POST", "locks/renew")
     def renew_lock(
-        self, lock: str, token: int, ttl_secs: float | None = None, *, board: str | None = None,
-        reason: str | None = None, idempotency_key: str | None = None,
-    ) -> Said[Lock]:  # fmt: skip
+        self,
+        lock: str,
+        token: int,
+        ttl_secs: float | None = None,
+        *,
+        board: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Lock]:
         """Hold a lock longer, or be refused with `Fenced`."""
-        return Said({
-            "lock": lock, "token": token, "ttl_secs": ttl_secs, "board": board, "reason": reason,
-            "idempotency_key": idempotency_key,
-        })  # fmt: skip
+        return CallArguments(
+            {
+                "lock": lock,
+                "token": token,
+                "ttl_secs": ttl_secs,
+                "board": board,
+                "reason": reason,
+                "idempotency_key": idempotency_key,
+            }
+        )
 
     @call("POST", "locks/release")
     def release_lock(
-        self, lock: str, token: int, *, board: str | None = None, reason: str | None = None,
+        self,
+        lock: str,
+        token: int,
+        *,
+        board: str | None = None,
+        reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Lock]:  # fmt: skip
+    ) -> CallArguments[Lock]:
         """Let a lock go."""
-        return Said(
+        return CallArguments(
             {"lock": lock, "token": token, "board": board, "reason": reason, "idempotency_key": idempotency_key}
         )
 
     @call("GET", "queues")
-    def list_queues(self, board: str | None = None) -> Said[Queues]:
+    def list_queues(self, board: str | None = None) -> CallArguments[Queues]:
         """The queues of a board, with what waits in them."""
-        return Said(query={"board": board})
+        return CallArguments(query={"board": board})
 
     @call("POST", "queues")
     def add_task(
-        self, queue: str, value: Any, *, board: str | None = None, reason: str | None = None,
+        self,
+        queue: str,
+        value: Any,
+        *,
+        board: str | None = None,
+        reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Task]:  # fmt: skip
+    ) -> CallArguments[Task]:
         """Put a task at the end of a queue."""
-        return Said({
-            "queue": queue, "value": value_of(value), "board": board, "reason": reason,
-            "idempotency_key": idempotency_key,
-        })  # fmt: skip
+        return CallArguments(
+            {
+                "queue": queue,
+                "value": value_of(value),
+                "board": board,
+                "reason": reason,
+                "idempotency_key": idempotency_key,
+            }
+        )
 
     @call("POST", "queues/claim")
     def claim_task(
-        self, queue: str, ttl_secs: float | None = None, *, board: str | None = None, reason: str | None = None,
+        self,
+        queue: str,
+        ttl_secs: float | None = None,
+        *,
+        board: str | None = None,
+        reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Claimed]:  # fmt: skip
+    ) -> CallArguments[Claimed]:
         """Take the oldest task nobody has; `task` is None where none waits."""
-        return Said({
-            "queue": queue, "ttl_secs": ttl_secs, "board": board, "reason": reason, "idempotency_key": idempotency_key,
-        })  # fmt: skip
+        return CallArguments(
+            {
+                "queue": queue,
+                "ttl_secs": ttl_secs,
+                "board": board,
+                "reason": reason,
+                "idempotency_key": idempotency_key,
+            }
+        )
 
     @call("POST", "queues/done")
     def finish_task(
-        self, queue: str, task: str, token: int, *, board: str | None = None, reason: str | None = None,
+        self,
+        queue: str,
+        task: str,
+        token: int,
+        *,
+        board: str | None = None,
+        reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Finished]:  # fmt: skip
+    ) -> CallArguments[Finished]:
         """A claimed task is done and gone."""
-        return Said(_task(queue, task, token, board, reason, idempotency_key))
+        return CallArguments(_task(queue, task, token, board, reason, idempotency_key))
 
     @call("POST", "queues/renew")
     def renew_task(
-        self, queue: str, task: str, token: int, ttl_secs: float | None = None, *, board: str | None = None,
-        reason: str | None = None, idempotency_key: str | None = None,
-    ) -> Said[Finished]:  # fmt: skip
+        self,
+        queue: str,
+        task: str,
+        token: int,
+        ttl_secs: float | None = None,
+        *,
+        board: str | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> CallArguments[Finished]:
         """Keep a claimed task longer."""
-        return Said({"ttl_secs": ttl_secs, **_task(queue, task, token, board, reason, idempotency_key)})
+        return CallArguments({"ttl_secs": ttl_secs, **_task(queue, task, token, board, reason, idempotency_key)})
 
     @call("POST", "queues/release")
     def release_task(
-        self, queue: str, task: str, token: int, *, board: str | None = None, reason: str | None = None,
+        self,
+        queue: str,
+        task: str,
+        token: int,
+        *,
+        board: str | None = None,
+        reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Finished]:  # fmt: skip
+    ) -> CallArguments[Finished]:
         """Give a claimed task back; it waits for the next."""
-        return Said(_task(queue, task, token, board, reason, idempotency_key))
+        return CallArguments(_task(queue, task, token, board, reason, idempotency_key))
 
 
 def _task(queue: str, task: str, token: int, board: str | None, reason: str | None, key: str | None) -> dict[str, Any]:
@@ -130,6 +201,6 @@ class Watching:
     @call("GET", "watch")
     def watch(
         self, place: str, pattern: str | None = None, *, since: str | None = None, wait: int | None = None
-    ) -> Said[Watched]:
+    ) -> CallArguments[Watched]:
         """What changed in `agents/NAME` or `boards/NAME` since a position, waiting up to `wait` seconds for it."""
-        return Said(query={"place": place, "pattern": pattern, "since": since, "wait": wait})
+        return CallArguments(query={"place": place, "pattern": pattern, "since": since, "wait": wait})

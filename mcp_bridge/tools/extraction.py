@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.principals import Principal
-from mcp_bridge.registry import SWITCHED, Group, Tool
+from mcp_bridge.registry import SWITCHED_GROUPS, Group, Tool
 from mcp_bridge.schemas import gives, one_of, text
-from mcp_bridge.tools.grains import STORE, STORED, options, some
+from mcp_bridge.tools.grains import STORE, STORED, pick_given, write_options
 
 # What may be said about one text, as with flux_store.
 _TAKES = {name: shape for name, shape in STORE.takes.items() if name != "items"}
@@ -15,15 +15,16 @@ _TAKES = {name: shape for name, shape in STORE.takes.items() if name != "items"}
 
 def _extract(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     from memory.extraction import extract
-    from memory.grains import items
+    from memory.grains import grain_input
 
-    said = {"content": None, "provenance": None, **some(given, *items.FIELDS)}
-    answer: dict[str, Any] = extract.extract(principal, **said, **options(given))
+    said = {"content": None, "provenance": None, **pick_given(given, *grain_input.FIELDS)}
+    answer: dict[str, Any] = extract.extract(principal, **said, **write_options(given))
     return answer
 
 
 EXTRACT = Tool(
-    "flux_extract", "Hand over a text",
+    "flux_extract",
+    "Hand over a text",
     "Keep a whole turn of a conversation or a longer text as it stands. It is stored at once; where this memory has a "
     "model of its own, that model finds the single facts in it a moment later, each linked to the text.",
     _extract,
@@ -35,6 +36,6 @@ EXTRACT = Tool(
         extraction=one_of(("waiting", "done", "given_up", "off"), "off: no model looks at it, store facts one by one."),
     ),
     needs=("grains.write",),
-)  # fmt: skip
+)
 
-GROUP = Group("extraction", SWITCHED["extraction"], (EXTRACT,))
+GROUP = Group("extraction", SWITCHED_GROUPS["extraction"], (EXTRACT,))

@@ -10,7 +10,7 @@ from typing import Any
 from accounts.principals import Principal
 from accounts.verbs import MAX_REASON
 from fluxcore.errors import Invalid
-from fluxcore.idempotency import MAX_KEY
+from fluxcore.writes.idempotency import MAX_KEY
 from mcp_bridge.registry import Run, Tool
 from mcp_bridge.schemas import Schema, gives, many, moment, number, one_of, record, text, whole, yes_or_no
 
@@ -28,13 +28,22 @@ OPTIONS = {
     "idempotency_key": text("Repeat a call with the same key and it happens once.", longest=MAX_KEY),
 }
 _PARTICULARS = {
-    "key": text(), "version": whole(), "sha": text(), "bytes": whole(), "expires_at": {"type": ["string", "null"]},
-    "writer": text(), "written_at": moment(),
-}  # fmt: skip
+    "key": text(),
+    "version": whole(),
+    "sha": text(),
+    "bytes": whole(),
+    "expires_at": {"type": ["string", "null"]},
+    "writer": text(),
+    "written_at": moment(),
+}
 _CHANGED = {
-    "key": text(), "version": whole(), "sha": text(), "expires_at": {"type": ["string", "null"]}, "value": VALUE,
+    "key": text(),
+    "version": whole(),
+    "sha": text(),
+    "expires_at": {"type": ["string", "null"]},
+    "value": VALUE,
     "deleted": yes_or_no(),
-}  # fmt: skip
+}
 FENCE = record(("lock", "token"), lock=text(), token=whole(low=1))
 _OPS = ("incr", "append", "patch", "touch", "restore")
 
@@ -83,9 +92,13 @@ def tools(prefix: str, called: str, where: Where, read: str, write: str, extra: 
             from memory.keyvalue.given import expectation
 
             done: dict[str, Any] = keeping.VERBS[op](
-                principal, where=where(principal, given), key=given["key"], precondition=expectation(given),
-                **some(given, *names), **options(given),
-            )  # fmt: skip
+                principal,
+                where=where(principal, given),
+                key=given["key"],
+                precondition=expectation(given),
+                **some(given, *names),
+                **options(given),
+            )
             return done
 
         return run
@@ -95,9 +108,13 @@ def tools(prefix: str, called: str, where: Where, read: str, write: str, extra: 
         from memory.keyvalue.given import expectation
 
         return forgetting.delete(
-            principal, where=where(principal, given), key=given["key"], precondition=expectation(given),
-            **some(given, "fence", "history"), **options(given),
-        )  # fmt: skip
+            principal,
+            where=where(principal, given),
+            key=given["key"],
+            precondition=expectation(given),
+            **some(given, "fence", "history"),
+            **options(given),
+        )
 
     def step(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
         from memory.keyvalue import orders
@@ -130,78 +147,131 @@ def tools(prefix: str, called: str, where: Where, read: str, write: str, extra: 
     wide = {**EXPECTED, "ttl_secs": TTL, "fence": FENCE, **OPTIONS, **extra}
     return (
         Tool(
-            f"{prefix}_get", f"Read {called}", f"The exact value under a key of {called}, with its version and expiry.",
-            get, takes={"key": KEY, **extra}, required=("key",), needs=(read,), reads=True, repeats=True,
+            f"{prefix}_get",
+            f"Read {called}",
+            f"The exact value under a key of {called}, with its version and expiry.",
+            get,
+            takes={"key": KEY, **extra},
+            required=("key",),
+            needs=(read,),
+            reads=True,
+            repeats=True,
             gives=gives(("key", "value", "version"), **_PARTICULARS, value=VALUE),
         ),
         Tool(
-            f"{prefix}_set", f"Write {called}",
+            f"{prefix}_set",
+            f"Write {called}",
             f"Keep a JSON value under a key of {called}. It replaces what was there, unless you say what you expect.",
             change("set", ("value", "ttl_secs", "keep_ttl", "fence")),
             takes={"key": KEY, "value": {"description": "Any JSON."}, "keep_ttl": yes_or_no(), **wide},
-            required=("key",), needs=(write,), repeats=True, gives=gives(("key", "version"), **_CHANGED),
+            required=("key",),
+            needs=(write,),
+            repeats=True,
+            gives=gives(("key", "version"), **_CHANGED),
         ),
         Tool(
-            f"{prefix}_cas", f"Compare and set {called}",
+            f"{prefix}_cas",
+            f"Compare and set {called}",
             "Write only if the key is as you saw it: by expected_version (0: absent), expected_sha or expected_value "
             "(null: absent; a null value then deletes). Otherwise nothing changes and you see what is there.",
             _only_if_expecting(change("set", ("value", "ttl_secs", "keep_ttl", "fence"))),
             takes={"key": KEY, "value": {"description": "Any JSON."}, "keep_ttl": yes_or_no(), **wide},
-            required=("key",), needs=(write,), gives=gives(("key", "version"), **_CHANGED),
+            required=("key",),
+            needs=(write,),
+            gives=gives(("key", "version"), **_CHANGED),
         ),
         Tool(
-            f"{prefix}_delete", f"Forget a key of {called}", "Take a key away. One that is not there is fine.",
+            f"{prefix}_delete",
+            f"Forget a key of {called}",
+            "Take a key away. One that is not there is fine.",
             delete,
             takes={
-                "key": KEY, **EXPECTED, "fence": FENCE,
+                "key": KEY,
+                **EXPECTED,
+                "fence": FENCE,
                 "history": one_of(("keep", "forget"), "forget: purge its earlier versions too, for good."),
-                **OPTIONS, **extra,
+                **OPTIONS,
+                **extra,
             },
-            required=("key",), needs=(write,), repeats=True,
+            required=("key",),
+            needs=(write,),
+            repeats=True,
             gives=gives(("key", "deleted"), **_CHANGED, forgotten=whole("Versions that were purged.")),
         ),
         Tool(
-            f"{prefix}_list", f"List {called}",
-            f"The keys of {called} that you may read, in order. * stops at /, ** does not.", listed,
+            f"{prefix}_list",
+            f"List {called}",
+            f"The keys of {called} that you may read, in order. * stops at /, ** does not.",
+            listed,
             takes={
-                "pattern": text("For example cache.* or config/**."), "limit": whole("Default 100.", low=1, high=1000),
-                "cursor": text("next_cursor of the page before."), "values": yes_or_no("With the values."), **extra,
+                "pattern": text("For example cache.* or config/**."),
+                "limit": whole("Default 100.", low=1, high=1000),
+                "cursor": text("next_cursor of the page before."),
+                "values": yes_or_no("With the values."),
+                **extra,
             },
-            needs=(read,), reads=True, repeats=True,
+            needs=(read,),
+            reads=True,
+            repeats=True,
             gives=gives(
-                ("keys", "count"), keys=many(record(("key", "version"), **_PARTICULARS, value=VALUE)), count=whole(),
+                ("keys", "count"),
+                keys=many(record(("key", "version"), **_PARTICULARS, value=VALUE)),
+                count=whole(),
                 next_cursor=text(),
             ),
         ),
         Tool(
-            f"{prefix}_change", f"Change {called}",
+            f"{prefix}_change",
+            f"Change {called}",
             "One step on what is there: incr adds `by` to a number, append adds `value` to a list or text, patch "
             "merges `patch` into an object, touch sets ttl_secs, restore writes an earlier `version` anew.",
             step,
             takes={
-                "key": KEY, "op": one_of(_OPS), "by": number(), "value": {}, "patch": {}, "version": whole(low=1),
+                "key": KEY,
+                "op": one_of(_OPS),
+                "by": number(),
+                "value": {},
+                "patch": {},
+                "version": whole(low=1),
                 **wide,
             },
-            required=("key", "op"), needs=(write,), gives=gives(("key", "version"), **_CHANGED),
+            required=("key", "op"),
+            needs=(write,),
+            gives=gives(("key", "version"), **_CHANGED),
         ),
         Tool(
-            f"{prefix}_batch", f"Change many keys of {called}",
+            f"{prefix}_batch",
+            f"Change many keys of {called}",
             "Up to 100 operations in one transaction, all or none: each has op (set, delete, incr, append, patch, "
             "touch, restore), key and the fields of that op.",
-            batch, takes={"operations": many({"type": "object"}, most=100), **OPTIONS, **extra},
-            required=("operations",), needs=(write,),
+            batch,
+            takes={"operations": many({"type": "object"}, most=100), **OPTIONS, **extra},
+            required=("operations",),
+            needs=(write,),
             gives=gives(("results", "count"), results=many(record(("key",), **_CHANGED)), count=whole()),
         ),
         Tool(
-            f"{prefix}_history", f"What {called} held", "The earlier versions of a key; with version the value it had.",
-            history, takes={"key": KEY, "version": whole(low=1), **extra}, required=("key",), needs=(read,), reads=True,
+            f"{prefix}_history",
+            f"What {called} held",
+            "The earlier versions of a key; with version the value it had.",
+            history,
+            takes={"key": KEY, "version": whole(low=1), **extra},
+            required=("key",),
+            needs=(read,),
+            reads=True,
             repeats=True,
             gives=gives(
-                ("key", "version"), key=text(), version=whole(), current=yes_or_no(), value=VALUE, sha=text(),
-                bytes=whole(), versions=many({"type": "object"}),
+                ("key", "version"),
+                key=text(),
+                version=whole(),
+                current=yes_or_no(),
+                value=VALUE,
+                sha=text(),
+                bytes=whole(),
+                versions=many({"type": "object"}),
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _only_if_expecting(run: Run) -> Run:

@@ -18,6 +18,7 @@ def _where(principal: Principal, given: dict[str, Any]) -> str:
 
 
 GROUP = Group(
-    "memory", "exact memory under keys",
+    "memory",
+    "exact memory under keys",
     keys.naming(_where, keys.tools("memory", "your exact memory", _where, "memory.read", "memory.write", _WHOSE)),
-)  # fmt: skip
+)

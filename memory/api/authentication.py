@@ -8,7 +8,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from accounts import refusals, tokens
+from accounts import anonymous_refusals, tokens
 from accounts.principals import Principal
 from fluxcore.errors import Unauthenticated
 from memory.api import loopback
@@ -18,7 +18,7 @@ class BearerToken(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Principal, None] | None:
         header = request.META.get("HTTP_AUTHORIZATION")
         if header is None:
-            found = loopback.agent(request)
+            found = loopback.loopback_agent(request)
             return (found, None) if found is not None else None
         scheme, _, token = header.partition(" ")
         try:
@@ -26,7 +26,7 @@ class BearerToken(BaseAuthentication):
                 raise Unauthenticated
             return tokens.authenticate(token.strip(" ")), None
         except Unauthenticated:
-            refusals.note(source(request))
+            anonymous_refusals.count_refusal(source(request))
             raise
 
     def authenticate_header(self, request: Request) -> str:
@@ -39,7 +39,7 @@ class HasPrincipal(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         if isinstance(request.user, Principal):
             return True
-        refusals.note(source(request))
+        anonymous_refusals.count_refusal(source(request))
         why = getattr(request._request, "loopback_problem", "")
         raise Unauthenticated(f"REST_OPEN_TO_LOOPBACK does not apply here: {why}. Send a token." if why else None)
 

@@ -12,10 +12,10 @@ from rest_framework.request import Request
 
 from fluxcore.errors import NotFound
 from memory.api import parsers
-from memory.api.grain_shapes import Feature
-from memory.api.views import Call, json_answer, principal
+from memory.api.grain_serializers import FeatureSerializer
+from memory.api.views import RestView, json_answer, principal
+from memory.clusters import select as clusters
 from memory.grains import select
-from memory.grains.clusters import select as clusters
 from memory.grains.models import Grain
 
 _PAGE = [
@@ -26,7 +26,7 @@ _PAGE = [
 ]
 
 
-class ClusterShape(serializers.Serializer[None]):
+class ClusterShapeSerializer(serializers.Serializer[None]):
     id = serializers.UUIDField(help_text="Stays while most of the cluster does.")
     name = serializers.CharField(allow_blank=True, help_text="Its most typical terms.")
     terms = serializers.ListField(child=serializers.CharField())
@@ -36,34 +36,34 @@ class ClusterShape(serializers.Serializer[None]):
     changed_at = serializers.DateTimeField()
 
 
-class Modularity(serializers.Serializer[None]):
+class ModularitySerializer(serializers.Serializer[None]):
     grains = serializers.FloatField()
     entries = serializers.FloatField()
 
 
-class ClusterPage(serializers.Serializer[None]):
-    clusters = ClusterShape(many=True)
+class ClusterPageSerializer(serializers.Serializer[None]):
+    clusters = ClusterShapeSerializer(many=True)
     count = serializers.IntegerField()
     computed_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
-    modularity = Modularity(allow_null=True)
+    modularity = ModularitySerializer(allow_null=True)
     next_cursor = serializers.CharField(allow_null=True)
 
 
-class GrainMember(serializers.Serializer[None]):
+class GrainMemberSerializer(serializers.Serializer[None]):
     id = serializers.UUIDField()
     content = serializers.CharField()
     status = serializers.ChoiceField(choices=Grain.Status.choices)
 
 
-class MemberShape(serializers.Serializer[None]):
-    grain = GrainMember(allow_null=True)
-    entry = Feature(allow_null=True)
+class MemberShapeSerializer(serializers.Serializer[None]):
+    grain = GrainMemberSerializer(allow_null=True)
+    entry = FeatureSerializer(allow_null=True)
     weight = serializers.FloatField(help_text="How typical a grain is, 1 for the most typical; an entry's share.")
 
 
-class ClusterMembers(ClusterShape):
+class ClusterMembersSerializer(ClusterShapeSerializer):
     dissolved_at = serializers.DateTimeField(allow_null=True)
-    members = MemberShape(many=True)
+    members = MemberShapeSerializer(many=True)
     count = serializers.IntegerField()
     next_cursor = serializers.CharField(allow_null=True)
 
@@ -75,25 +75,27 @@ def _page(request: Request, *more: str) -> dict[str, Any]:
     return value
 
 
-class Clusters(Call):
+class ClusterListView(RestView):
     @extend_schema(
-        operation_id="list_clusters", responses=ClusterPage,
+        operation_id="list_clusters",
+        responses=ClusterPageSerializer,
         parameters=[OpenApiParameter("layer", str, enum=clusters.LAYERS, description="Default: both."), *_PAGE],
-    )  # fmt: skip
+    )
     def get(self, request: Request) -> HttpResponse:
         """What hangs together, the largest first, page by page."""
         return json_answer(clusters.page(principal(request), **_page(request, "layer")))
 
 
-class Cluster(Call):
+class ClusterDetailView(RestView):
     @extend_schema(
-        operation_id="get_cluster", responses=ClusterMembers,
+        operation_id="get_cluster",
+        responses=ClusterMembersSerializer,
         parameters=[OpenApiParameter("cluster", OpenApiTypes.UUID, OpenApiParameter.PATH), *_PAGE],
-    )  # fmt: skip
+    )
     def get(self, request: Request, cluster: str) -> HttpResponse:
         """One cluster with its members, the most typical first, page by page."""
         value = _page(request)
         found = parsers.identifier(cluster)
         if found is None:
             raise NotFound("There is no such cluster.")
-        return json_answer(clusters.one(principal(request), found, **value))
+        return json_answer(clusters.load_cluster(principal(request), found, **value))

@@ -12,13 +12,13 @@ from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
 from fluxcore import errors
-from fluxcore.faults import translate
+from fluxcore.db_errors import translate
 from fluxsite.logs import request_id
 
 log = logging.getLogger(__name__)
 
 
-def answer(error: errors.FluxError) -> HttpResponse:
+def error_response(error: errors.FluxError) -> HttpResponse:
     body = {**error.body(), "request_id": request_id.get()}
     response = HttpResponse(orjson.dumps(body), status=error.status, content_type="application/json")
     if error.retry_after is not None:
@@ -63,20 +63,20 @@ def as_flux_error(error: BaseException) -> errors.FluxError:
     return errors.FluxError()
 
 
-def answer_exception(error: Exception, context: dict[str, Any]) -> HttpResponse:
+def handle_exception(error: Exception, context: dict[str, Any]) -> HttpResponse:
     """DRF's exception handler."""
-    return answer(as_flux_error(error))
+    return error_response(as_flux_error(error))
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return answer(errors.NotFound("This door has no such address."))
+    return error_response(errors.NotFound("This door has no such address."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    response = answer(errors.FluxError())
+    response = error_response(errors.FluxError())
     response._has_been_logged = False  # type: ignore[attr-defined]  # nobody else has seen this exception
     return response
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return answer(errors.BadRequest())
+    return error_response(errors.BadRequest())

@@ -8,12 +8,12 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from fluxcore import preconditions
 from fluxcore.errors import Invalid
-from fluxcore.preconditions import Precondition
+from fluxcore.writes import preconditions
+from fluxcore.writes.preconditions import Precondition
 from memory.api import exact_shapes as shapes
 from memory.api import parsers
-from memory.api.views import Call, json_answer, principal, write_options
+from memory.api.views import RestView, json_answer, principal, write_options
 from memory.keyvalue import forgetting, history, keeping, listing, orders, reading
 from memory.keyvalue.given import expectation
 
@@ -24,9 +24,7 @@ _OPS = ("incr", "append", "touch", "restore")
 
 def precondition(request: Request, value: dict[str, Any]) -> Precondition:
     """From the headers or from the body, not from both."""
-    by_header = preconditions.from_headers(
-        request.META.get("HTTP_IF_MATCH"), request.META.get("HTTP_IF_NONE_MATCH")
-    )  # fmt: skip
+    by_header = preconditions.from_headers(request.META.get("HTTP_IF_MATCH"), request.META.get("HTTP_IF_NONE_MATCH"))
     by_body = expectation(value)
     if by_header.given and by_body.given:
         raise Invalid("Say what you expect in a header or in the body, not in both.", field="If-Match")
@@ -64,7 +62,7 @@ def _views(kind: str, prefix: str) -> list[tuple[str, Any]]:
     def where(named: dict[str, str]) -> str:
         return f"{kind}/{named[one]}"
 
-    class Keys(Call):
+    class Keys(RestView):
         @extend_schema(
             operation_id=f"{prefix}_list", responses=shapes.KeyPage, parameters=[*named_by, *shapes.LIST_PARAMETERS]
         )
@@ -75,7 +73,7 @@ def _views(kind: str, prefix: str) -> list[tuple[str, Any]]:
             given |= number(value, "limit") | yes_or_no(value, "values")
             return json_answer(listing.page(principal(request), where=where(named), **given))
 
-    class Key(Call):
+    class Key(RestView):
         @extend_schema(operation_id=f"{prefix}_get", responses=shapes.Kept, parameters=key)
         def get(self, request: Request, **named: str) -> HttpResponse:
             """The value with its version, digest, expiry and writer. If-None-Match answers 304 where you have it."""
@@ -88,25 +86,31 @@ def _views(kind: str, prefix: str) -> list[tuple[str, Any]]:
             return tagged(found)
 
         @extend_schema(
-            operation_id=f"{prefix}_set", request=shapes.Set, responses=shapes.Written,
+            operation_id=f"{prefix}_set",
+            request=shapes.Set,
+            responses=shapes.Written,
             parameters=[*key, *shapes.EXPECTING],
-        )  # fmt: skip
+        )
         def put(self, request: Request, **named: str) -> HttpResponse:
             """Write a value. With an expectation it is compare-and-set: nothing is written unless it holds."""
             return self._write(request, "set", parsers.body(request, (*orders.FIELDS["set"], *_COMMON)), named)
 
         @extend_schema(
-            operation_id=f"{prefix}_patch", request=shapes.Patch, responses=shapes.Changed,
+            operation_id=f"{prefix}_patch",
+            request=shapes.Patch,
+            responses=shapes.Changed,
             parameters=[*key, *shapes.EXPECTING],
-        )  # fmt: skip
+        )
         def patch(self, request: Request, **named: str) -> HttpResponse:
             """Change an object by JSON merge patch (RFC 7396)."""
             return self._write(request, "patch", parsers.body(request, (*orders.FIELDS["patch"], *_COMMON)), named)
 
         @extend_schema(
-            operation_id=f"{prefix}_change", request=shapes.Change, responses=shapes.Changed,
+            operation_id=f"{prefix}_change",
+            request=shapes.Change,
+            responses=shapes.Changed,
             parameters=[*key, *shapes.EXPECTING],
-        )  # fmt: skip
+        )
         def post(self, request: Request, **named: str) -> HttpResponse:
             """One step on what is there, by `op`: incr, append, touch or restore."""
             known = {name for op in _OPS for name in orders.FIELDS[op]}
@@ -117,9 +121,10 @@ def _views(kind: str, prefix: str) -> list[tuple[str, Any]]:
             return self._write(request, op, value, named)
 
         @extend_schema(
-            operation_id=f"{prefix}_delete", responses={200: shapes.Deleted},
+            operation_id=f"{prefix}_delete",
+            responses={200: shapes.Deleted},
             parameters=[*key, *shapes.EXPECTING, *shapes.DELETE_PARAMETERS],
-        )  # fmt: skip
+        )
         def delete(self, request: Request, **named: str) -> HttpResponse:
             """Take the key away; one that is not there is fine. With history=forget its earlier versions are purged."""
             asked = ("expected_version", "expected_sha", "history")
@@ -128,35 +133,47 @@ def _views(kind: str, prefix: str) -> list[tuple[str, Any]]:
             earlier = given.pop("history", forgetting.KEEP)
             expected: dict[str, Any] = {**given, **number(given, "expected_version")}
             answer = forgetting.delete(
-                principal(request, value), where=where(named), key=named["key"], history=earlier,
-                precondition=precondition(request, expected), **write_options(request, value),
-            )  # fmt: skip
+                principal(request, value),
+                where=where(named),
+                key=named["key"],
+                history=earlier,
+                precondition=precondition(request, expected),
+                **write_options(request, value),
+            )
             return json_answer(answer)
 
         def _write(self, request: Request, op: str, value: dict[str, Any], named: dict[str, str]) -> HttpResponse:
             given = {name: value[name] for name in value if name not in _COMMON and name not in parsers.LABELS}
             answer = keeping.VERBS[op](
-                principal(request, value), where=where(named), key=named["key"],
-                precondition=precondition(request, value), **given, **write_options(request, value),
-            )  # fmt: skip
+                principal(request, value),
+                where=where(named),
+                key=named["key"],
+                precondition=precondition(request, value),
+                **given,
+                **write_options(request, value),
+            )
             return tagged(answer)
 
-    class Batch(Call):
+    class Batch(RestView):
         @extend_schema(
-            operation_id=f"{prefix}_batch", request=shapes.Batch, responses=shapes.BatchDone,
+            operation_id=f"{prefix}_batch",
+            request=shapes.Batch,
+            responses=shapes.BatchDone,
             parameters=[*named_by, *shapes.WRITE_HEADERS],
-        )  # fmt: skip
+        )
         def post(self, request: Request, **named: str) -> HttpResponse:
             """Up to 100 operations in one transaction: all of them or none."""
             value = parsers.body(request, ("operations", "reason", "idempotency_key"))
             return json_answer(
                 keeping.batch(
-                    principal(request, value), where=where(named), operations=value.get("operations"),
+                    principal(request, value),
+                    where=where(named),
+                    operations=value.get("operations"),
                     **write_options(request, value),
                 )
-            )  # fmt: skip
+            )
 
-    class History(Call):
+    class History(RestView):
         @extend_schema(
             operation_id=f"{prefix}_history", responses=shapes.History, parameters=[*key, *shapes.HISTORY_PARAMETERS]
         )

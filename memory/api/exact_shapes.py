@@ -8,8 +8,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 
 from accounts.names import NAME
-from memory.api import shapes
-from memory.api.shapes import WRITE_HEADERS, Labelled
+from memory.api import common_serializers
+from memory.api.common_serializers import WRITE_HEADERS, LabelledSerializer
 from memory.keyvalue import forgetting, given, history, keeping, listing, orders
 from memory.keyvalue.models import MAX_KEY, Revision
 
@@ -47,9 +47,9 @@ class Fence(serializers.Serializer[None]):
     token = whole("As acquiring the lock answered it.", 1, required=True)
 
 
-class Expecting(Labelled):
+class Expecting(LabelledSerializer):
     expected_version = whole("The version you saw; 0: nothing is there.")
-    expected_sha = shapes._text("The digest you saw; empty: nothing is there.", pattern="^([0-9a-f]{64})?$")
+    expected_sha = common_serializers._text("The digest you saw; empty: nothing is there.", pattern="^([0-9a-f]{64})?$")
     expected_value = any_value("The value you saw; null: nothing is there.", required=False)
     fence = Fence(required=False, allow_null=True, help_text="The lock of this board the write is made under.")
     ttl_secs = seconds("Seconds to live. Default: for ever; incr, append and patch keep what there is.")
@@ -81,12 +81,12 @@ class Operation(serializers.Serializer[None]):
     ttl_secs = seconds("All but delete.")
     keep_ttl = serializers.BooleanField(required=False, help_text="set.")
     expected_version = whole("0: nothing is there.")
-    expected_sha = shapes._text("Empty: nothing is there.", pattern="^([0-9a-f]{64})?$")
+    expected_sha = common_serializers._text("Empty: nothing is there.", pattern="^([0-9a-f]{64})?$")
     expected_value = any_value("null: nothing is there.", required=False)
     fence = Fence(required=False, allow_null=True)
 
 
-class Batch(Labelled):
+class Batch(LabelledSerializer):
     operations = serializers.ListField(child=Operation(), min_length=1, max_length=keeping.MAX_BATCH)
 
 
@@ -172,24 +172,26 @@ def keyed(kind: str) -> list[OpenApiParameter]:
 
 EXPECTING = [
     OpenApiParameter("If-Match", str, OpenApiParameter.HEADER, description='"v3", or the SHA-256 of the value.'),
-    OpenApiParameter("If-None-Match", {"type": "string", "enum": ["*"]}, OpenApiParameter.HEADER,
-                     description="*: nothing is there."),
+    OpenApiParameter(
+        "If-None-Match", {"type": "string", "enum": ["*"]}, OpenApiParameter.HEADER, description="*: nothing is there."
+    ),
     *WRITE_HEADERS,
-]  # fmt: skip
+]
 DELETE_PARAMETERS = [
     OpenApiParameter("expected_version", {**_NUMBER, "maximum": 999_999_999}, description="0: nothing is there."),
     OpenApiParameter("expected_sha", {"type": "string", "pattern": "^([0-9a-f]{64})?$"}),
     OpenApiParameter(
-        "history", {"type": "string", "enum": list(forgetting.HISTORIES)},
+        "history",
+        {"type": "string", "enum": list(forgetting.HISTORIES)},
         description="forget: purge the earlier versions too. It cannot be undone. Default keep.",
     ),
-]  # fmt: skip
+]
 LIST_PARAMETERS = [
     OpenApiParameter("pattern", GLOB, description="* stops at /, ** does not; * alone is everything."),
     OpenApiParameter("limit", {**_NUMBER, "minimum": 1, "maximum": listing.MAX_PAGE}, description="Default 100."),
     OpenApiParameter("cursor", {"type": "string", "pattern": "^[0-9]{1,18}$"}, description="next_cursor."),
     OpenApiParameter("values", {"type": "string", "enum": ["true", "false"]}, description="Default false."),
-]  # fmt: skip
+]
 HISTORY_PARAMETERS = [
     OpenApiParameter("version", {"type": "integer", "minimum": 1, "maximum": 999_999_999}),
     OpenApiParameter(

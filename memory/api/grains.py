@@ -10,18 +10,20 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from fluxcore.errors import Invalid, NotFound
-from memory.api import grain_shapes, parsers, shapes
-from memory.api.views import Call, json_answer, principal, write_options
-from memory.grains import dossier, narrowing, pin, select, validity
+from memory.api import common_serializers, grain_serializers, parsers
+from memory.api.views import RestView, json_answer, principal, write_options
+from memory.grains import dossier, list_filters, pin, select, validity
 
 
-class Grains(Call):
+class GrainListView(RestView):
     @extend_schema(
-        operation_id="list_grains", responses=grain_shapes.GrainPage, parameters=grain_shapes.LIST_PARAMETERS
+        operation_id="list_grains",
+        responses=grain_serializers.GrainPageSerializer,
+        parameters=grain_serializers.LIST_PARAMETERS,
     )
     def get(self, request: Request) -> HttpResponse:
         """The newest grains of a status, page by page."""
-        value: dict[str, Any] = dict(parsers.query(request, ("status", "limit", "cursor", *narrowing.FIELDS)))
+        value: dict[str, Any] = dict(parsers.query(request, ("status", "limit", "cursor", *list_filters.FIELDS)))
         if "limit" in value:
             value["limit"] = parsers.whole_number(value["limit"], name="limit")
         if "pinned" in value:
@@ -29,22 +31,24 @@ class Grains(Call):
         return json_answer(select.page(principal(request), **value))
 
 
-class Grain(Call):
-    @extend_schema(operation_id="get_grain", responses=grain_shapes.Dossier, parameters=[grain_shapes.GRAIN_ID])
+class GrainDetailView(RestView):
+    @extend_schema(
+        operation_id="get_grain", responses=grain_serializers.DossierSerializer, parameters=[grain_serializers.GRAIN_ID]
+    )
     def get(self, request: Request, grain: str) -> HttpResponse:
         """One grain with all that belongs to it: its links, what finds it, when it was recalled, its lineage."""
         parsers.query(request, ())
-        return json_answer(dossier.dossier(principal(request), identified(grain)).shape())
+        return json_answer(dossier.load_dossier(principal(request), parse_grain_id(grain)).shape())
 
 
-class Pin(Call):
+class PinView(RestView):
     pinned = True
 
     @extend_schema(
         operation_id="pin_grain",
-        request=shapes.Labelled,
-        responses=grain_shapes.Pinned,
-        parameters=[grain_shapes.GRAIN_ID, *shapes.WRITE_HEADERS],
+        request=common_serializers.LabelledSerializer,
+        responses=grain_serializers.PinnedSerializer,
+        parameters=[grain_serializers.GRAIN_ID, *common_serializers.WRITE_HEADERS],
     )
     def post(self, request: Request, grain: str) -> HttpResponse:
         """Decay and clean-up leave the grain alone from now on."""
@@ -52,43 +56,43 @@ class Pin(Call):
 
     def _answer(self, request: Request, grain: str) -> HttpResponse:
         value = parsers.optional_body(request, ("reason", "idempotency_key"))
-        found = str(identified(grain))
+        found = str(parse_grain_id(grain))
         return json_answer(
             pin.pin(principal(request, value), grain=found, pinned=self.pinned, **write_options(request, value))
         )
 
 
-class Unpin(Pin):
+class UnpinView(PinView):
     pinned = False
 
     @extend_schema(
         operation_id="unpin_grain",
-        request=shapes.Labelled,
-        responses=grain_shapes.Pinned,
-        parameters=[grain_shapes.GRAIN_ID, *shapes.WRITE_HEADERS],
+        request=common_serializers.LabelledSerializer,
+        responses=grain_serializers.PinnedSerializer,
+        parameters=[grain_serializers.GRAIN_ID, *common_serializers.WRITE_HEADERS],
     )
     def post(self, request: Request, grain: str) -> HttpResponse:
         """The grain ages like any other again."""
         return self._answer(request, grain)
 
 
-class Close(Call):
+class CloseGrainView(RestView):
     @extend_schema(
         operation_id="close_grain",
-        request=grain_shapes.Close,
-        responses=grain_shapes.Closed,
-        parameters=[grain_shapes.GRAIN_ID, *shapes.WRITE_HEADERS],
+        request=grain_serializers.CloseSerializer,
+        responses=grain_serializers.ClosedSerializer,
+        parameters=[grain_serializers.GRAIN_ID, *common_serializers.WRITE_HEADERS],
     )
     def post(self, request: Request, grain: str) -> HttpResponse:
         """Say until when the grain was true. It stays readable as of then and answers no longer."""
         value = parsers.optional_body(request, ("at", "reason", "idempotency_key"))
-        found = str(identified(grain))
+        found = str(parse_grain_id(grain))
         return json_answer(
             validity.close(principal(request, value), grain=found, at=value.get("at"), **write_options(request, value))
         )
 
 
-def identified(grain: str) -> uuid.UUID:
+def parse_grain_id(grain: str) -> uuid.UUID:
     found = parsers.identifier(grain)
     if found is None:
         raise NotFound("There is no such grain.")

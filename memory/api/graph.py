@@ -11,37 +11,44 @@ from rest_framework.request import Request
 
 from fluxcore.errors import Invalid
 from memory.api import parsers
-from memory.api.views import Call, principal
-from memory.transfer import drawing, graph
+from memory.api.views import RestView, principal
+from memory.transfer import graph_export, graph_formats
 
 _PARAMETERS = [
-    OpenApiParameter("format", str, enum=list(drawing.FORMS), description="Default json: node-link."),
+    OpenApiParameter("format", str, enum=list(graph_formats.GRAPH_FORMATS), description="Default json: node-link."),
     OpenApiParameter("around", OpenApiTypes.UUID, description="Only what surrounds this grain."),
     OpenApiParameter(
-        "hops", {"type": "integer", "minimum": 1, "maximum": graph.MOST_HOPS}, description="How far around. Default 1."
+        "hops",
+        {"type": "integer", "minimum": 1, "maximum": graph_export.MOST_HOPS},
+        description="How far around. Default 1.",
     ),
     OpenApiParameter(
-        "limit", {"type": "integer", "minimum": 1, "maximum": graph.MOST_GRAINS},
+        "limit",
+        {"type": "integer", "minimum": 1, "maximum": graph_export.MOST_GRAINS},
         description="How many grains at most. Default 1000, the newest or the nearest.",
     ),
-]  # fmt: skip
+]
 
 
-class GraphExport(Call):
+class GraphExportView(RestView):
     # By its `format`; an Accept header may name either.
     renderer_classes = (parsers.AnyText,)
 
     @extend_schema(
-        operation_id="export_graph", parameters=_PARAMETERS,
-        responses={(200, "application/json"): dict, (200, "application/graphml+xml"): str,
-                   (200, "text/vnd.graphviz"): str},
-    )  # fmt: skip
+        operation_id="export_graph",
+        parameters=_PARAMETERS,
+        responses={
+            (200, "application/json"): dict,
+            (200, "application/graphml+xml"): str,
+            (200, "text/vnd.graphviz"): str,
+        },
+    )
     def get(self, request: Request) -> HttpResponse:
         """Grains, entries and conduits as GraphML, node-link JSON or DOT, of the space or around one grain."""
         value = parsers.query(request, ("format", "around", "hops", "limit"))
         form = value.get("format", "json")
-        if form not in drawing.FORMS:
-            raise Invalid(f"format must be one of {', '.join(drawing.FORMS)}.", field="format")
+        if form not in graph_formats.GRAPH_FORMATS:
+            raise Invalid(f"format must be one of {', '.join(graph_formats.GRAPH_FORMATS)}.", field="format")
         given: dict[str, Any] = {
             name: parsers.whole_number(value[name], name=name) for name in ("hops", "limit") if name in value
         }
@@ -50,5 +57,7 @@ class GraphExport(Call):
             if found is None:
                 raise Invalid("around is the id of a grain.", field="around")
             given["around"] = str(found)
-        drawn = graph.drawn(principal(request), **given)
-        return HttpResponse(drawing.written(drawn, form), content_type=f"{drawing.FORMS[form][1]}")
+        drawn = graph_export.export_graph(principal(request), **given)
+        return HttpResponse(
+            graph_formats.write_graph(drawn, form), content_type=f"{graph_formats.GRAPH_FORMATS[form][1]}"
+        )

@@ -14,9 +14,9 @@ from rest_framework.request import Request
 
 from accounts.principals import Principal
 from fluxcore.errors import Invalid
-from memory.api import parsers, shapes
+from memory.api import common_serializers, parsers
 from memory.api.exact_shapes import shaped
-from memory.api.views import Call, json_answer, principal, write_options
+from memory.api.views import RestView, json_answer, principal, write_options
 from memory.keyvalue import keeping, listing, reading
 from memory.keyvalue.given import expectation
 from memory.keyvalue.places import MAIN
@@ -37,7 +37,7 @@ ENVELOPES: dict[str, tuple[str, ...]] = {
 _OPTIONAL = ("ttl_secs", "pattern")
 
 
-class Envelopes(shapes.Labelled):
+class EnvelopesSerializer(common_serializers.LabelledSerializer):
     """One of these in each request."""
 
     def get_fields(self) -> dict[str, Any]:
@@ -48,12 +48,12 @@ class Envelopes(shapes.Labelled):
         return fields
 
 
-class Ipc(Call):
+class IpcView(RestView):
     @extend_schema(
         operation_id="ipc",
-        request=Envelopes,
+        request=EnvelopesSerializer,
         responses=shaped({"type": "object"}, "As the call it stands for answers."),
-        parameters=shapes.WRITE_HEADERS,
+        parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
         """One request of agentd's memory or blackboard in its JSON envelope."""
@@ -93,9 +93,14 @@ def _answer(caller: Principal, name: str, given: dict[str, Any], options: dict[s
         return deleted
     expected = {ours: given[theirs] for ours, theirs in _EXPECTED if theirs in given}
     written: dict[str, Any] = keeping.put(
-        caller, where=where, key=given["key"], value=given.get("value", given.get("new_value")),
-        ttl_secs=given.get("ttl_secs"), precondition=expectation(expected), **options,
-    )  # fmt: skip
+        caller,
+        where=where,
+        key=given["key"],
+        value=given.get("value", given.get("new_value")),
+        ttl_secs=given.get("ttl_secs"),
+        precondition=expectation(expected),
+        **options,
+    )
     return written
 
 
@@ -111,4 +116,4 @@ def _place(caller: Principal, name: str, given: dict[str, Any]) -> str:
     return f"boards/{MAIN}"
 
 
-CALLS = [("ipc", Ipc.as_view())]
+CALLS = [("ipc", IpcView.as_view())]

@@ -12,19 +12,19 @@ from typing import Any
 from django.conf import settings
 from rest_framework.request import Request
 
-from accounts import local, origins
+from accounts import local_agent, origins
 from accounts.models import Agent
 from accounts.principals import Principal
 from fluxcore import config
 from fluxsite.setup import FIRST_SPACE
 
-MAXIMUM = "ai_stated"
+MAX_ORIGIN = "ai_stated"
 _NAMES = ("localhost", "127.0.0.1", "[::1]")
 _BROWSER = ("HTTP_ORIGIN", "HTTP_SEC_FETCH_")
 _PROXY = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_", "HTTP_X_REAL_IP", "HTTP_VIA")
 
 
-def agent(request: Request) -> Principal | None:
+def loopback_agent(request: Request) -> Principal | None:
     """Who a caller without a token is: the agent of the key, or nobody where the key is not set or does not apply."""
     named = config.current().REST_OPEN_TO_LOOPBACK
     if not named:
@@ -33,7 +33,7 @@ def agent(request: Request) -> Principal | None:
     if why_not:
         request._request.loopback_problem = why_not  # type: ignore[attr-defined]
         return None
-    return local.agent(*_agent_of(named), MAXIMUM)
+    return local_agent.find_local_agent(*_agent_of(named), MAX_ORIGIN)
 
 
 def _agent_of(named: str) -> tuple[str, str]:
@@ -83,7 +83,7 @@ def _is_loopback(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def lowered(caller: Principal, item: Any) -> str | None:
+def lower_claim(caller: Principal, item: Any) -> str | None:
     """Lower a claim above the maximum for a caller without a token; what it had claimed, or None."""
     if caller.token is not None or caller.kind != "agent" or not isinstance(item, dict):
         return None
@@ -96,12 +96,12 @@ def lowered(caller: Principal, item: Any) -> str | None:
     return claimed
 
 
-def told(answer: dict[str, Any], claimed: str | None) -> dict[str, Any]:
+def with_lowered_claim(answer: dict[str, Any], claimed: str | None) -> dict[str, Any]:
     """The answer to a store, saying which claim was lowered."""
     return {**answer, "provenance_claimed": claimed} if claimed is not None else answer
 
 
-def warnings() -> list[str]:
+def loopback_warnings() -> list[str]:
     """What operators are told while the key is set."""
     named = config.current().REST_OPEN_TO_LOOPBACK
     if not named:

@@ -7,21 +7,23 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from accounts import grants, me
-from memory.api import parsers, shapes
-from memory.api.views import Call, json_answer, principal, write_options
+from memory.api import common_serializers, parsers
+from memory.api.views import RestView, json_answer, principal, write_options
 
 
-class Me(Call):
-    @extend_schema(operation_id="me", responses=shapes.Me)
+class MeView(RestView):
+    @extend_schema(operation_id="me", responses=common_serializers.MeSerializer)
     def get(self, request: Request) -> HttpResponse:
         """Who this token is, how far it is trusted, and what it holds at this moment."""
         parsers.query(request, ())
         return json_answer(me.me(principal(request)))
 
 
-class GrantRequests(Call):
+class GrantRequestsView(RestView):
     @extend_schema(
-        operation_id="list_grant_requests", responses=shapes.AskedGrants, parameters=shapes.REQUEST_PARAMETERS
+        operation_id="list_grant_requests",
+        responses=common_serializers.AskedGrantsSerializer,
+        parameters=common_serializers.REQUEST_PARAMETERS,
     )
     def get(self, request: Request) -> HttpResponse:
         """What this agent asked for, newest first, with the answers."""
@@ -36,9 +38,9 @@ class GrantRequests(Call):
 
     @extend_schema(
         operation_id="ask_for_grant",
-        request=shapes.AskForGrant,
-        responses=shapes.AskedGrant,
-        parameters=shapes.WRITE_HEADERS,
+        request=common_serializers.AskForGrantSerializer,
+        responses=common_serializers.AskedGrantSerializer,
+        parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
         """Ask a person for a capability. What waits already is answered as it stands."""

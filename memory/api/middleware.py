@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from fluxcore import metrics
 from fluxcore.errors import BadHost, BadOrigin, FluxError, HeadersTooLarge
 from fluxsite.logs import TOKEN, request_id
-from memory.api.errors import answer, as_flux_error
+from memory.api.errors import as_flux_error, error_response
 
 log = logging.getLogger("memory.api.access")
 
@@ -26,7 +26,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-class RestDoor:
+class RestMiddleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         if settings.DOOR == "people":
             raise MiddlewareNotUsed
@@ -44,7 +44,7 @@ class RestDoor:
                 _refuse_hostile(request)
                 response = self.get_response(request)
             except Exception as error:
-                response = answer(as_flux_error(error))
+                response = error_response(as_flux_error(error))
             response["X-Request-Id"] = identity
             response["X-Content-Type-Options"] = "nosniff"
             response["Cache-Control"] = "no-store"
@@ -57,7 +57,7 @@ class RestDoor:
             route = request.resolver_match.route if request.resolver_match else "unknown"
             # The route, not the path, and no invented methods: those are the caller's text.
             method = request.method if request.method in _METHODS else "other"
-            metrics.request(method, route, response.status_code, spent)
+            metrics.count_request(method, route, response.status_code, spent)
             log.info("%s %s %d %.1fms", method, route, response.status_code, spent * 1000)
             return response
         finally:

@@ -7,26 +7,32 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from fluxcore.errors import NotFound
-from memory.api import parsers, recall_shapes
-from memory.api.views import Call, json_answer, principal
-from memory.grains import ask, explain, recall
+from memory.api import parsers, recall_serializers
+from memory.api.views import RestView, json_answer, principal
+from memory.recall import explain, recall, recall_request
 
 
-class Retrieve(Call):
-    @extend_schema(operation_id="retrieve", request=recall_shapes.Retrieve, responses=recall_shapes.Retrieved)
+class RetrieveView(RestView):
+    @extend_schema(
+        operation_id="retrieve",
+        request=recall_serializers.RetrieveSerializer,
+        responses=recall_serializers.RetrievedSerializer,
+    )
     def post(self, request: Request) -> HttpResponse:
         """Recall what answers a question, best first. Every answer has a trace that explains it."""
-        value = parsers.body(request, ask.FIELDS)
-        given = {name: value[name] for name in ask.FIELDS if name in value}
+        value = parsers.body(request, recall_request.FIELDS)
+        given = {name: value[name] for name in recall_request.FIELDS if name in value}
         return json_answer(recall.recall(principal(request, value), **given))
 
 
-class Trace(Call):
-    @extend_schema(operation_id="get_trace", responses=recall_shapes.Trace, parameters=[recall_shapes.TRACE_ID])
+class TraceView(RestView):
+    @extend_schema(
+        operation_id="get_trace", responses=recall_serializers.TraceSerializer, parameters=[recall_serializers.TRACE_ID]
+    )
     def get(self, request: Request, trace: str) -> HttpResponse:
         """Why a recall answered as it did: which words, vectors and links brought each grain."""
         parsers.query(request, ())
         found = parsers.identifier(trace)
         if found is None:
             raise NotFound("There is no such trace.")
-        return json_answer(explain.trace(principal(request), found))
+        return json_answer(explain.explain_trace(principal(request), found))

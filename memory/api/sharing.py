@@ -12,8 +12,8 @@ from accounts.verbs import Verb
 from fluxcore.errors import Invalid
 from memory.api import exact_shapes, parsers
 from memory.api import sharing_shapes as shapes
-from memory.api.shapes import WRITE_HEADERS
-from memory.api.views import Call, json_answer, principal, write_options
+from memory.api.common_serializers import WRITE_HEADERS
+from memory.api.views import RestView, json_answer, principal, write_options
 from memory.keyvalue import boards, locks, queues
 
 
@@ -28,7 +28,7 @@ def _called(request: Request, verb: Verb, required: tuple[str, ...], optional: t
     return json_answer(verb(principal(request, value), **given, **write_options(request, value)))
 
 
-class Boards(Call):
+class Boards(RestView):
     @extend_schema(operation_id="list_boards", responses=shapes.Boards)
     def get(self, request: Request) -> HttpResponse:
         """The boards on which you may read something."""
@@ -43,11 +43,12 @@ class Boards(Call):
         return _called(request, boards.make, ("board",), ("ephemeral",))
 
 
-class Board(Call):
+class Board(RestView):
     @extend_schema(
-        operation_id="delete_board", responses={200: shapes.DeletedBoard},
+        operation_id="delete_board",
+        responses={200: shapes.DeletedBoard},
         parameters=[*exact_shapes.named("board"), *WRITE_HEADERS],
-    )  # fmt: skip
+    )
     def delete(self, request: Request, board: str) -> HttpResponse:
         """Delete a board that you made, with its keys, their history, its locks and its tasks."""
         parsers.query(request, ())
@@ -55,7 +56,7 @@ class Board(Call):
         return json_answer(boards.delete(principal(request, value), board=board, **write_options(request, value)))
 
 
-class Locks(Call):
+class Locks(RestView):
     @extend_schema(operation_id="list_locks", responses=shapes.Locks, parameters=shapes.LOCK_PARAMETERS)
     def get(self, request: Request) -> HttpResponse:
         """The locks somebody holds: only those you may read."""
@@ -67,21 +68,21 @@ class Locks(Call):
         return _called(request, locks.acquire, ("lock",), ("board", "ttl_secs", "note"))
 
 
-class RenewLock(Call):
+class RenewLock(RestView):
     @extend_schema(operation_id="renew_lock", request=shapes.Renew, responses=shapes.Lock, parameters=WRITE_HEADERS)
     def post(self, request: Request) -> HttpResponse:
         """Hold a lock longer. Refused once somebody else could have taken it."""
         return _called(request, locks.renew, ("lock", "token"), ("board", "ttl_secs"))
 
 
-class ReleaseLock(Call):
+class ReleaseLock(RestView):
     @extend_schema(operation_id="release_lock", request=shapes.Release, responses=shapes.Lock, parameters=WRITE_HEADERS)
     def post(self, request: Request) -> HttpResponse:
         """Let a lock go."""
         return _called(request, locks.release, ("lock", "token"), ("board",))
 
 
-class Queues(Call):
+class Queues(RestView):
     @extend_schema(operation_id="list_queues", responses=shapes.Queues, parameters=shapes.BOARD)
     def get(self, request: Request) -> HttpResponse:
         """The queues of a board, with what waits in them."""
@@ -93,7 +94,7 @@ class Queues(Call):
         return _called(request, queues.add, ("queue", "value"), ("board",))
 
 
-class Claim(Call):
+class Claim(RestView):
     @extend_schema(operation_id="claim_task", request=shapes.Claim, responses=shapes.Claimed, parameters=WRITE_HEADERS)
     def post(self, request: Request) -> HttpResponse:
         """Take the oldest task nobody has; `task` is null where there is none."""
@@ -103,7 +104,7 @@ class Claim(Call):
 def _finishing(name: str, verb: Verb, *more: str) -> Any:
     """A call on a task that was claimed."""
 
-    def post(self: Call, request: Request) -> HttpResponse:
+    def post(self: RestView, request: Request) -> HttpResponse:
         return _called(request, verb, ("queue", "task", "token"), ("board", *more))
 
     post.__doc__ = verb.__doc__
@@ -111,7 +112,7 @@ def _finishing(name: str, verb: Verb, *more: str) -> Any:
     described = extend_schema(
         operation_id=f"{name}_task", request=shape, responses=shapes.Finished, parameters=WRITE_HEADERS
     )(post)
-    return type(f"{name.capitalize()}Task", (Call,), {"post": described}).as_view()  # type: ignore[attr-defined]
+    return type(f"{name.capitalize()}Task", (RestView,), {"post": described}).as_view()  # type: ignore[attr-defined]
 
 
 CALLS = [

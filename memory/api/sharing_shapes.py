@@ -8,8 +8,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
 from accounts.names import NAME
+from memory.api.common_serializers import LabelledSerializer, _text
 from memory.api.exact_shapes import GLOB, KEY_PATTERN, any_value, seconds, shaped, whole
-from memory.api.shapes import Labelled, _text
 from memory.keyvalue import locks, watching
 from memory.keyvalue.given import MAX_LOCK_SECONDS
 from memory.keyvalue.models import MAX_KEY
@@ -25,7 +25,7 @@ def _board() -> serializers.Field[Any, Any, Any, Any]:
     return shaped(_BOARD, "Default main.", required=False, allow_null=True)
 
 
-class MakeBoard(Labelled):
+class MakeBoard(LabelledSerializer):
     board = serializers.RegexField(f"^{NAME}$")
     ephemeral = serializers.BooleanField(required=False, help_text="Emptied whenever the instance starts.")
 
@@ -56,14 +56,14 @@ class Boards(serializers.Serializer[None]):
     count = serializers.IntegerField()
 
 
-class Acquire(Labelled):
+class Acquire(LabelledSerializer):
     lock = _name("The lock's name; capabilities see it like a key of the board.")
     board = _board()
     ttl_secs = seconds("How long it is yours, at most a day. Default 30.", most=MAX_LOCK_SECONDS)
     note = _text("Shown to who finds it held.", maxLength=locks.MAX_NOTE, pattern=r"^[\x20-\x7e]*$")
 
 
-class Release(Labelled):
+class Release(LabelledSerializer):
     lock = _name("The lock's name.")
     token = whole("As acquiring answered it.", 1, required=True)
     board = _board()
@@ -94,7 +94,7 @@ class Locks(serializers.Serializer[None]):
     count = serializers.IntegerField()
 
 
-class AddTask(Labelled):
+class AddTask(LabelledSerializer):
     queue = _name("The queue's name; capabilities see it like a key of the board.")
     value = any_value("Any JSON.")
     board = _board()
@@ -106,7 +106,7 @@ class Task(serializers.Serializer[None]):
     task = serializers.UUIDField()
 
 
-class Claim(Labelled):
+class Claim(LabelledSerializer):
     queue = _name("The queue's name.")
     board = _board()
     ttl_secs = seconds("How long it is yours. Default 30.")
@@ -121,7 +121,7 @@ class Claimed(serializers.Serializer[None]):
     expires_at = serializers.DateTimeField(required=False)
 
 
-class OfTask(Labelled):
+class OfTask(LabelledSerializer):
     queue = _name("The queue's name.")
     task = serializers.UUIDField()
     token = whole("As claiming answered it.", 1, required=True)
@@ -185,12 +185,18 @@ BOARD = [OpenApiParameter("board", _BOARD, description="Default main.")]
 LOCK_PARAMETERS = [*BOARD, OpenApiParameter("pattern", GLOB, description="Default: all.")]
 WATCH_PARAMETERS = [
     OpenApiParameter(
-        "place", {"type": "string", "pattern": f"^(agents|boards)/{NAME}$"}, required=True,
+        "place",
+        {"type": "string", "pattern": f"^(agents|boards)/{NAME}$"},
+        required=True,
         description="agents/NAME or boards/NAME.",
     ),
     OpenApiParameter("pattern", GLOB, description="Only keys that match. Default: all."),
-    OpenApiParameter("since", {"type": "string", "pattern": r"^[0-9]{1,18}\.[0-9]{1,18}$"},
-                     description="A position; default: now."),
-    OpenApiParameter("wait", {"type": "integer", "minimum": 0, "maximum": int(watching.MAX_WAIT_SECONDS)},
-                     description="Seconds to wait for a change. Default 25."),
-]  # fmt: skip
+    OpenApiParameter(
+        "since", {"type": "string", "pattern": r"^[0-9]{1,18}\.[0-9]{1,18}$"}, description="A position; default: now."
+    ),
+    OpenApiParameter(
+        "wait",
+        {"type": "integer", "minimum": 0, "maximum": int(watching.MAX_WAIT_SECONDS)},
+        description="Seconds to wait for a change. Default 25.",
+    ),
+]

@@ -14,39 +14,39 @@ from drf_spectacular.views import SpectacularSwaggerSplitView  # noqa: E402
 
 from fluxcore.errors import MethodNotAllowed  # noqa: E402
 from memory.api import clusters, exact, feedback, grains, graph, ipc, lifecycle, me, recalls, sharing, views, watch  # noqa: E402
-from memory.api.errors import answer  # noqa: E402
+from memory.api.errors import error_response  # noqa: E402
 
 # Tried in this order: the hottest first.
 CALLS = [
-    ("retrieve", recalls.Retrieve.as_view()),
-    ("grains/<str:grain>", grains.Grain.as_view()),
-    ("store", views.Store.as_view()),
-    ("store/batch", views.StoreBatch.as_view()),
-    ("extract", views.Extract.as_view()),
-    ("extract/<str:grain>", views.Found.as_view()),
+    ("retrieve", recalls.RetrieveView.as_view()),
+    ("grains/<str:grain>", grains.GrainDetailView.as_view()),
+    ("store", views.StoreView.as_view()),
+    ("store/batch", views.StoreBatchView.as_view()),
+    ("extract", views.ExtractView.as_view()),
+    ("extract/<str:grain>", views.ExtractionResultsView.as_view()),
     *exact.CALLS,
     *sharing.CALLS,
     *watch.CALLS,
     *ipc.CALLS,
-    ("grains", grains.Grains.as_view()),
-    ("grains/<str:grain>/pin", grains.Pin.as_view()),
-    ("grains/<str:grain>/unpin", grains.Unpin.as_view()),
-    ("grains/<str:grain>/close", grains.Close.as_view()),
+    ("grains", grains.GrainListView.as_view()),
+    ("grains/<str:grain>/pin", grains.PinView.as_view()),
+    ("grains/<str:grain>/unpin", grains.UnpinView.as_view()),
+    ("grains/<str:grain>/close", grains.CloseGrainView.as_view()),
     *((f"grains/<str:grain>/{name}", view) for name, view in lifecycle.VIEWS.items()),
-    ("feedback", feedback.Feedback.as_view()),
-    ("feedback/batch", feedback.FeedbackBatch.as_view()),
-    ("feedback/<str:trace>/<str:grain>", feedback.Vote.as_view()),
-    ("pending_feedback", feedback.Pending.as_view()),
-    ("traces/<str:trace>", recalls.Trace.as_view()),
-    ("clusters", clusters.Clusters.as_view()),
-    ("clusters/<str:cluster>", clusters.Cluster.as_view()),
-    ("graph/export", graph.GraphExport.as_view()),
-    ("me", me.Me.as_view()),
-    ("grant-requests", me.GrantRequests.as_view()),
-    ("health", views.Health.as_view()),
-    ("readyz", views.Ready.as_view()),
-    ("metrics", views.Metrics.as_view()),
-    ("", views.Root.as_view()),
+    ("feedback", feedback.FeedbackView.as_view()),
+    ("feedback/batch", feedback.FeedbackBatchView.as_view()),
+    ("feedback/<str:trace>/<str:grain>", feedback.WithdrawVoteView.as_view()),
+    ("pending_feedback", feedback.PendingFeedbackView.as_view()),
+    ("traces/<str:trace>", recalls.TraceView.as_view()),
+    ("clusters", clusters.ClusterListView.as_view()),
+    ("clusters/<str:cluster>", clusters.ClusterDetailView.as_view()),
+    ("graph/export", graph.GraphExportView.as_view()),
+    ("me", me.MeView.as_view()),
+    ("grant-requests", me.GrantRequestsView.as_view()),
+    ("health", views.HealthView.as_view()),
+    ("readyz", views.ReadyView.as_view()),
+    ("metrics", views.MetricsView.as_view()),
+    ("", views.RootView.as_view()),
 ]
 
 _READ = ["get", "head"]
@@ -54,13 +54,13 @@ _READ = ["get", "head"]
 
 def _static(request: HttpRequest, path: str) -> HttpResponseBase:
     if request.method not in ("GET", "HEAD"):
-        return answer(MethodNotAllowed())
+        return error_response(MethodNotAllowed())
     return serve(request, path, insecure=True)
 
 
 _versioned = [
     *(path(route, view) for route, view in CALLS),
-    path("openapi.json", views.Document.as_view(), name="schema"),
+    path("openapi.json", views.OpenApiDocumentView.as_view(), name="schema"),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=_READ)),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [

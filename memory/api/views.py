@@ -14,16 +14,17 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from accounts.principals import Principal
-from fluxcore import config, idempotency, metrics
+from fluxcore import config, metrics
 from fluxcore.errors import Busy, NotFound, NotReady
-from fluxcore.turns import Shares
-from fluxsite.threads import THREADS
-from memory.api import loopback, parsers, shapes
-from memory.extraction import extract, found
-from memory.grains import items, store
-from memory.health import vitals
+from fluxcore.fair_queue import FairShares
+from fluxcore.writes import idempotency
+from fluxsite.run.threads import THREADS
+from memory.api import common_serializers, loopback, parsers
+from memory.extraction import extract, extraction_results
+from memory.grains import grain_input, store
+from memory.health import instance_health
 
-_threads = Shares(THREADS)
+_threads = FairShares(THREADS)
 
 
 def json_answer(value: Any, status: int = 200) -> HttpResponse:
@@ -49,7 +50,7 @@ def write_options(request: Request, value: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class Call(APIView):
+class RestView(APIView):
     """Base of every call. No OPTIONS: no page of another origin is let in, and the schema says the rest."""
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
@@ -75,71 +76,87 @@ class Call(APIView):
             self._caller = (who.space, who.actor)
 
 
-class Root(Call):
+class RootView(RestView):
     authentication_classes = ()
     permission_classes = ()
 
-    @extend_schema(operation_id="root", auth=[], responses=shapes.Root)
+    @extend_schema(operation_id="root", auth=[], responses=common_serializers.RootSerializer)
     def get(self, request: Request) -> HttpResponse:
         """What this server is and where to read on."""
         return json_answer({"name": "Flux Memory", "api": "/api/v1/", "health": "/health", "docs": "/api/v1/docs"})
 
 
-class Store(Call):
-    @extend_schema(operation_id="store", request=shapes.Store, responses=shapes.Stored, parameters=shapes.WRITE_HEADERS)
+class StoreView(RestView):
+    @extend_schema(
+        operation_id="store",
+        request=common_serializers.StoreSerializer,
+        responses=common_serializers.StoredSerializer,
+        parameters=common_serializers.WRITE_HEADERS,
+    )
     def post(self, request: Request) -> HttpResponse:
         """Remember one text. The answer comes after the commit is on disk."""
-        value = parsers.body(request, (*items.FIELDS, "reason", "idempotency_key"))
-        given = {"content": None, "provenance": None} | {name: value[name] for name in items.FIELDS if name in value}
+        value = parsers.body(request, (*grain_input.FIELDS, "reason", "idempotency_key"))
+        given = {"content": None, "provenance": None} | {
+            name: value[name] for name in grain_input.FIELDS if name in value
+        }
         caller = principal(request, value)
-        claimed = loopback.lowered(caller, given)
+        claimed = loopback.lower_claim(caller, given)
         answer = store.store(caller, **given, **write_options(request, value))
-        return json_answer(loopback.told(answer, claimed))
+        return json_answer(loopback.with_lowered_claim(answer, claimed))
 
 
-class StoreBatch(Call):
+class StoreBatchView(RestView):
     @extend_schema(
         operation_id="store_batch",
-        request=shapes.StoreBatch,
-        responses=shapes.StoredBatch,
-        parameters=shapes.WRITE_HEADERS,
+        request=common_serializers.StoreBatchSerializer,
+        responses=common_serializers.StoredBatchSerializer,
+        parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
         """Remember up to 100 texts, each stored or refused on its own."""
         value = parsers.body(request, ("items", "reason", "idempotency_key"))
         caller, given = principal(request, value), value.get("items")
-        claimed = [loopback.lowered(caller, item) for item in given] if isinstance(given, list) else []
+        claimed = [loopback.lower_claim(caller, item) for item in given] if isinstance(given, list) else []
         answer = store.store_batch(caller, items=given, **write_options(request, value))
-        results = [loopback.told(one, was) for one, was in zip(answer["results"], claimed, strict=True)]
+        results = [loopback.with_lowered_claim(one, was) for one, was in zip(answer["results"], claimed, strict=True)]
         return json_answer({**answer, "results": results})
 
 
-class Extract(Call):
+class ExtractView(RestView):
     @extend_schema(
-        operation_id="extract", request=shapes.Store, responses=shapes.Extracted, parameters=shapes.WRITE_HEADERS
+        operation_id="extract",
+        request=common_serializers.StoreSerializer,
+        responses=common_serializers.ExtractedSerializer,
+        parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
         """Remember a text or a turn as it stands; in the mode flux_extracts a local model then finds its statements."""
-        value = parsers.body(request, (*items.FIELDS, "reason", "idempotency_key"))
-        given = {"content": None, "provenance": None} | {name: value[name] for name in items.FIELDS if name in value}
+        value = parsers.body(request, (*grain_input.FIELDS, "reason", "idempotency_key"))
+        given = {"content": None, "provenance": None} | {
+            name: value[name] for name in grain_input.FIELDS if name in value
+        }
         caller = principal(request, value)
-        claimed = loopback.lowered(caller, given)
+        claimed = loopback.lower_claim(caller, given)
         answer = extract.extract(caller, **given, **write_options(request, value))
-        return json_answer(loopback.told(answer, claimed))
+        return json_answer(loopback.with_lowered_claim(answer, claimed))
 
 
-class Found(Call):
-    @extend_schema(operation_id="found", responses=shapes.Found, parameters=[shapes.HANDED_OVER])
+class ExtractionResultsView(RestView):
+    @extend_schema(
+        operation_id="found",
+        responses=common_serializers.FoundSerializer,
+        parameters=[common_serializers.EXTRACTED_GRAIN_ID],
+    )
     def get(self, request: Request, grain: str) -> HttpResponse:
         """What became of a text that was handed over: its statements, and the words each rests on."""
         parsers.query(request, ())
         known = parsers.identifier(grain)
         if known is None:
             raise NotFound("There is no such grain.")
-        return json_answer(found.found(principal(request), known))
+        return json_answer(extraction_results.statements_found(principal(request), known))
 
 
-class Document(Call):
+class OpenApiDocumentView(RestView):
     authentication_classes = ()
     permission_classes = ()
 
@@ -163,35 +180,35 @@ def _made_document(batch_limit: int) -> bytes:
     return orjson.dumps(SchemaGenerator().get_schema(public=True))  # type: ignore[no-untyped-call]
 
 
-class Health(Call):
+class HealthView(RestView):
     permission_classes = ()
 
     @extend_schema(
         operation_id="health",
         auth=[{}, {"token": []}],  # type: ignore[list-item]  # its types forget the dictionaries it wants
-        responses=shapes.Health,
+        responses=common_serializers.HealthSerializer,
     )
     def get(self, request: Request) -> HttpResponse:
         """Open and minimal; a token with health.read sees more."""
-        return json_answer(vitals.health(request.user if isinstance(request.user, Principal) else None))
+        return json_answer(instance_health.health(request.user if isinstance(request.user, Principal) else None))
 
 
-class Ready(Call):
+class ReadyView(RestView):
     authentication_classes = ()
     permission_classes = ()
 
-    @extend_schema(operation_id="ready", auth=[], responses=shapes.Ready)
+    @extend_schema(operation_id="ready", auth=[], responses=common_serializers.ReadySerializer)
     def get(self, request: Request) -> HttpResponse:
         """Whether this process can serve writes now; for balancers and supervisors."""
-        if not vitals.ready():
+        if not instance_health.is_ready():
             raise NotReady(retry_after=1)
         return json_answer({"ready": True})
 
 
-class Metrics(Call):
+class MetricsView(RestView):
     renderer_classes = (parsers.PlainText,)
 
     @extend_schema(operation_id="metrics", responses={(200, "text/plain"): str})
     def get(self, request: Request) -> HttpResponse:
         """Prometheus text, summed over all processes. Needs metrics.read."""
-        return HttpResponse(vitals.metrics(principal(request)), content_type=metrics.CONTENT_TYPE)
+        return HttpResponse(instance_health.metrics(principal(request)), content_type=metrics.CONTENT_TYPE)

@@ -16,7 +16,7 @@ from fluxcore.errors import FluxError, Invalid
 from memory.api import parsers
 from memory.api import sharing_shapes as shapes
 from memory.api.errors import as_flux_error
-from memory.api.views import Call, json_answer, principal
+from memory.api.views import RestView, json_answer, principal
 from memory.keyvalue import watching
 
 DEFAULT_WAIT = 25
@@ -24,7 +24,7 @@ STREAM_SECONDS = 600.0  # a stream ends after this and is taken up again with La
 STREAM = "text/event-stream"
 
 
-class Watch(Call):
+class WatchView(RestView):
     renderer_classes = (parsers.EventStream,)
 
     @extend_schema(operation_id="watch", responses=shapes.Watched, parameters=shapes.WATCH_PARAMETERS)
@@ -40,7 +40,7 @@ class Watch(Call):
         who = partial(tokens.authenticate, request.META["HTTP_AUTHORIZATION"].partition(" ")[2].strip(" "))
         if STREAM in request.META.get("HTTP_ACCEPT", ""):
             told = watching.Stream(who, what, since, lasts=STREAM_SECONDS)
-            response = StreamingHttpResponse(_Lines(told), content_type=STREAM)
+            response = StreamingHttpResponse(_EventStreamLines(told), content_type=STREAM)
             response["X-Accel-Buffering"] = "no"
             return response
         wait = parsers.whole_number(value["wait"], name="wait") if "wait" in value else DEFAULT_WAIT
@@ -48,7 +48,7 @@ class Watch(Call):
         return answer
 
 
-class _Lines:
+class _EventStreamLines:
     """A stream's lines. Closed by the server when the caller is gone, it lets its place go at once."""
 
     def __init__(self, told: watching.Stream) -> None:
@@ -79,4 +79,4 @@ def _end(refusal: FluxError) -> bytes:
     return f"event: error\ndata: {json.dumps(refusal.body(), ensure_ascii=False)}\n\n".encode()
 
 
-CALLS = [("watch", Watch.as_view())]
+CALLS = [("watch", WatchView.as_view())]

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fluxcore.events import Position
-from memory.arena import rows
+from memory.arena import grain_rows
 from memory.arena.changes import Changes
-from memory.arena.gate import Gate
-from memory.arena.lessons import Book, Lesson
-from memory.arena.rows import Record
-from memory.engine import rank
-from memory.engine.dense import Dense
-from memory.engine.index import GONE, NO_ROW, Index, Own
+from memory.arena.grain_rows import GrainRecord
+from memory.arena.read_write_lock import ReadWriteLock
+from memory.arena.votes import VoteIndex, VoteRow
+from memory.engine.index.dense import Dense
+from memory.engine.index.space_index import GONE, NO_ROW, Index, SpaceWeights
+from memory.engine.ranking import rank
 
 # Share of rows that came since the base was made, and conduits, above which a new base is worth its making.
 LATE_SHARE, LATE_ROWS, LATE_CONDUITS = 0.05, 512, 50_000
@@ -37,7 +37,7 @@ class Arena:
             encoder,
             generation,
         )
-        self.gate = Gate()
+        self.gate = ReadWriteLock()
         self.ahead: set[Position] = set()  # events after the position that are in already (`ahead.py`)
         self.following = threading.Lock()  # one catch-up at a time
         self.followed_at = time.monotonic()
@@ -45,7 +45,7 @@ class Arena:
         self.behind = False  # True: a thread is catching up
         self.exploring = False  # recall looks wider for a while
         self.asked_at = -math.inf  # when files of it were asked for, in monotonic seconds
-        self._book = Book()
+        self._book = VoteIndex()
         self._settle()
 
     def _settle(self) -> None:
@@ -78,7 +78,7 @@ class Arena:
         missing = ends[self.row_of(ends) == NO_ROW]
         return sorted(set(missing.tolist()) - set(changes.grains))
 
-    def teach(self, lessons: Sequence[Lesson], questions: Iterable[int] | None = None) -> None:
+    def teach(self, lessons: Sequence[VoteRow], questions: Iterable[int] | None = None) -> None:
         """What votes say of these questions now; of all that are named in them, if none are given."""
         if questions is None:
             questions = dict.fromkeys(one.question for one in lessons)
@@ -87,12 +87,15 @@ class Arena:
 
     def attune(self, own: tuple[Any, ...] | None) -> None:
         """The space's own weights, as `tables.attunement` has them; None for the shipped ones."""
-        self.index.own = None if own is None else Own(own[0], rank.as_array(own[1]), own[2])
+        self.index.own = None if own is None else SpaceWeights(own[0], rank.weights_array(own[1]), own[2])
 
     def apply(
-        self, records: Iterable[Record], changes: Changes, lessons: Sequence[Lesson] = (),
+        self,
+        records: Iterable[GrainRecord],
+        changes: Changes,
+        lessons: Sequence[VoteRow] = (),
         own: tuple[Any, ...] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Bring grains to what SQL says of them now, conduits to what the log says. Doing it again changes nothing.
 
         A grain that changed and is not among the records is no more.
@@ -143,14 +146,14 @@ class Arena:
                 index.dense = Dense.build(dense.data[:size], dense.scale[:size], dense.has[:size], dense.capacity)
             self._settle()
 
-    def _put(self, record: Record) -> None:
+    def _put(self, record: GrainRecord) -> None:
         index = self.index
         row = int(self.row_of([record.id])[0])
         if row == NO_ROW:
             row = self._append(record)
         else:
             was = int(index.columns["status"][row])
-            for name, value in rows.mutable(record).items():
+            for name, value in grain_rows.mutable_values(record).items():
                 index.columns[name][row] = value
             if was == GONE:
                 self._link(row)
@@ -160,12 +163,12 @@ class Arena:
                 index.dense = Dense.empty(len(vector), len(index.columns["id"]))
             index.dense.put(row, vector, record.scale)
 
-    def _append(self, record: Record) -> int:
+    def _append(self, record: GrainRecord) -> int:
         index = self.index
-        row, read = index.size, rows.read(record)
+        row, read = index.size, grain_rows.analyse_record(record)
         if row == len(index.columns["id"]):
-            self._grow(rows.room(row + row // 4))
-        rows.fill(index.columns, row, [read])
+            self._grow(grain_rows.capacity_for(row + row // 4))
+        grain_rows.fill_columns(index.columns, row, [read])
         index.postings.add(row, read.terms)
         if read.speaker:
             index.speakers.setdefault(int(read.values["speaker"]), read.speaker)

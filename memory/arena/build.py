@@ -10,65 +10,65 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fluxcore import events
-from memory.arena import rows, tables
+from memory.arena import grain_rows, queries
 from memory.arena.arena import Arena
 from memory.arena.changes import CONDUIT
-from memory.arena.lessons import Lesson
-from memory.arena.rows import Record
-from memory.engine import words
-from memory.engine.dense import LISTED_ROWS, Dense
-from memory.engine.graph import Graph
-from memory.engine.index import NO_ROW, Index
-from memory.engine.postings import Postings
+from memory.arena.grain_rows import GrainRecord
+from memory.arena.votes import VoteRow
+from memory.engine.graph.conduit_graph import ConduitGraph
+from memory.engine.index.dense import LISTED_ROWS, Dense
+from memory.engine.index.postings import Postings
+from memory.engine.index.space_index import NO_ROW, Index
+from memory.engine.text import words
 
 
-def build(space: int, encoder: str) -> Arena:
+def build_arena(space: int, encoder: str) -> Arena:
     """Read a space. `encoder` names the vectors to take; "" takes none."""
     # Before the rows: what is written while they are read is then replayed, which does no harm twice.
     position = events.head()
-    index = assemble(
-        ([Record(*row) for row in chunk] for chunk in tables.grains(space, encoder)), _conduits(space)
-    )  # fmt: skip
+    index = assemble_index(
+        ([GrainRecord(*row) for row in chunk] for chunk in queries.read_grains(space, encoder)), _conduits(space)
+    )
     arena = Arena(space, index, position, encoder)
-    arena.teach([Lesson(*row) for row in tables.lessons(space)])
-    arena.attune(tables.attunement(space))
-    arena.exploring = tables.exploring(space)
+    arena.teach([VoteRow(*row) for row in queries.read_votes(space)])
+    arena.attune(queries.read_attunement(space))
+    arena.exploring = queries.is_exploring(space)
     return arena
 
 
-def assemble(chunks: Iterable[list[Record]], conduits: Iterable[NDArray[np.void]] = ()) -> Index:
+def assemble_index(chunks: Iterable[list[GrainRecord]], conduits: Iterable[NDArray[np.void]] = ()) -> Index:
     """The arrays of grains that come in the order of their numbers, and of their conduits."""
-    reading = _Reading()
+    reading = _RowReader()
     postings = Postings.build(reading.terms(chunks))
     columns, size = reading.columns, reading.size
-    rows.link(columns, size)
+    grain_rows.link_sessions(columns, size)
     ids = columns["id"][:size]
     return Index(columns, postings, reading.dense(), _graph(conduits, ids), size, reading.speakers)
 
 
-class _Reading:
+class _RowReader:
     """What is known of the rows read so far."""
 
     def __init__(self) -> None:
-        self.columns = rows.new_columns(rows.room(0))
+        self.columns = grain_rows.new_columns(grain_rows.capacity_for(0))
         self.size = 0
         self.speakers: dict[int, tuple[int, ...]] = {}
         self._vectors: list[tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.float32]]] = []
         self._dimension: int | None = None
 
-    def terms(self, chunks: Iterable[list[Record]]) -> Iterator[Counter[int]]:
+    def terms(self, chunks: Iterable[list[GrainRecord]]) -> Iterator[Counter[int]]:
         """The terms of each row, with everything else kept on the way."""
         for chunk in chunks:
-            read = [rows.read(record) for record in chunk]
+            read = [grain_rows.analyse_record(record) for record in chunk]
             if self.size + len(read) > len(self.columns["id"]):
-                self._grow(rows.room((self.size + len(read)) * 5 // 4))
+                self._grow(grain_rows.capacity_for((self.size + len(read)) * 5 // 4))
             self._keep_vectors(chunk)
-            self.size = rows.fill(self.columns, self.size, read)
+            self.size = grain_rows.fill_columns(self.columns, self.size, read)
             for row in read:
                 if row.speaker:
                     self.speakers.setdefault(int(row.values["speaker"]), row.speaker)
                 yield row.terms
-        self._grow(rows.room(self.size))
+        self._grow(grain_rows.capacity_for(self.size))
 
     def _grow(self, capacity: int) -> None:
         for name, column in self.columns.items():
@@ -76,7 +76,7 @@ class _Reading:
             wider[: self.size] = column[: self.size]
             self.columns[name] = wider
 
-    def _keep_vectors(self, chunk: list[Record]) -> None:
+    def _keep_vectors(self, chunk: list[GrainRecord]) -> None:
         found: list[tuple[int, NDArray[np.int8], float]] = []
         for row, record in enumerate(chunk, self.size):
             vector = record.vector(self._dimension)
@@ -104,9 +104,11 @@ class _Reading:
 
 def _conduits(space: int) -> Iterator[NDArray[np.void]]:
     keys = {
-        number: words.key(f"{kind}:{feature}") for chunk in tables.entries(space) for number, kind, feature in chunk
+        number: words.key(f"{kind}:{feature}")
+        for chunk in queries.read_entries(space)
+        for number, kind, feature in chunk
     }
-    for chunk in tables.conduits(space):
+    for chunk in queries.read_conduits(space):
         found = np.zeros(len(chunk), CONDUIT)
         for name, values in zip(_FIELDS, zip(*chunk, strict=True), strict=True):
             found[name] = values
@@ -118,12 +120,14 @@ def _conduits(space: int) -> Iterator[NDArray[np.void]]:
 _FIELDS = [name for name in CONDUIT.names or () if name != "entry_key"]
 
 
-def _graph(conduits: Iterable[NDArray[np.void]], ids: NDArray[Any]) -> Graph:
+def _graph(conduits: Iterable[NDArray[np.void]], ids: NDArray[Any]) -> ConduitGraph:
     """Conduits of grains that are not here are left out: the log brings both."""
     found = [*conduits]
     every = np.concatenate(found) if found else np.empty(0, CONDUIT)
     found.clear()
-    return Graph.build(every, _rows_of(ids, every["from_grain"]), _rows_of(ids, every["to_grain"]), rows=len(ids))
+    return ConduitGraph.build(
+        every, _rows_of(ids, every["from_grain"]), _rows_of(ids, every["to_grain"]), rows=len(ids)
+    )
 
 
 def _rows_of(ids: NDArray[Any], wanted: NDArray[np.int64]) -> NDArray[np.int32]:

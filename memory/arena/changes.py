@@ -88,7 +88,7 @@ def unpack(packed: bytes) -> Changes:
     )
 
 
-def merged(packed: Iterable[bytes]) -> bytes:
+def merge_packed(packed: Iterable[bytes]) -> bytes:
     """Several changes of grains and conduits as one."""
     found = [unpack(one) for one in packed]
     return Changes(
@@ -97,11 +97,11 @@ def merged(packed: Iterable[bytes]) -> bytes:
     ).pack()
 
 
-def conduits(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
+def conduit_array(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
     """Rows in the order of CONDUIT's fields."""
     return np.array([tuple(row) for row in rows], CONDUIT)
 
 
-def members(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
+def member_array(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
     """Rows in the order of MEMBER's fields."""
     return np.array([tuple(row) for row in rows], MEMBER)

@@ -17,15 +17,15 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from fluxcore import events
+from fluxcore.db_errors import error_place
 from fluxcore.events import Position
-from fluxcore.faults import place
 from fluxcore.models import Event
-from memory.arena import ahead, tables
-from memory.arena.ahead import Told
+from memory.arena import log_reader, queries
 from memory.arena.arena import Arena
 from memory.arena.changes import CONDUIT, MEMBER, Changes, unpack
-from memory.arena.lessons import Lesson
-from memory.arena.rows import Record
+from memory.arena.grain_rows import GrainRecord
+from memory.arena.log_reader import LogChange
+from memory.arena.votes import VoteRow
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def catch_up(arena: Arena) -> bool:
         head = None
         if time.monotonic() - arena.followed_at > QUIET_SECONDS:
             head = events.head()
-            if not reaches(arena.position):
+            if not log_reaches(arena.position):
                 arena.sound = False
                 return False
         found, new = _look(arena, BEHIND_LIMIT + 1)
@@ -63,35 +63,35 @@ def catch_up(arena: Arena) -> bool:
     return arena.sound
 
 
-def _look(arena: Arena, limit: int) -> tuple[list[Told], list[Told]]:
+def _look(arena: Arena, limit: int) -> tuple[list[LogChange], list[LogChange]]:
     """What stands after the arena's place in the log, and what of it is new."""
-    found = ahead.follow(arena.space, arena.position, limit + len(arena.ahead))
+    found = log_reader.read_changes(arena.space, arena.position, limit + len(arena.ahead))
     return found, [told for told in found if told.position not in arena.ahead]
 
 
-def replay(arena: Arena, found: Sequence[Told], new: Sequence[Told]) -> None:
+def replay(arena: Arena, found: Sequence[LogChange], new: Sequence[LogChange]) -> None:
     """Apply what is new and move on. Whatever goes wrong with the arrays leaves the arena unsound."""
     try:
         if any(told.packed for told in new):
-            changes = gather(new)
+            changes = merge_changes(new)
             wanted = sorted({*changes.grains, *arena.unknown(changes)})
-            rows = tables.grains_by_number(arena.space, arena.encoder, wanted) if wanted else []
-            lessons = tables.lessons(arena.space, changes.judged) if changes.judged else []
-            own = tables.attunement(arena.space) if changes.attuned else None
-            arena.apply([Record(*row) for row in rows], changes, [Lesson(*row) for row in lessons], own)
+            rows = queries.read_grains_by_number(arena.space, arena.encoder, wanted) if wanted else []
+            lessons = queries.read_votes(arena.space, changes.judged) if changes.judged else []
+            own = queries.read_attunement(arena.space) if changes.attuned else None
+            arena.apply([GrainRecord(*row) for row in rows], changes, [VoteRow(*row) for row in lessons], own)
     except Error:
         raise  # the database's trouble, not the arena's
     except Exception as error:
-        log.warning("the arena of space %d does not fit the log and is built anew: %s", arena.space, place(error))
+        log.warning("the arena of space %d does not fit the log and is built anew: %s", arena.space, error_place(error))
         arena.sound = False
         return
     if found:
-        arena.position = ahead.settled(found, arena.position)
+        arena.position = log_reader.settled_position(found, arena.position)
         arena.ahead = {told.position for told in found if not told.settled}
     arena.followed_at = time.monotonic()
 
 
-def gather(found: Sequence[Told]) -> Changes:
+def merge_changes(found: Sequence[LogChange]) -> Changes:
     """What several events say together; the last word on a conduit counts.
 
     By the events' numbers: a number is taken after the row was locked, so where two transactions changed
@@ -120,12 +120,17 @@ def gather(found: Sequence[Told]) -> Changes:
         members.append(change.members)  # of two that speak of one grain the later one is written later
         exploring = exploring if change.exploring is None else change.exploring
     return Changes(
-        tuple(grains), np.array([*conduits.values()], CONDUIT), tuple(cut), tuple(sorted(judged)),
-        np.concatenate(members), exploring, attuned,
-    )  # fmt: skip
+        tuple(grains),
+        np.array([*conduits.values()], CONDUIT),
+        tuple(cut),
+        tuple(sorted(judged)),
+        np.concatenate(members),
+        exploring,
+        attuned,
+    )
 
 
-def reaches(position: Position) -> bool:
+def log_reaches(position: Position) -> bool:
     """Whether the log still holds an event at or before a position: then it holds every change that came after it.
 
     The event at the position may itself be gone. It is cut at its old end, and news are let go wherever they stand.
@@ -135,7 +140,7 @@ def reaches(position: Position) -> bool:
     return Event.objects.filter(Q(xid=position.xid, id__lte=position.id) | Q(xid__lt=position.xid)).exists()
 
 
-def mark(position: Position) -> str | None:
+def event_mark(position: Position) -> str | None:
     """What tells the event at a position from that of any other log with the same numbers."""
     # Asked for by its number: whether other transactions are still open says nothing about this one.
     found = Event.objects.filter(id=position.id, xid=position.xid).values_list("kind", "subject", "at").first()
@@ -153,7 +158,7 @@ def _go_on(arena: Arena) -> None:
                     arena.behind = False
                     return
     except Exception as error:
-        log.warning("the arena of space %d could not catch up: %s", arena.space, place(error))
+        log.warning("the arena of space %d could not catch up: %s", arena.space, error_place(error))
         arena.behind = False  # the next recall tries again
     finally:
         connection.close()

@@ -23,15 +23,15 @@ from django.conf import settings
 from django.db import Error
 from numpy.typing import NDArray
 
+from fluxcore.db_errors import error_place
 from fluxcore.events import Position
-from fluxcore.faults import place
-from memory.arena import coherence, rows, tables
+from memory.arena import coherence, grain_rows, queries
 from memory.arena.arena import Arena
-from memory.arena.lessons import Lesson
-from memory.engine.dense import LISTED_ROWS, Dense
-from memory.engine.graph import Graph
-from memory.engine.index import COLUMNS, GONE, Index
-from memory.engine.postings import Postings
+from memory.arena.votes import VoteRow
+from memory.engine.graph.conduit_graph import ConduitGraph
+from memory.engine.index.dense import LISTED_ROWS, Dense
+from memory.engine.index.postings import Postings
+from memory.engine.index.space_index import COLUMNS, GONE, Index
 
 log = logging.getLogger(__name__)
 
@@ -42,19 +42,19 @@ _ENDS = 1 << 16
 _ABANDONED_SECONDS = 3600.0
 
 
-class Doubt(Exception):
+class UntrustedFiles(Exception):
     """The files cannot be trusted; the message says why."""
 
 
-def newest(space: int) -> int:
+def newest_generation(space: int) -> int:
     """The highest generation on disk; 0 if there is none."""
     return max(_generations(space), default=0)
 
 
-def write(arena: Arena) -> int:
+def write_generation(arena: Arena) -> int:
     """Keep the arena as a new generation and let the older ones go; the generation."""
     with arena.following, arena.gate.reading():
-        generation = newest(arena.space) + 1
+        generation = newest_generation(arena.space) + 1
         target = _home(arena.space) / f"{generation:08d}"
         aside = _home(arena.space) / f".{generation:08d}-{uuid.uuid4().hex[:8]}"
         for folder in (aside.parent.parent, aside.parent, aside):
@@ -72,7 +72,7 @@ def write(arena: Arena) -> int:
 def open_newest(space: int, encoder: str) -> Arena | None:
     """The arena as it was written, brought to the end of the log; None if it must be built."""
     for _ in range(2):
-        generation = newest(space)
+        generation = newest_generation(space)
         if not generation:
             return None
         try:
@@ -83,7 +83,9 @@ def open_newest(space: int, encoder: str) -> Arena | None:
             raise  # the database's trouble, not the files'
         except Exception as error:
             log.info(
-                "the files of space %d are not used: %s", space, error if isinstance(error, Doubt) else place(error)
+                "the files of space %d are not used: %s",
+                space,
+                error if isinstance(error, UntrustedFiles) else error_place(error),
             )
             return None
     return None
@@ -102,7 +104,7 @@ def tidy(space: int) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def remove(space: int) -> None:
+def remove_generations(space: int) -> None:
     """Forget the files of a space."""
     shutil.rmtree(_home(space), ignore_errors=True)
 
@@ -120,12 +122,10 @@ def _generations(space: int) -> list[int]:
 
 def _arrays(index: Index) -> dict[str, NDArray[Any]]:
     """Everything an index holds, merged, with room behind the rows."""
-    capacity = rows.room(index.size)
+    capacity = grain_rows.capacity_for(index.size)
     found: dict[str, NDArray[Any]] = {}
     for name, column in index.columns.items():
-        found[f"columns.{name}"] = np.concatenate(
-            (column[: index.size], np.zeros(capacity - index.size, column.dtype))
-        )  # fmt: skip
+        found[f"columns.{name}"] = np.concatenate((column[: index.size], np.zeros(capacity - index.size, column.dtype)))
     found |= {f"postings.{name}": array for name, array in index.postings.arrays().items()}
     found |= {f"graph.{name}": array for name, array in index.graph.arrays().items()}
     if index.dense is not None:
@@ -152,7 +152,7 @@ def _index(arrays: dict[str, NDArray[Any]], size: int) -> Index:
         {name: arrays[f"columns.{name}"] for name in COLUMNS},
         Postings.from_arrays(part("postings."), size),
         Dense.from_arrays(dense) if dense else None,
-        Graph.from_arrays(part("graph.")),
+        ConduitGraph.from_arrays(part("graph.")),
         size,
         {key: tuple(found.tolist()) for key, found in speakers},
     )
@@ -161,22 +161,22 @@ def _index(arrays: dict[str, NDArray[Any]], size: int) -> Index:
 def _open(space: int, generation: int, encoder: str) -> Arena:
     folder = _home(space) / f"{generation:08d}"
     meta = _read_meta(folder / META)
-    expected = {"format": FORMAT, "analysis": rows.ANALYSIS, "space": space, "generation": generation}
+    expected = {"format": FORMAT, "analysis": grain_rows.ANALYSIS, "space": space, "generation": generation}
     for name, value in expected.items():
         if meta[name] != value:
-            raise Doubt(f"another {name}")
+            raise UntrustedFiles(f"another {name}")
     if encoder and meta["encoder"] != encoder:
-        raise Doubt("vectors of another encoder")
+        raise UntrustedFiles("vectors of another encoder")
     position = Position.parse(meta["position"])
-    if (coherence.mark(position) or "") != meta["mark"] or not coherence.reaches(position):
-        raise Doubt("the log does not reach back to it, or is another one")
+    if (coherence.event_mark(position) or "") != meta["mark"] or not coherence.log_reaches(position):
+        raise UntrustedFiles("the log does not reach back to it, or is another one")
     arrays = {name: _map(folder / f"{name}.npy", said) for name, said in meta["arrays"].items()}
     arena = Arena(space, _index(arrays, meta["size"]), position, meta["encoder"], generation=generation)
-    arena.teach([Lesson(*row) for row in tables.lessons(space)])
-    arena.attune(tables.attunement(space))
-    arena.exploring = tables.exploring(space)
+    arena.teach([VoteRow(*row) for row in queries.read_votes(space)])
+    arena.attune(queries.read_attunement(space))
+    arena.exploring = queries.is_exploring(space)
     if not _complete(arena):
-        raise Doubt("it does not hold as many grains as the database")
+        raise UntrustedFiles("it does not hold as many grains as the database")
     return arena
 
 
@@ -186,7 +186,7 @@ def _complete(arena: Arena) -> bool:
         if not coherence.catch_up(arena):
             return arena.sound  # far behind: nothing to compare yet
         before = _shown(arena)
-        count = tables.count(arena.space)
+        count = queries.count_grains(arena.space)
         if coherence.catch_up(arena) and before <= count <= _shown(arena):
             return True
     return False
@@ -208,11 +208,11 @@ def _write(path: Path, array: NDArray[Any]) -> list[Any]:
 def _map(path: Path, said: list[Any]) -> NDArray[Any]:
     dtype, shape, size, ends = said
     if path.stat().st_size != size or _ends(path) != ends:
-        raise Doubt(f"{path.name} is not as it was written")
+        raise UntrustedFiles(f"{path.name} is not as it was written")
     empty = 0 in shape  # nothing to map
     array: NDArray[Any] = np.load(path, mmap_mode=None if empty else "c", allow_pickle=False)
     if array.dtype.str != dtype or list(array.shape) != shape:
-        raise Doubt(f"{path.name} is another array")
+        raise UntrustedFiles(f"{path.name} is another array")
     return array.view(np.ndarray)  # numpy's own class for mapped arrays makes every slice dearer
 
 
@@ -225,10 +225,16 @@ def _ends(path: Path) -> int:
 
 def _write_meta(path: Path, arena: Arena, generation: int, arrays: dict[str, list[Any]]) -> None:
     meta = {
-        "format": FORMAT, "analysis": rows.ANALYSIS, "space": arena.space, "encoder": arena.encoder,
-        "generation": generation, "size": arena.index.size, "position": str(arena.position),
-        "mark": coherence.mark(arena.position) or "", "arrays": arrays,
-    }  # fmt: skip
+        "format": FORMAT,
+        "analysis": grain_rows.ANALYSIS,
+        "space": arena.space,
+        "encoder": arena.encoder,
+        "generation": generation,
+        "size": arena.index.size,
+        "position": str(arena.position),
+        "mark": coherence.event_mark(arena.position) or "",
+        "arrays": arrays,
+    }
     text = json.dumps({**meta, "checksum": _checksum(meta)}, indent=1)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
@@ -239,7 +245,7 @@ def _write_meta(path: Path, arena: Arena, generation: int, arrays: dict[str, lis
 def _read_meta(path: Path) -> dict[str, Any]:
     meta = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(meta, dict) or meta.pop("checksum", None) != _checksum(meta):
-        raise Doubt("meta.json is not as it was written")
+        raise UntrustedFiles("meta.json is not as it was written")
     return meta
 
 

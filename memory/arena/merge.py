@@ -7,29 +7,30 @@ import threading
 
 from django.db import connection
 
-from fluxcore import booth, jobs, lanes
-from fluxcore.faults import place
+from fluxcore import jobs
+from fluxcore.db_errors import error_place
+from fluxcore.writes import booth, write_locks
 
 log = logging.getLogger(__name__)
 
 KIND = "arena.merge"
 
 
-def ask(space: int) -> None:
+def request_merge(space: int) -> None:
     """Have the worker write a new base, once however many processes ask."""
-    booth.write(lambda: jobs.enqueue(KIND, space=space, once_key=f"space:{space}"), lane=lanes.of(space))
+    booth.write(lambda: jobs.enqueue(KIND, space=space, once_key=f"space:{space}"), lane=write_locks.lock_name(space))
 
 
-def ask_soon(space: int) -> None:
+def request_merge_soon(space: int) -> None:
     """The same from a recall, which must not wait for a write."""
-    threading.Thread(target=_ask_aside, args=[space], name=f"arena-{space}", daemon=True).start()
+    threading.Thread(target=_request_in_thread, args=[space], name=f"arena-{space}", daemon=True).start()
 
 
-def _ask_aside(space: int) -> None:
+def _request_in_thread(space: int) -> None:
     try:
-        ask(space)
+        request_merge(space)
     except Exception as error:
-        log.warning("the merge of space %d's arena could not be asked for: %s", space, place(error))
+        log.warning("the merge of space %d's arena could not be asked for: %s", space, error_place(error))
     finally:
         connection.close()
 
@@ -37,8 +38,8 @@ def _ask_aside(space: int) -> None:
 @jobs.handler(KIND)
 def merge(run: jobs.Run) -> jobs.Apply | None:
     """Nothing of it is in the database, so there is nothing to apply: files appear whole or not at all."""
-    from memory.arena.shelf import shelf  # numpy is loaded when this runs, not when a process starts
+    from memory.arena.cache import arena_cache  # numpy is loaded when this runs, not when a process starts
 
     if run.space is not None:
-        run.say(f"Generation {shelf().write(run.space)} written.")
+        run.say(f"Generation {arena_cache().write(run.space)} written.")
     return None

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from memory.embedding.native import NATIVE
+from memory.embedding.native_calls import NATIVE
 
 Vectors = npt.NDArray[np.float32]
 
@@ -30,7 +30,7 @@ class Encoder(Protocol):
         """One unit row per text."""
 
 
-def checked(encoder: Encoder, texts: Sequence[str]) -> Vectors:
+def encode_checked(encoder: Encoder, texts: Sequence[str]) -> Vectors:
     """The rows of an encoder, or EncoderProblem: nothing an index would choke on gets past here."""
     if not texts:
         return np.zeros((0, encoder.dimension), dtype=np.float32)

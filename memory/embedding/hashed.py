@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory.embedding.encoder import Vectors, readable, unit
-from memory.embedding.kinds import HASHED
+from memory.embedding.encoder_kinds import HASHED
 
 # Frozen together with the name: another way to cut or weigh is another encoder.
 _WORD = re.compile(r"\w+")
@@ -26,7 +26,7 @@ _PIECES_SHARE = 1.5  # length of all pieces of a word together, relative to the 
 _LONGEST_WORD = 64
 
 
-class Hashed:
+class HashedEncoder:
     name, dimension = HASHED.name, HASHED.dimension
 
     def encode(self, texts: Sequence[str]) -> Vectors:

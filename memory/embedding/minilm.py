@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from memory.embedding import graph, shelf, tensors
+from memory.embedding import minilm_graph, model_files, tensors
 from memory.embedding.encoder import Vectors, readable, unit
-from memory.embedding.kinds import MINILM
-from memory.embedding.native import NATIVE
+from memory.embedding.encoder_kinds import MINILM
+from memory.embedding.native_calls import NATIVE
 
 # What the package brought when this was written. Other weights are another encoder and need another name.
 DIGESTS = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-GRAPH = f"{MINILM.name}-{graph.RECIPE}"
+GRAPH = f"{MINILM.name}-{minilm_graph.RECIPE}"
 
 
 class MiniLM:
@@ -31,13 +31,13 @@ class MiniLM:
 
             onnxruntime = quiet_runtime()
         weights = package / "model"
-        tokenizer = shelf.sure_of(weights / "tokenizer.json", DIGESTS["tokenizer.json"])
+        tokenizer = model_files.verify_file(weights / "tokenizer.json", DIGESTS["tokenizer.json"])
         with NATIVE:
             self._pieces = Tokenizer.from_file(str(tokenizer))
         self._pieces.no_padding()
-        self._pieces.enable_truncation(max_length=graph.PIECES)
+        self._pieces.enable_truncation(max_length=minilm_graph.PIECES)
         self._pieces.encode_special_tokens = True  # "[SEP]" in somebody's text is four characters and a word
-        path = shelf.take(models, GRAPH, lambda: _build(weights / "model.safetensors"))
+        path = model_files.build_once(models, GRAPH, lambda: _build(weights / "model.safetensors"))
         options = onnxruntime.SessionOptions()
         # One thread: a second one gains little on so small a model and takes it from the other recalls.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -72,4 +72,4 @@ def quiet_runtime() -> Any:
 def _build(path: Path) -> bytes:
     with NATIVE:
         import onnx  # noqa: F401  loaded here, since building takes too long for the end of a process to wait
-    return graph.build(tensors.read(shelf.sure_of(path, DIGESTS["model.safetensors"])))
+    return minilm_graph.build_graph(tensors.read_tensors(model_files.verify_file(path, DIGESTS["model.safetensors"])))

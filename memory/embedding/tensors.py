@@ -16,7 +16,7 @@ _TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2
 _LONGEST_TABLE = 10_000_000
 
 
-def read(path: Path) -> dict[str, npt.NDArray[Any]]:
+def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
     """Every array, mapped from the file: only what is looked at is read."""
     try:
         whole = np.memmap(path, dtype=np.uint8, mode="r")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from memory.embedding import shelf, tensors
+from memory.embedding import model_files, tensors
 from memory.embedding.encoder import Vectors, readable, unit
-from memory.embedding.kinds import WORDLLAMA
-from memory.embedding.native import NATIVE
+from memory.embedding.encoder_kinds import WORDLLAMA
+from memory.embedding.native_calls import NATIVE
 
 DIGESTS = {
     "weights/l2_supercat_256.safetensors": "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
@@ -28,8 +28,8 @@ class WordLlama:
     def __init__(self, package: Path) -> None:
         with NATIVE:
             from tokenizers import Tokenizer
-        weights, pieces = (shelf.sure_of(package / name, digest) for name, digest in DIGESTS.items())
-        self._vectors = tensors.read(weights)["embedding.weight"]
+        weights, pieces = (model_files.verify_file(package / name, digest) for name, digest in DIGESTS.items())
+        self._vectors = tensors.read_tensors(weights)["embedding.weight"]
         with NATIVE:
             self._pieces = Tokenizer.from_file(str(pieces))
         self._pieces.no_padding()

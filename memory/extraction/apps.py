@@ -11,7 +11,7 @@ class ExtractionConfig(AppConfig):
     def ready(self) -> None:
         from fluxcore.sweep import every_minute
         from memory.extraction import chores
-        from memory.grains import hints
+        from memory.recall import query_expansion
 
         every_minute(chores.ask_for_what_waits)
-        hints.offer(hints.Finder(chores.question_seconds, chores.words_for))
+        query_expansion.set_expander(query_expansion.QueryExpander(chores.question_seconds, chores.words_for))

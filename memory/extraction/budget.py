@@ -18,7 +18,7 @@ from memory.extraction.models import AgentSpend, Spend
 _AGENT = "agent:"
 
 
-def take(space: int, tokens: int, who: str = "") -> date | None:
+def reserve_call(space: int, tokens: int, who: str = "") -> date | None:
     """Count a call and the most it may cost, inside a write; the day it counts for, None if it does not fit."""
     settings, day = config.current(), clock.now().date()
     if not fits_share(space, tokens, who):
@@ -36,7 +36,7 @@ def take(space: int, tokens: int, who: str = "") -> date | None:
     return day
 
 
-def settle(space: int, day: date, *, taken: int, spent: int | None, failed: bool = False, who: str = "") -> None:
+def settle_call(space: int, day: date, *, taken: int, spent: int | None, failed: bool = False, who: str = "") -> None:
     """What it did cost, where the server said so; what it could have cost stands otherwise."""
     more = (spent - taken) if spent is not None else 0
     Spend.objects.filter(space=space, day=day).update(tokens=F("tokens") + more, failed=F("failed") + int(failed))

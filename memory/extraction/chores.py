@@ -24,9 +24,9 @@ def question_seconds() -> float:
 
 
 def words_for(space: int, query: str, who: str) -> Sequence[str]:
-    from memory.extraction import words
+    from memory.extraction import expansion_words
 
-    return words.find(space, query, who)
+    return expansion_words.find_words(space, query, who)
 
 
 def ask(space: int, *, due_at: datetime | None = None) -> None:
@@ -36,9 +36,9 @@ def ask(space: int, *, due_at: datetime | None = None) -> None:
 
 @jobs.handler(EXTRACT)
 def extract(run: jobs.Run) -> jobs.Apply | None:
-    from memory.extraction import work
+    from memory.extraction import extraction_job
 
-    return work.extract(run)
+    return extraction_job.extract(run)
 
 
 def ask_for_what_waits() -> int:

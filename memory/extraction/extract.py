@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from accounts import origins
-from accounts.verbs import Act, Change, verb
+from accounts.verbs import Change, RunningCall, verb
 from fluxcore import clock
 from fluxcore.errors import Invalid
 from memory.extraction import chores
 from memory.extraction.models import Extraction
 from memory.grains import store
-from memory.grains.items import checked
+from memory.grains.grain_input import check_grain_input
 from memory.grains.models import Grain
 
 OFF = "off"  # the mode is caller_extracts: nobody will look at it
@@ -19,9 +19,9 @@ _WAITING = Extraction.State.WAITING
 
 
 @verb("grains.extract", needs="grains.write")
-def extract(act: Act, **given: Any) -> Change:
+def extract(act: RunningCall, **given: Any) -> Change:
     """Remember a text or a turn of a conversation, and have its single statements found. Takes what store takes."""
-    item = checked(given, ceiling=act.principal.ceiling)
+    item = check_grain_input(given, ceiling=act.principal.ceiling)
     share = store.ticket(act, 1)
 
     def change() -> dict[str, Any]:
@@ -32,7 +32,7 @@ def extract(act: Act, **given: Any) -> Change:
     return change
 
 
-def _wanted(act: Act, grain: str) -> str:
+def _wanted(act: RunningCall, grain: str) -> str:
     """The row that waits for the model. What is asked for again is not done again, unless it was given up."""
     found = Grain.objects.only("pk", "space_id").get(uuid=grain)
     now = clock.now()
@@ -61,7 +61,7 @@ def _afresh(row: Extraction) -> None:
 
 
 @verb("grains.extract_again", needs="jobs.manage")
-def again(act: Act) -> Change:
+def retry_given_up(act: RunningCall) -> Change:
     """Put every text of the space that was given up back into the queue."""
     space = act.principal.space
     if space is None:

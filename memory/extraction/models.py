@@ -93,7 +93,7 @@ class AgentSpend(models.Model):
         return f"{self.day} {self.who} {self.calls}"
 
 
-class Server(models.Model):
+class ModelServer(models.Model):
     """How one model at one address is, by how its last calls went, over all processes."""
 
     name = models.CharField(max_length=300, primary_key=True)  # address and model

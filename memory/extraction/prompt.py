@@ -48,13 +48,13 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def body(grain: Grain) -> dict[str, Any]:
+def extraction_request(grain: Grain) -> dict[str, Any]:
     """The request for the statements of a text."""
     said = {"speaker": grain.speaker or None, "time": clock.rfc3339(grain.said_at), "text": grain.text}
-    return chat(_RULES, said, SCHEMA, answer=ANSWER_TOKENS)
+    return chat_request(_RULES, said, SCHEMA, answer=ANSWER_TOKENS)
 
 
-def chat(rules: str, said: dict[str, Any], schema: dict[str, Any], *, answer: int) -> dict[str, Any]:
+def chat_request(rules: str, said: dict[str, Any], schema: dict[str, Any], *, answer: int) -> dict[str, Any]:
     """As Ollama's /api/chat takes it: rules and quotation apart, the shape of the answer beside them."""
     return {
         "model": config.current().LLM_MODEL,
@@ -68,15 +68,15 @@ def chat(rules: str, said: dict[str, Any], schema: dict[str, Any], *, answer: in
     }
 
 
-def tokens(grain: Grain) -> int:
+def max_call_tokens(grain: Grain) -> int:
     """What a call may cost at most, before it is made."""
-    return estimate(_RULES) + estimate(grain.text) + estimate(grain.speaker) + ANSWER_TOKENS
+    return estimate_tokens(_RULES) + estimate_tokens(grain.text) + estimate_tokens(grain.speaker) + ANSWER_TOKENS
 
 
-def fits(grain: Grain) -> bool:
+def fits_context(grain: Grain) -> bool:
     """Whether the model would read all of it: what does not fit Ollama drops without a word."""
-    return tokens(grain) <= CONTEXT_TOKENS
+    return max_call_tokens(grain) <= CONTEXT_TOKENS
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     return -(-len(text.encode()) // _BYTES_PER_TOKEN)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from fluxcore import jobs, lived
+from fluxcore import jobs, uptime
 from memory.grains.models import Grain
 
 ENRICH, LEARN, IMPLY, CLUSTER = "grains.enrich", "grains.learn", "grains.imply", "grains.cluster"
@@ -44,9 +44,9 @@ def ask_for_learning(space: int) -> None:
 
 @jobs.handler(LEARN)
 def learn(run: jobs.Run) -> jobs.Apply | None:
-    from memory.grains.learning import apply
+    from memory.learning import apply
 
-    return apply.learn(run)
+    return apply.apply_votes(run)
 
 
 def ask_for_attunement(space: int, *, due_at: datetime | None = None) -> None:
@@ -56,9 +56,9 @@ def ask_for_attunement(space: int, *, due_at: datetime | None = None) -> None:
 
 @jobs.handler(ATTUNE)
 def attune(run: jobs.Run) -> jobs.Apply | None:
-    from memory.grains.learning import attune as work
+    from memory.learning import ranker_weights as work
 
-    return work.attune(run)
+    return work.fit_ranker_weights(run)
 
 
 def ask_for_implied(space: int, *, due_at: datetime | None = None, **args: Any) -> None:
@@ -69,16 +69,16 @@ def ask_for_implied(space: int, *, due_at: datetime | None = None, **args: Any) 
 
 @jobs.handler(IMPLY)
 def imply(run: jobs.Run) -> jobs.Apply | None:
-    from memory.grains.learning import implied
+    from memory.learning import inferred_votes
 
-    return implied.imply(run)
+    return inferred_votes.infer_votes(run)
 
 
 def ask_for_clustering(space: int, *, anyway: bool = False) -> bool:
     """Have the worker cluster a space if enough has changed since it last did, or `anyway`; whether it will."""
-    from memory.grains.clusters import due
+    from memory.clusters import recompute_due as pending_feedback
 
-    if not anyway and not due.is_due(space):
+    if not anyway and not pending_feedback.is_due(space):
         return False
     jobs.enqueue(CLUSTER, space=space, once_key=f"space:{space}")
     return True
@@ -86,17 +86,17 @@ def ask_for_clustering(space: int, *, anyway: bool = False) -> bool:
 
 @jobs.handler(CLUSTER)
 def cluster(run: jobs.Run) -> jobs.Apply | None:
-    from memory.grains.clusters import compute
+    from memory.clusters import compute
 
     return compute.cluster(run)
 
 
 def ask_for_what_is_left() -> int:
     """The minute's chore: what waited for an encoder is asked for again once there is one."""
-    from memory.embedding import choice
+    from memory.embedding import active_encoder
 
-    if not choice.ready():
-        choice.load_soon()  # not here: this runs inside a write, and loading takes seconds
+    if not active_encoder.ready():
+        active_encoder.load_soon()  # not here: this runs inside a write, and loading takes seconds
         return 0
     with connection.cursor() as cursor:
         cursor.execute(_SPACES)
@@ -108,6 +108,6 @@ def ask_for_what_is_left() -> int:
 
 def forgive_what_nobody_judged() -> int:
     """The minute's chore: nobody is reminded of an answer for ever."""
-    from memory.grains.learning import due
+    from memory.recall import pending_feedback
 
-    return 0 if lived.now().doubt else due.forgive()
+    return 0 if uptime.now().doubt else pending_feedback.expire_pending()

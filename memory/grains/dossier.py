@@ -9,20 +9,22 @@ from uuid import UUID
 from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
-from memory.arena.shelf import encoder_name, shelf
-from memory.engine import bm25, words
-from memory.grains import history, select, ties
-from memory.grains.history import Use
-from memory.grains.learning import said
-from memory.grains.lifecycle import story
+from memory.arena.cache import arena_cache, encoder_name
+from memory.engine.index import bm25
+from memory.engine.text import words
+from memory.grains import grain_links, select
+from memory.grains.grain_links import GrainLinks, LineageStep
+from memory.grains.lifecycle import grain_history
 from memory.grains.models import Entry, Relation
-from memory.grains.ties import Link, Ties
+from memory.learning import grain_votes
+from memory.recall import grain_recalls
+from memory.recall.grain_recalls import GrainUse
 
 TERMS = 50  # of a long text, the rarest
 
 
 @dataclass(frozen=True)
-class Door:
+class GrainFeature:
     """A feature that leads to the grain: an entry's has the weight of its conduit, a term of the text its idf."""
 
     kind: str
@@ -40,14 +42,14 @@ class Door:
 
 
 @dataclass(frozen=True)
-class Dossier:
+class GrainDossier:
     number: int
     particulars: dict[str, Any]
-    ties: Ties
-    doors: list[Door]
-    uses: list[Use]
-    steps: list[story.Told] = field(default_factory=list)
-    opinions: list[said.Opinion] = field(default_factory=list)
+    ties: GrainLinks
+    doors: list[GrainFeature]
+    uses: list[GrainUse]
+    steps: list[grain_history.HistoryStep] = field(default_factory=list)
+    opinions: list[grain_votes.GrainVote] = field(default_factory=list)
 
     def shape(self) -> dict[str, Any]:
         return {
@@ -69,39 +71,41 @@ class Dossier:
             },
         }
 
-    def _direct(self, links: list[Link], end: str) -> list[str]:
+    def _direct(self, links: list[LineageStep], end: str) -> list[str]:
         return [
             str(getattr(link, end).uuid) for link in links if link.depth == 1 and link.relation == Relation.SUPERSEDES
         ]
 
 
 @selector("grains.get", needs="grains.read")
-def dossier(principal: Principal, grain: UUID) -> Dossier:
+def load_dossier(principal: Principal, grain: UUID) -> GrainDossier:
     """One grain of the principal's space with all that belongs to it, in six statements whatever hangs on it."""
-    row = select.row(principal, grain)
-    number, own = row[0], select.shape(row)
+    row = select.load_row(principal, grain)
+    number, own = row[0], select.grain_shape(row)
     space = principal.space or 0  # never 0: the row was found in it
-    hangs = ties.of(space, number, own["digest"], int(clock.now().timestamp()))
-    uses, steps = history.last(principal, space, number), story.of(space, number)
-    opinions = said.last(principal, space, number)
-    return Dossier(number, own, hangs, _doors(space, own, hangs), uses, steps, opinions)
+    hangs = grain_links.load_links(space, number, own["digest"], int(clock.now().timestamp()))
+    uses, steps = grain_recalls.last_recalls(principal, space, number), grain_history.load_history(space, number)
+    opinions = grain_votes.last_votes(principal, space, number)
+    return GrainDossier(number, own, hangs, _doors(space, own, hangs), uses, steps, opinions)
 
 
-def _doors(space: int, own: dict[str, Any], hangs: Ties) -> list[Door]:
+def _doors(space: int, own: dict[str, Any], hangs: GrainLinks) -> list[GrainFeature]:
     """What a question can find it by: entries with rows of their own, and every term of the text and the speaker."""
     entries = {tie.entry: tie.weight for tie in hangs.inward if tie.entry is not None}
     terms = list(dict.fromkeys([*words.terms(own["content"]), *words.terms(own["speaker"] or "")]))
     idf = _idf(space, terms)
     term = str(Entry.Kind.TERM)
-    stored = [Door(term, one, entries.pop((term, one), None), rarity) for one, rarity in zip(terms, idf, strict=True)]
+    stored = [
+        GrainFeature(term, one, entries.pop((term, one), None), rarity) for one, rarity in zip(terms, idf, strict=True)
+    ]
     stored.sort(key=lambda door: (-(door.idf or 0.0), door.feature))
-    learned = [Door(kind, feature, weight) for (kind, feature), weight in entries.items()]
+    learned = [GrainFeature(kind, feature, weight) for (kind, feature), weight in entries.items()]
     return [*learned, *stored[:TERMS]]
 
 
 def _idf(space: int, terms: list[str]) -> list[float | None]:
     """How rare each term is, if an index of the space is in memory here; nothing is read for it."""
-    arena = shelf()._held(space, encoder_name())
+    arena = arena_cache()._held(space, encoder_name())
     if arena is None or not terms:
         return [None] * len(terms)
     with arena.gate.reading():

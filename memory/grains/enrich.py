@@ -17,17 +17,17 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from fluxcore import clock, config, events, jobs
-from memory.arena.changes import Changes, conduits
-from memory.arena.shelf import shelf
-from memory.embedding import choice
-from memory.embedding.encoder import Encoder, EncoderProblem, checked
-from memory.engine.dense import quantise
-from memory.engine.index import STATUSES
-from memory.grains import wiring
+from memory.arena.cache import arena_cache
+from memory.arena.changes import Changes, conduit_array
+from memory.embedding import active_encoder
+from memory.embedding.encoder import Encoder, EncoderProblem, encode_checked
+from memory.engine.index.dense import quantise
+from memory.engine.index.space_index import STATUSES
+from memory.grains import linking
 from memory.grains.chores import ask_for_enrichment, pending
-from memory.grains.learning import implied
 from memory.grains.models import Grain, Relation
-from memory.grains.vectors import keep, still_there
+from memory.grains.vectors import existing_grains, save_vectors
+from memory.learning import inferred_votes
 
 __all__ = ["enrich", "pending"]
 
@@ -49,7 +49,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Page:
+class EncodedPage:
     """Grains that were encoded together."""
 
     numbers: list[int]
@@ -62,12 +62,12 @@ def enrich(run: jobs.Run) -> jobs.Apply | None:
     space = run.space
     if space is None:
         return None
-    encoder = choice.chosen()
+    encoder = active_encoder.load_encoder()
     if encoder is None:
         run.say("There is no encoder: the grains wait for one.")
         return None
     found = _pending(space, int(run.args.get("after", 0)))
-    page, last = encoded(encoder, found)
+    page, last = encode_page(encoder, found)
     if not page.numbers:
         if found:
             run.say(f"{encoder.name} encoded none of {len(found)} grains: they wait.")
@@ -85,7 +85,7 @@ def _pending(space: int, after: int) -> list[tuple[int, str, str]]:
         return list(cursor.fetchall())
 
 
-def encoded(encoder: Encoder, found: Sequence[tuple[int, str, str]]) -> tuple[Page, int]:
+def encode_page(encoder: Encoder, found: Sequence[tuple[int, str, str]]) -> tuple[EncodedPage, int]:
     """The grains an encoder had a sound vector for, and how far it came."""
     until = time.monotonic() + SECONDS
     numbers: list[int] = []
@@ -103,20 +103,20 @@ def encoded(encoder: Encoder, found: Sequence[tuple[int, str, str]]) -> tuple[Pa
         if not numbers or time.monotonic() > until:
             break  # late, or it seems to be broken
     matrix = np.stack(vectors) if vectors else np.zeros((0, encoder.dimension), np.float32)
-    return Page(numbers, digests, matrix), last
+    return EncodedPage(numbers, digests, matrix), last
 
 
 def _rows(encoder: Encoder, texts: list[str]) -> list[Floats | None]:
     """A vector for each text. One that nobody could index costs only its own text."""
     try:
-        return list(checked(encoder, texts))
+        return list(encode_checked(encoder, texts))
     except EncoderProblem:
         if len(texts) == 1:
             return [None]
     return [row for text in texts for row in _rows(encoder, [text])]
 
 
-def _cosines(space: int, encoder: Encoder, page: Page) -> dict[tuple[int, int], float] | None:
+def _cosines(space: int, encoder: Encoder, page: EncodedPage) -> dict[tuple[int, int], float] | None:
     """How near the nearest other texts of the space and of the page are, from one grain to the other.
 
     None while the space has no arena.
@@ -139,9 +139,9 @@ def _cosines(space: int, encoder: Encoder, page: Page) -> dict[tuple[int, int], 
     return found
 
 
-def _near(space: int, encoder: Encoder, page: Page, rows: range) -> list[list[tuple[float, int, int]]] | None:
+def _near(space: int, encoder: Encoder, page: EncodedPage, rows: range) -> list[list[tuple[float, int, int]]] | None:
     """(cosine, grain, digest) of the nearest in the arena, for some rows of the page."""
-    with shelf().arena(space) as (arena, _):
+    with arena_cache().arena(space) as (arena, _):
         if arena is None:
             return None
         index, dense = arena.index, arena.index.dense
@@ -168,29 +168,36 @@ def _best(found: list[tuple[float, int, int]], own: int) -> list[tuple[float, in
 
 
 def _apply(
-    run: jobs.Run, space: int, encoder: Encoder, page: Page, cosines: dict[tuple[int, int], float], after: int | None
+    run: jobs.Run,
+    space: int,
+    encoder: Encoder,
+    page: EncodedPage,
+    cosines: dict[tuple[int, int], float],
+    after: int | None,
 ) -> None:
     """Everything in one commit. What was purged meanwhile is left out."""
     settings = config.current()
-    there = still_there(space, {*page.numbers, *(to for _, to in cosines)})
+    there = existing_grains(space, {*page.numbers, *(to for _, to in cosines)})
     kept = [row for row, number in enumerate(page.numbers) if number in there]
     numbers = [page.numbers[row] for row in kept]
-    keep(space, encoder.name, numbers, *quantise(page.vectors[kept]))
+    save_vectors(space, encoder.name, numbers, *quantise(page.vectors[kept]))
     links = [
-        wiring.Link(to, Relation.RELATED, weight, grain=start)
+        linking.NewConduit(to, Relation.RELATED, weight, grain=start)
         for (start, to), cosine in cosines.items()
         if (weight := min(cosine * settings.INITIAL_WEIGHT_SCALE, settings.WEIGHT_CEILING)) >= settings.WEIGHT_FLOOR
         and {start, to} <= there
     ]
-    made = [row for row in wiring.connect(space, links, int(clock.now().timestamp())) if row]
+    made = [row for row in linking.insert_conduits(space, links, int(clock.now().timestamp())) if row]
     with connection.cursor() as cursor:
         cursor.executemany(_ENRICHED, [(True, number) for number in numbers])
     near = sum(cosine >= settings.DEDUP_SIMILARITY_THRESHOLD for cosine in cosines.values())
     run.say(f"{encoder.name}: {len(numbers)} grains, {len(made)} links, {near} near copies.")
     told = {"grains": len(numbers), "conduits": len(made), "encoder": encoder.name}
-    packed = Changes(tuple(numbers), conduits(made)).pack()
+    packed = Changes(tuple(numbers), conduit_array(made)).pack()
     events.append("grains.enriched", space=space, actor="worker", subject="", data=told, packed=packed)
-    implied.near(space, [ends for ends, cosine in cosines.items() if cosine >= settings.EPISTEMIC_CHECK_SIMILARITY])
+    inferred_votes.notice_near_grains(
+        space, [ends for ends, cosine in cosines.items() if cosine >= settings.EPISTEMIC_CHECK_SIMILARITY]
+    )
     if after is not None:
         ask_for_enrichment(space, after=after)
 

@@ -21,7 +21,7 @@ _NOTE = {
 _HELD = {"sqlite": "grains_words MATCH %s", "postgresql": "words @> ARRAY[%s::bigint]"}
 
 
-def note(space: int, grains: Iterable[tuple[int, Iterable[int]]]) -> None:
+def index_terms(space: int, grains: Iterable[tuple[int, Iterable[int]]]) -> None:
     """Keep the term keys of grains; those of a grain noted before are replaced."""
     if connection.vendor == "sqlite":
         rows: list[tuple[int, Any]] = [(grain, _tokens(space, keys)) for grain, keys in grains]
@@ -31,7 +31,7 @@ def note(space: int, grains: Iterable[tuple[int, Iterable[int]]]) -> None:
         cursor.executemany(_NOTE[connection.vendor], rows)
 
 
-def match(space: int, keys: Sequence[int], per_term_limit: int) -> list[tuple[int, int]]:
+def match_terms(space: int, keys: Sequence[int], per_term_limit: int) -> list[tuple[int, int]]:
     """(position of the key, grain) for the newest grains that hold each key, in one statement."""
     if not keys:
         return []
@@ -46,7 +46,7 @@ def match(space: int, keys: Sequence[int], per_term_limit: int) -> list[tuple[in
         return [(int(place), int(grain)) for place, grain in cursor.fetchall()]
 
 
-def forget(grains: Sequence[int]) -> None:
+def remove_terms(grains: Sequence[int]) -> None:
     """Let the words of grains go."""
     with connection.cursor() as cursor:
         cursor.executemany("DELETE FROM grains_words WHERE rowid = %s", [(grain,) for grain in grains])

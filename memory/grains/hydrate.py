@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from accounts import origins
-from fluxcore import clock, rows
+from fluxcore import clock, raw_sql
 from memory.grains.models import Cluster, DecayClass, Grain, Member
 
 COLUMNS = (
@@ -25,7 +25,7 @@ _CLUSTER = (
 _CLASSES = {kind.value: kind.name.lower() for kind in DecayClass}
 
 
-class Particulars(NamedTuple):
+class GrainRow(NamedTuple):
     """A grain as an answer shows it. Times and tags are as the database gave them until somebody shows them."""
 
     id: int
@@ -74,16 +74,16 @@ class Particulars(NamedTuple):
         }
 
 
-def grains(
+def load_grains(
     space: int, numbers: Iterable[int], statuses: tuple[str, ...], *, clusters: bool = False
-) -> dict[int, Particulars]:
+) -> dict[int, GrainRow]:
     """Those of the numbers that are the space's and still have one of the statuses."""
     wanted = list(dict.fromkeys(numbers))
     if not wanted:
         return {}
-    statement = _statement(rows.vendor(), len(wanted), len(statuses), clusters)
-    found = rows.read(statement, [*wanted, space, *statuses])
-    return {row[0]: particulars(row) for row in found}
+    statement = _statement(raw_sql.vendor(), len(wanted), len(statuses), clusters)
+    found = raw_sql.read(statement, [*wanted, space, *statuses])
+    return {row[0]: grain_row(row) for row in found}
 
 
 _TIMES = ("said_at", "valid_from", "valid_to", "recorded_at")
@@ -105,9 +105,9 @@ def _statement(vendor: str, wanted: int, statuses: int, clusters: bool) -> str:
     )
 
 
-def particulars(row: Sequence[Any]) -> Particulars:
+def grain_row(row: Sequence[Any]) -> GrainRow:
     number, outside, *rest = row
-    return Particulars(number, dashed(outside) if isinstance(outside, str) else str(outside), *rest)
+    return GrainRow(number, dashed_uuid(outside) if isinstance(outside, str) else str(outside), *rest)
 
 
 def _listed(tags: Any) -> list[str]:
@@ -115,12 +115,12 @@ def _listed(tags: Any) -> list[str]:
     return found
 
 
-def dashed(digits: str) -> str:
+def dashed_uuid(digits: str) -> str:
     """The 32 digits that SQLite keeps of an id, as everybody else writes them."""
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def texts(space: int, outside: list[str], statuses: tuple[str, ...]) -> dict[str, str]:
+def load_texts(space: int, outside: list[str], statuses: tuple[str, ...]) -> dict[str, str]:
     """Texts by the grains' outside ids, for whoever may still read them."""
     found = Grain.objects.filter(space=space, uuid__in=outside, status__in=statuses).values_list("uuid", "text")
     return {str(number): text for number, text in found}

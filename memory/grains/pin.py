@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from accounts.verbs import Act, Change, verb
+from accounts.verbs import Change, RunningCall, verb
 from fluxcore import events
 from fluxcore.errors import Invalid
 from memory.arena.changes import Changes
-from memory.grains.finding import held
+from memory.grains.lookup import find_for_change
 from memory.grains.models import Grain
 
 
 @verb("grains.pin", needs="grains.manage")
-def pin(act: Act, *, grain: str, pinned: bool = True) -> Change:
+def pin(act: RunningCall, *, grain: str, pinned: bool = True) -> Change:
     """Pin a grain, or let it go again."""
     if not isinstance(pinned, bool):
         raise Invalid("pinned is true or false.", field="pinned")
-    row = held(act, grain)
+    row = find_for_change(act, grain)
 
     def change() -> dict[str, Any]:
         changed = bool(Grain.objects.filter(pk=row.pk, pinned=not pinned).update(pinned=pinned))
@@ -25,9 +25,12 @@ def pin(act: Act, *, grain: str, pinned: bool = True) -> Change:
         if changed:
             # In the grain's space, also where an administrator or the shell acts from outside of it.
             events.append(
-                "grain.pinned" if pinned else "grain.unpinned", space=row.space_id, actor=act.principal.actor,
-                subject=str(row.uuid), packed=Changes((row.pk,)).pack(),
-            )  # fmt: skip
+                "grain.pinned" if pinned else "grain.unpinned",
+                space=row.space_id,
+                actor=act.principal.actor,
+                subject=str(row.uuid),
+                packed=Changes((row.pk,)).pack(),
+            )
         return {"grain_id": str(row.uuid), "pinned": pinned, "changed": changed}
 
     return change

@@ -10,14 +10,14 @@ from typing import Any
 
 from django.db import connection
 
-from accounts.verbs import Act, Change, verb
+from accounts.verbs import Change, RunningCall, verb
 from fluxcore.errors import Invalid
 from memory.arena.changes import Changes
 from memory.embedding.encoder import Encoder
-from memory.engine.dense import quantise
-from memory.grains.enrich import encoded
-from memory.grains.models import Grain, Judged, Vector
-from memory.grains.vectors import keep, still_there
+from memory.engine.index.dense import quantise
+from memory.grains.enrich import encode_page
+from memory.grains.models import Grain, JudgedQuestion, Vector
+from memory.grains.vectors import existing_grains, save_vectors
 
 PAGE = 256
 _DROPPED = 5_000  # rows at a time: no write waits long behind them
@@ -29,14 +29,14 @@ _WITHOUT = (
 _PAGE = f"SELECT g.id, g.text, g.digest {_WITHOUT} ORDER BY g.id LIMIT %s"
 _COUNT = f"SELECT COUNT(*) {_WITHOUT}"
 _ASKED = (
-    f"SELECT id, query, '0' FROM {Judged._meta.db_table} "  # noqa: S608
+    f"SELECT id, query, '0' FROM {JudgedQuestion._meta.db_table} "  # noqa: S608
     "WHERE space_id = %s AND encoder <> %s AND id > %s ORDER BY id LIMIT %s"
 )
-_KEEP = f"UPDATE {Judged._meta.db_table} SET encoder = %s, scale = %s, data = %s WHERE id = %s"  # noqa: S608
+_KEEP = f"UPDATE {JudgedQuestion._meta.db_table} SET encoder = %s, scale = %s, data = %s WHERE id = %s"  # noqa: S608
 _DROP = f"DELETE FROM {_VECTORS} WHERE id IN (SELECT id FROM {_VECTORS} WHERE space_id = %s AND encoder <> %s LIMIT %s)"  # noqa: S608
 
 
-def left(space: int, encoder: str, after: int = 0) -> int:
+def count_left(space: int, encoder: str, after: int = 0) -> int:
     """How many grains of a space have no vector of an encoder."""
     with connection.cursor() as cursor:
         cursor.execute(_COUNT, [encoder, space, after])
@@ -44,7 +44,7 @@ def left(space: int, encoder: str, after: int = 0) -> int:
 
 
 @verb("grains.reembed", needs="grains.manage")
-def reembed(act: Act, *, encoder: Encoder, after: int = 0) -> Change:
+def reembed(act: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
     """Encode the next page of grains that have no vector of this encoder, in the order of their numbers."""
     space = act.principal.space
     if space is None:
@@ -52,13 +52,13 @@ def reembed(act: Act, *, encoder: Encoder, after: int = 0) -> Change:
     with connection.cursor() as cursor:
         cursor.execute(_PAGE, [encoder.name, space, after, PAGE])
         found = list(cursor.fetchall())
-    page, last = encoded(encoder, found)
+    page, last = encode_page(encoder, found)
 
     def change() -> dict[str, Any]:
-        there = still_there(space, page.numbers)
+        there = existing_grains(space, page.numbers)
         kept = [row for row, number in enumerate(page.numbers) if number in there]
         numbers = [page.numbers[row] for row in kept]
-        keep(space, encoder.name, numbers, *quantise(page.vectors[kept]))
+        save_vectors(space, encoder.name, numbers, *quantise(page.vectors[kept]))
         act.record("", encoder=encoder.name, grains=len(numbers))
         if numbers:
             told = {"grains": len(numbers), "conduits": 0, "encoder": encoder.name}
@@ -69,7 +69,7 @@ def reembed(act: Act, *, encoder: Encoder, after: int = 0) -> Change:
 
 
 @verb("grains.reembed_questions", needs="grains.manage")
-def reembed_questions(act: Act, *, encoder: Encoder, after: int = 0) -> Change:
+def reembed_questions(act: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
     """Encode the next page of judged questions, so that votes go on being worth something to like ones.
 
     A question keeps one vector: this is for the encoder in use, not for one that is prepared ahead.
@@ -80,7 +80,7 @@ def reembed_questions(act: Act, *, encoder: Encoder, after: int = 0) -> Change:
     with connection.cursor() as cursor:
         cursor.execute(_ASKED, [space, encoder.name, after, PAGE])
         found = list(cursor.fetchall())
-    page, last = encoded(encoder, found)
+    page, last = encode_page(encoder, found)
     data, scale = quantise(page.vectors)
 
     def change() -> dict[str, Any]:
@@ -102,7 +102,7 @@ def reembed_questions(act: Act, *, encoder: Encoder, after: int = 0) -> Change:
 
 
 @verb("grains.drop_vectors", needs="grains.manage")
-def drop_others(act: Act, *, encoder: str) -> Change:
+def drop_others(act: RunningCall, *, encoder: str) -> Change:
     """Let go of some of the vectors that are not this encoder's; 0 when there are none left."""
     space = act.principal.space
 

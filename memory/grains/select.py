@@ -13,9 +13,9 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
-from memory.grains import hydrate, narrowing
+from memory.grains import hydrate, list_filters
 from memory.grains.models import Grain
-from memory.grains.sizes import MAX_PAGE as MAX_PAGE
+from memory.grains.sizes import MAX_PAGE
 
 SNIPPET = 120  # characters of a text in a list, as flux-memory shows them
 # 63 bits in URL-safe base 64; the published schema says the same.
@@ -41,9 +41,9 @@ _NARROWED = (
 )
 
 
-def shape(row: tuple[Any, ...]) -> dict[str, Any]:
+def grain_shape(row: tuple[Any, ...]) -> dict[str, Any]:
     """Everything there is to say about a grain by itself."""
-    grain = hydrate.particulars(row[: -len(_OWN)])
+    grain = hydrate.grain_row(row[: -len(_OWN)])
     ordinal, label, digest, enriched = row[-len(_OWN) :]
     return {
         **grain.shape(),
@@ -59,7 +59,7 @@ def shape(row: tuple[Any, ...]) -> dict[str, Any]:
     }
 
 
-def row(principal: Principal, grain: uuid.UUID) -> tuple[Any, ...]:
+def load_row(principal: Principal, grain: uuid.UUID) -> tuple[Any, ...]:
     """One grain of the principal's space as it is stored. Foreign and absent ids get the same answer."""
     with connection.cursor() as cursor:
         cursor.execute(_ONE, [grain.hex if connection.vendor == "sqlite" else grain, principal.space])
@@ -85,8 +85,8 @@ def page(
     if status not in Grain.Status.values:
         raise Invalid(f"status must be one of {', '.join(Grain.Status.values)}.", field="status")
     check_limit(limit)
-    narrow = narrowing.checked(narrowed)
-    before = position(cursor) if cursor is not None else 2**63 - 1
+    narrow = list_filters.check_filters(narrowed)
+    before = cursor_position(cursor) if cursor is not None else 2**63 - 1
     found, low = _narrowed(principal, narrow, status, before, limit) if narrow else (None, None)
     if found is None:
         with connection.cursor() as query:
@@ -96,14 +96,14 @@ def page(
         found = found[:limit]
         low = found[-1][0]
     return {
-        "grains": [shape(one) for one in found],
+        "grains": [grain_shape(one) for one in found],
         "count": len(found),
         "next_cursor": cursor_of(low) if low is not None else None,
     }
 
 
 def _narrowed(
-    principal: Principal, narrow: narrowing.Narrowing, status: str, before: int, limit: int
+    principal: Principal, narrow: list_filters.ListFilters, status: str, before: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]:
     """The matching rows, and where looking stopped if there may be more below."""
     window, bounds = narrow.window(principal.space, status, before)
@@ -115,14 +115,14 @@ def _narrowed(
         )
         rows = query.fetchall()
     seen, low = rows[0][:2]
-    return [one[2:] for one in rows if one[2] is not None], low if seen == narrowing.LOOKED_AT else None
+    return [one[2:] for one in rows if one[2] is not None], low if seen == list_filters.LOOKED_AT else None
 
 
 def cursor_of(number: int) -> str:
     return base64.urlsafe_b64encode(number.to_bytes(8, "big")).decode().rstrip("=")
 
 
-def position(cursor: str) -> int:
+def cursor_position(cursor: str) -> int:
     if not _CURSOR.fullmatch(cursor):
         raise Invalid("That is not a cursor of this list.", field="cursor")
     return int.from_bytes(base64.urlsafe_b64decode(cursor + "="), "big")

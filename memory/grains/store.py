@@ -12,30 +12,47 @@ from typing import Any
 from django.db import connection
 
 from accounts import origins
-from accounts.verbs import Act, Change, verb
-from fluxcore import clock, config, rows
+from accounts.verbs import Change, RunningCall, verb
+from fluxcore import clock, config, raw_sql
 from fluxcore.errors import FluxError, Forbidden, Invalid
-from fluxcore.limits import Ticket
+from fluxcore.writes.limits import Ticket
 from memory.arena.changes import Changes
-from memory.grains import chores, full_text, texts, usage, validity, wiring
-from memory.grains.items import Item, checked
-from memory.grains.lifecycle import moves, removals
-from memory.grains.lifecycle.moves import Step
-from memory.grains.lifecycle.removals import Repeat
+from memory.grains import chores, full_text, linking, texts, usage, validity
+from memory.grains.grain_input import GrainInput, check_grain_input
+from memory.grains.lifecycle import removals, transitions
+from memory.grains.lifecycle.removals import StoredAgain
 from memory.grains.lifecycle.rules import SAID_AGAIN
+from memory.grains.lifecycle.transitions import PlannedTransition
 from memory.grains.models import Grain
 
 _COLUMNS = (
-    "uuid", "space", "text", "digest", "salt", "origin", "authority", "status", "writer", "label", "corroborations",
-    "session", "ordinal", "speaker", "tags", "said_at", "valid_from", "valid_to", "recorded_at",
-)  # fmt: skip
+    "uuid",
+    "space",
+    "text",
+    "digest",
+    "salt",
+    "origin",
+    "authority",
+    "status",
+    "writer",
+    "label",
+    "corroborations",
+    "session",
+    "ordinal",
+    "speaker",
+    "tags",
+    "said_at",
+    "valid_from",
+    "valid_to",
+    "recorded_at",
+)
 _TABLE = Grain._meta.db_table
 _ACTIVE = Grain.Status.ACTIVE.value
 _LEAVING = (Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.PENDING_DELETION.value)
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredGrain:
     """The grain an item became or corroborated, as it is after the write."""
 
     number: int
@@ -44,7 +61,7 @@ class Kept:
     salt: str
 
 
-_Known = dict[tuple[str, str, str], Kept]  # by the key of the item
+_Known = dict[tuple[str, str, str], StoredGrain]  # by the key of the item
 # flux-memory's words for what became of a text, beside ours. It had none for a text that was removed.
 ACTIONS = {"stored": "stored_wired", "corroborated": "duplicate", **{name: name for name in removals.REMOVED}}
 # So many callers (X-Caller-Id) of one agent can store at full speed at the same time.
@@ -56,14 +73,14 @@ def agent_limit() -> int:
     return CALLERS_AT_ONCE * config.current().MAX_GRAINS_PER_MINUTE
 
 
-def ticket(act: Act, cost: int) -> Ticket:
+def ticket(act: RunningCall, cost: int) -> Ticket:
     return act.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE, total=agent_limit())
 
 
 @verb("grains.store", needs="grains.write")
-def store(act: Act, **given: Any) -> Change:
+def store(act: RunningCall, **given: Any) -> Change:
     """Remember one text. `items.FIELDS` are what may be said about it."""
-    item = checked(given, ceiling=act.principal.ceiling)
+    item = check_grain_input(given, ceiling=act.principal.ceiling)
     share = ticket(act, 1)
 
     def change() -> dict[str, Any]:
@@ -74,17 +91,17 @@ def store(act: Act, **given: Any) -> Change:
 
 
 @verb("grains.store_batch", needs="grains.write")
-def store_batch(act: Act, *, items: Any) -> Change:
+def store_batch(act: RunningCall, *, items: Any) -> Change:
     """Remember up to MAX_GRAINS_PER_CALL texts: each is stored or refused on its own, all in one commit."""
     limit = config.current().MAX_GRAINS_PER_CALL
     if not isinstance(items, list) or not 1 <= len(items) <= limit:
         raise Invalid(f"items must be a list of 1 to {limit}.", field="items", limit=limit)
-    good: list[tuple[int, Item]] = []
+    good: list[tuple[int, GrainInput]] = []
     forbidden: list[Forbidden] = []
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, item in enumerate(items):
         try:
-            good.append((index, checked(item, ceiling=act.principal.ceiling)))
+            good.append((index, check_grain_input(item, ceiling=act.principal.ceiling)))
         except FluxError as error:
             if isinstance(error, Forbidden):
                 forbidden.append(error)
@@ -123,41 +140,44 @@ _OR_CORROBORATE = (
 )
 
 
-def insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
+def insert(act: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
     """New texts become grains and are wired, equal ones of the same origin and session are corroborated."""
     space, moment = act.principal.space, clock.now()
     if space is None:
         raise Invalid("Name a space to store in.", field="space")
-    first: dict[tuple[str, str, str], Item] = {}
+    first: dict[tuple[str, str, str], GrainInput] = {}
     for item in given:
         first.setdefault(item.key, item)
     unique = list(first.values())
-    before = wiring.look(space, unique, moment)
+    before = linking.find_existing(space, unique, moment)
     known = _upsert(act, unique, before, moment)
     pairs = list(zip(unique, before, strict=True))
     new = [(item, then) for item, then in pairs if known[item.key].uuid == item.grain]
     told = {}
     if new:
-        usage.add(act.principal, [item.text for item, _ in new])
-        placed = [wiring.Placed(known[item.key].number, item) for item, _ in new]
-        told = wiring.wire(space, placed, [then for _, then in new], moment)
-        full_text.note(space, [(one.grain, one.item.keys) for one in placed])
+        usage.add_usage(act.principal, [item.text for item, _ in new])
+        placed = [linking.NewGrain(known[item.key].number, item) for item, _ in new]
+        told = linking.link_grains(space, placed, [then for _, then in new], moment)
+        full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
         chores.ask_for_enrichment(space)
     # Said again, it came back: the arenas must show it, and its history tells why.
     moved = [(item, then) for item, then in pairs if then.same and then.status != known[item.key].status]
     back = [(item, then) for item, then in moved if known[item.key].status == _ACTIVE]
     if back:
-        steps = [Step(then.same or 0, known[item.key].uuid, then.status, _ACTIVE, SAID_AGAIN) for item, then in back]
-        moves.note(space, steps, actor=act.principal.actor)
+        steps = [
+            PlannedTransition(then.same or 0, known[item.key].uuid, then.status, _ACTIVE, SAID_AGAIN)
+            for item, then in back
+        ]
+        transitions.record_transitions(space, steps, actor=act.principal.actor)
     removed = _removed(act, space, given, known, dict(zip(first, before, strict=True)))
     over = {
         known[item.key].number
         for item, then in pairs
-        if (then.over if then.same else not validity.holds(item, moment))
-    }  # fmt: skip
+        if (then.over if then.same else not validity.is_valid_at(item, moment))
+    }
     again = _true_again(given, known, over, moment) if over else {}
     for number, item in again.items():
-        validity.reopen(number, item, moment)
+        validity.reopen_validity(number, item, moment)
     came = {then.same for _, then in moved if then.same} | again.keys()
     told = {number: Changes((number,)).pack() for number in came} | told
     repeated = Counter(known[item.key].number for item in given)
@@ -165,9 +185,11 @@ def insert(act: Act, given: list[Item]) -> list[dict[str, Any]]:
     return [_answer(act, item, known[item.key], told, again, removed) for item in given]
 
 
-def _removed(act: Act, space: int, given: list[Item], known: _Known, before: dict[Any, wiring.Before]) -> set[int]:
+def _removed(
+    act: RunningCall, space: int, given: list[GrainInput], known: _Known, before: dict[Any, linking.Existing]
+) -> set[int]:
     """Of what was stored, the grains a person's decision removes; it is told of each."""
-    repeats: list[Repeat] = []
+    repeats: list[StoredAgain] = []
     found: set[int] = set()
     for item in given:
         one, then = known[item.key], before[item.key]
@@ -176,42 +198,67 @@ def _removed(act: Act, space: int, given: list[Item], known: _Known, before: dic
             continue
         # Its history has a step once: where it is new, or was on its way out by another's word.
         stepped = one.number not in found and then.status != one.status
-        repeats.append(Repeat(then.removal, one.number if stepped else None, then.status or _ACTIVE))
+        repeats.append(StoredAgain(then.removal, one.number if stepped else None, then.status or _ACTIVE))
         found.add(one.number)
     if repeats:
-        removals.repeated(space, repeats, by=act.principal.actor)
+        removals.record_stored_again(space, repeats, by=act.principal.actor)
     return found
 
 
-def _true_again(given: list[Item], known: _Known, over: Container[int], moment: datetime) -> dict[int, Item]:
+def _true_again(
+    given: list[GrainInput], known: _Known, over: Container[int], moment: datetime
+) -> dict[int, GrainInput]:
     """Of grains whose time is over or has not come, the first item that says they are true now."""
-    again: dict[int, Item] = {}
+    again: dict[int, GrainInput] = {}
     for item in given:
         number = known[item.key].number
-        if number in over and number not in again and validity.holds(item, moment):
+        if number in over and number not in again and validity.is_valid_at(item, moment):
             again[number] = item
     return again
 
 
-def _upsert(act: Act, unique: list[Item], before: list[wiring.Before], moment: datetime) -> _Known:
+def _upsert(act: RunningCall, unique: list[GrainInput], before: list[linking.Existing], moment: datetime) -> _Known:
     """One statement; the grain of each item, new or known."""
     space, who, label = act.principal.space, act.principal.actor, act.principal.label
     values = [
         (
-            item.grain, space, item.text, item.digest, texts.new_salt(), item.origin, origins.RANK[item.origin],
-            then.status_for(origins.RANK[item.origin]), who, label, 0, item.session, ordinal, item.speaker,
-            list(item.tags), item.said_at, item.valid_from, item.valid_to, moment,
+            item.grain,
+            space,
+            item.text,
+            item.digest,
+            texts.new_salt(),
+            item.origin,
+            origins.RANK[item.origin],
+            then.status_for(origins.RANK[item.origin]),
+            who,
+            label,
+            0,
+            item.session,
+            ordinal,
+            item.speaker,
+            list(item.tags),
+            item.said_at,
+            item.valid_from,
+            item.valid_to,
+            moment,
         )
-        for item, then, ordinal in zip(unique, before, wiring.ordinals(unique, before), strict=True)
-    ]  # fmt: skip
+        for item, then, ordinal in zip(unique, before, linking.ordinals(unique, before), strict=True)
+    ]
     return {
-        (digest, origin, session): Kept(number, found if isinstance(found, uuid.UUID) else uuid.UUID(found), *more)
-        for number, found, digest, origin, session, *more in rows.upsert(Grain, _COLUMNS, values, _OR_CORROBORATE)
+        (digest, origin, session): StoredGrain(
+            number, found if isinstance(found, uuid.UUID) else uuid.UUID(found), *more
+        )
+        for number, found, digest, origin, session, *more in raw_sql.upsert(Grain, _COLUMNS, values, _OR_CORROBORATE)
     }
 
 
 def _answer(
-    act: Act, item: Item, one: Kept, told: dict[int, bytes], again: dict[int, Item], removed: set[int]
+    act: RunningCall,
+    item: GrainInput,
+    one: StoredGrain,
+    told: dict[int, bytes],
+    again: dict[int, GrainInput],
+    removed: set[int],
 ) -> dict[str, Any]:
     """Leave the audit entry and the event of one item; what its caller is told."""
     grain, status = str(one.uuid), "stored" if one.uuid == item.grain else "corroborated"
@@ -220,7 +267,7 @@ def _answer(
     reason: dict[str, str] = {}
     if one.status in removals.REMOVED:
         # Whoever stored it must not take it for findable.
-        status, reason = one.status, {"reason": removals.explained(one.status, by_person=one.number in removed)}
+        status, reason = one.status, {"reason": removals.explain_removed(one.status, by_person=one.number in removed)}
         more["status"] = status
     act.record(grain, digest=texts.salted(item.digest, one.salt), origin=item.origin, **{"status": status, **more})
     # What the arenas are told goes with the grain's first event: a second one in the same batch changes nothing.

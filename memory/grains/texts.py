@@ -9,7 +9,7 @@ import unicodedata
 from itertools import groupby
 
 from fluxcore import config
-from fluxcore.canonical import refuse_surrogates
+from fluxcore.canonical_json import refuse_surrogates
 from fluxcore.errors import Invalid
 
 # White space, controls and zero-width characters: a text of nothing else says nothing. Also in the OpenAPI document.

@@ -13,8 +13,9 @@ from itertools import accumulate
 from django.db import connection
 
 from accounts.principals import Principal
-from fluxcore import config, limit_messages
+from fluxcore import config
 from fluxcore.errors import QuotaReached
+from fluxcore.writes import limit_messages
 from memory.grains.models import Grain, GrainUsage
 
 SPACE = ""  # stands for all writers of a space together
@@ -61,7 +62,7 @@ def ceilings(principal: Principal) -> list[Ceiling]:
     ]
 
 
-def add(principal: Principal, texts: Sequence[str]) -> None:
+def add_usage(principal: Principal, texts: Sequence[str]) -> None:
     """Count new grains, inside the write and with one statement; refused when that is more than a ceiling allows."""
     size = sum(map(size_of, texts))
     used = _add(principal.space or 0, {SPACE: (len(texts), size), principal.actor: (len(texts), size)})
@@ -70,9 +71,9 @@ def add(principal: Principal, texts: Sequence[str]) -> None:
             raise one.refusal()
 
 
-def fitting(principal: Principal, texts: Sequence[str]) -> tuple[int, QuotaReached | None]:
+def count_fitting(principal: Principal, texts: Sequence[str]) -> tuple[int, QuotaReached | None]:
     """How many of these new grains, from the first on, fit; and the refusal of the others. Inside the write."""
-    used, fits, refusal = of(principal.space or 0), len(texts), None
+    used, fits, refusal = load_usage(principal.space or 0), len(texts), None
     for one in ceilings(principal):
         costs = [1] * len(texts) if one.what == "grains" else map(size_of, texts)
         left = sum(total <= one.limit for total in accumulate(costs, initial=_part(used, one))) - 1
@@ -81,7 +82,7 @@ def fitting(principal: Principal, texts: Sequence[str]) -> tuple[int, QuotaReach
     return fits, refusal
 
 
-def take_away(space: int, grains: Iterable[Grain]) -> None:
+def subtract_usage(space: int, grains: Iterable[Grain]) -> None:
     """Purged grains no longer count. Inside the write."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
@@ -93,7 +94,7 @@ def take_away(space: int, grains: Iterable[Grain]) -> None:
         _add(space, {writer: (-counts[writer], -sizes[writer]) for writer in counts})
 
 
-def of(space: int) -> _Used:
+def load_usage(space: int) -> _Used:
     """What is stored in a space, by writer."""
     found = GrainUsage.objects.filter(space=space).values_list("writer", "grains", "bytes")
     return {writer: (grains, size) for writer, grains, size in found}

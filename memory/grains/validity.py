@@ -5,20 +5,20 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from accounts.verbs import Act, Change, verb
+from accounts.verbs import Change, RunningCall, verb
 from fluxcore import clock, events
 from fluxcore.errors import Conflict, Invalid
 from memory.arena.changes import Changes
-from memory.grains import items
-from memory.grains.finding import held
+from memory.grains import grain_input
+from memory.grains.lookup import find_for_change
 from memory.grains.models import Grain
 
 
 @verb("grains.close", needs="grains.manage")
-def close(act: Act, *, grain: str, at: str | None = None) -> Change:
+def close(act: RunningCall, *, grain: str, at: str | None = None) -> Change:
     """Say until when a grain was true: now, or the moment given. The same moment again changes nothing."""
-    row = held(act, grain)
-    moment = clock.now() if at is None else items.moment(at, name="at")
+    row = find_for_change(act, grain)
+    moment = clock.now() if at is None else grain_input.parse_time(at, name="at")
     if row.valid_from is not None and moment <= row.valid_from:
         begins = clock.rfc3339(row.valid_from)
         raise Invalid(f"It is valid from {begins} on and cannot end before.", field="at", valid_from=begins)
@@ -29,9 +29,13 @@ def close(act: Act, *, grain: str, at: str | None = None) -> Change:
         act.record(str(row.uuid), chain=row.space.uuid.hex, valid_to=clock.rfc3339(end), changed=changed)
         if changed:
             events.append(
-                "grain.closed", space=row.space_id, actor=act.principal.actor, subject=str(row.uuid),
-                data={"valid_to": clock.rfc3339(end)}, packed=Changes((row.pk,)).pack(),
-            )  # fmt: skip
+                "grain.closed",
+                space=row.space_id,
+                actor=act.principal.actor,
+                subject=str(row.uuid),
+                data={"valid_to": clock.rfc3339(end)},
+                packed=Changes((row.pk,)).pack(),
+            )
         return {"grain_id": str(row.uuid), "valid_to": clock.rfc3339(end), "changed": changed}
 
     return change
@@ -45,13 +49,13 @@ def _known(number: int, moment: datetime, *, asked: bool) -> datetime:
     return end
 
 
-def holds(item: items.Item, moment: datetime) -> bool:
+def is_valid_at(item: grain_input.GrainInput, moment: datetime) -> bool:
     """Whether what is said is said to be true now."""
     begun = item.valid_from is None or item.valid_from <= moment
     return begun and (item.valid_to is None or item.valid_to > moment)
 
 
-def reopen(number: int, item: items.Item, moment: datetime) -> None:
+def reopen_validity(number: int, item: grain_input.GrainInput, moment: datetime) -> None:
     """A statement whose time was over, or had not come, is made again: it is true as long as is said now.
 
     Inside a write. What is known of its beginning stays, unless it was to begin only later.

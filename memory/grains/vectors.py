@@ -10,7 +10,7 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from fluxcore import rows
+from fluxcore import raw_sql
 from memory.grains.models import Grain, Vector
 
 _COLUMNS = ("space", "grain", "encoder", "dimension", "scale", "data")
@@ -22,17 +22,19 @@ _OR_REPLACE = (
 _PIECE = 500
 
 
-def keep(space: int, encoder: str, grains: Sequence[int], data: NDArray[np.int8], scale: NDArray[np.float32]) -> None:
+def save_vectors(
+    space: int, encoder: str, grains: Sequence[int], data: NDArray[np.int8], scale: NDArray[np.float32]
+) -> None:
     """Write the vectors of grains; an earlier one of the same encoder is replaced."""
     new = [
         (space, grain, encoder, data.shape[1], float(one), numbers.tobytes())
         for grain, numbers, one in zip(grains, data, scale, strict=True)
     ]
     for at in range(0, len(new), _PIECE):
-        rows.upsert(Vector, _COLUMNS, new[at : at + _PIECE], _OR_REPLACE)
+        raw_sql.upsert(Vector, _COLUMNS, new[at : at + _PIECE], _OR_REPLACE)
 
 
-def still_there(space: int, grains: Iterable[int]) -> set[int]:
+def existing_grains(space: int, grains: Iterable[int]) -> set[int]:
     """Which of these grains the space has."""
     values: Any
     if connection.vendor == "postgresql":

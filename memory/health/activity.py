@@ -12,26 +12,27 @@ from uuid import UUID
 
 from django.db.models import Count, F, Max, Q
 
-from accounts import holdings
+from accounts import effective_capabilities
 from accounts.models import Agent
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import clock, config, limits
+from fluxcore import clock, config
+from fluxcore.writes import limits
 from memory.extraction import budget
 from memory.extraction import chores as model
 from memory.grains import store
 from memory.health import usage
+from memory.health.event_sums import hour_of
 from memory.health.models import Tally
-from memory.health.sheet import hour_of
 
 HOURS = 24
 MOST = 100  # agents on one page, those that called last
-NOTHING = limits.Used(0, 0)
+NOTHING_USED = limits.LimitUse(0, 0)
 _COUNTED = ("stores", "stated", "answered", "judged")
 
 
 @dataclass(frozen=True)
-class Share:
+class LimitShare:
     """How much of a limit is used: by the last minute, or by what is stored."""
 
     what: str
@@ -41,11 +42,11 @@ class Share:
 
     @property
     def used_says(self) -> str:
-        return usage.in_units(self.used) if self.in_bytes else f"{self.used:,}"
+        return usage.format_bytes(self.used) if self.in_bytes else f"{self.used:,}"
 
     @property
     def limit_says(self) -> str:
-        return usage.in_units(self.limit) if self.in_bytes else f"{self.limit:,}"
+        return usage.format_bytes(self.limit) if self.in_bytes else f"{self.limit:,}"
 
     @property
     def percent(self) -> int:
@@ -53,7 +54,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Caller:
+class AgentActivity:
     """One agent, as what it did of late shows it."""
 
     number: int
@@ -67,49 +68,56 @@ class Caller:
     last_seen: datetime | None
     totals: dict[str, int]  # of the last day
     hours: tuple[tuple[int, int], ...]  # stores and answers, the oldest hour first
-    shares: tuple[Share, ...]  # of the limits per minute
-    quotas: tuple[Share, ...]  # of what it may have stored, and spend in a day
+    shares: tuple[LimitShare, ...]  # of the limits per minute
+    quotas: tuple[LimitShare, ...]  # of what it may have stored, and spend in a day
 
 
 @selector("agents.activity", needs="accounts.read")
-def activity(principal: Principal) -> list[Caller]:
+def activity(principal: Principal) -> list[AgentActivity]:
     """The agents of the space, those that called last first."""
     now = clock.now()
     usable = Q(tokens__revoked_at=None) & (Q(tokens__expires_at=None) | Q(tokens__expires_at__gt=now))
     agents = list(
-        Agent.objects.filter(space=principal.space).select_related("parent")
+        Agent.objects.filter(space=principal.space)
+        .select_related("parent")
         .annotate(last=Max("tokens__last_used_at"), usable=Count("tokens", filter=usable & Q(tokens__pk__isnull=False)))
         .order_by(F("last").desc(nulls_last=True), "name")[:MOST]
-    )  # fmt: skip
+    )
     granted: dict[int, list[str]] = defaultdict(list)
-    for agent, capability in holdings.open_grants(now).filter(agent__in=agents).values_list("agent", "capability"):
+    for agent, capability in (
+        effective_capabilities.open_grants(now).filter(agent__in=agents).values_list("agent", "capability")
+    ):
         granted[agent].append(capability)
     sums, last = _sums(principal.space or 0, hour_of(now.timestamp()))
-    used = limits.used([f"{what}:{agent.pk}" for agent in agents for what in ("grains", "votes")])
+    used = limits.read_use([f"{what}:{agent.pk}" for agent in agents for what in ("grains", "votes")])
     space = principal.space or 0
-    stored, budgeted = usage.used(space), budget.share(space) if model.on() else None
+    stored, budgeted = usage.quota_use(space), budget.share(space) if model.on() else None
     return [
         _caller(
-            agent, granted[agent.pk], sums.get(f"agent:{agent.name}", {}), last, used,
-            quotas(stored.get((space, agent.name), usage.Used()), budgeted),
+            agent,
+            granted[agent.pk],
+            sums.get(f"agent:{agent.name}", {}),
+            last,
+            used,
+            quota_shares(stored.get((space, agent.name), usage.QuotaUse()), budgeted),
         )
         for agent in agents
-    ]  # fmt: skip
+    ]
 
 
-def quotas(own: usage.Used, budgeted: tuple[int, int] | None) -> tuple[Share, ...]:
+def quota_shares(own: usage.QuotaUse, budgeted: tuple[int, int] | None) -> tuple[LimitShare, ...]:
     """What an agent uses of each quota; `budgeted` are its calls and tokens of a day, where a model is asked."""
     settings = config.current()
     found = [
-        Share("memories", own.grains, settings.MAX_GRAINS_PER_AGENT),
-        Share("size of memories", own.grain_bytes, settings.MAX_BYTES_PER_AGENT, in_bytes=True),
-        Share("keys with history", own.key_bytes, settings.MAX_KV_BYTES, in_bytes=True),
-        Share("boards made", own.boards, settings.MAX_BOARDS_PER_AGENT),
+        LimitShare("memories", own.grains, settings.MAX_GRAINS_PER_AGENT),
+        LimitShare("size of memories", own.grain_bytes, settings.MAX_BYTES_PER_AGENT, in_bytes=True),
+        LimitShare("keys with history", own.key_bytes, settings.MAX_KV_BYTES, in_bytes=True),
+        LimitShare("boards made", own.boards, settings.MAX_BOARDS_PER_AGENT),
     ]
     if budgeted is not None:
         found += [
-            Share("model calls today", own.model_calls, budgeted[0]),
-            Share("model tokens today", own.model_tokens, budgeted[1]),
+            LimitShare("model calls today", own.model_calls, budgeted[0]),
+            LimitShare("model tokens today", own.model_tokens, budgeted[1]),
         ]
     return tuple(found)
 
@@ -124,24 +132,37 @@ def _sums(space: int, hour: int) -> tuple[dict[str, dict[tuple[str, int], float]
 
 
 def _caller(
-    agent: Agent, granted: list[str], sums: dict[tuple[str, int], float], hour: int, used: dict[str, limits.Used],
-    quotas: tuple[Share, ...],
-) -> Caller:  # fmt: skip
-    settings, grains = config.current(), used.get(f"grains:{agent.pk}", NOTHING)
+    agent: Agent,
+    granted: list[str],
+    sums: dict[tuple[str, int], float],
+    hour: int,
+    used: dict[str, limits.LimitUse],
+    quotas: tuple[LimitShare, ...],
+) -> AgentActivity:
+    settings, grains = config.current(), used.get(f"grains:{agent.pk}", NOTHING_USED)
     totals = {name: int(sum(value for (one, _), value in sums.items() if one == name)) for name in _COUNTED}
-    held = holdings.together(holdings.layers(agent.capabilities, granted, agent.trust), ())
-    return Caller(
-        number=agent.pk, uuid=agent.uuid, name=agent.name, trust=agent.trust, active=agent.active,
-        parent=agent.parent.name if agent.parent else None, capabilities=held.texts,
-        tokens=agent.usable, last_seen=agent.last, totals=totals,  # type: ignore[attr-defined]  # annotated
+    held = effective_capabilities.combine_layers(
+        effective_capabilities.layers(agent.capabilities, granted, agent.trust), ()
+    )
+    return AgentActivity(
+        number=agent.pk,
+        uuid=agent.uuid,
+        name=agent.name,
+        trust=agent.trust,
+        active=agent.active,
+        parent=agent.parent.name if agent.parent else None,
+        capabilities=held.texts,
+        tokens=agent.usable,
+        last_seen=agent.last,
+        totals=totals,  # type: ignore[attr-defined]  # annotated
         hours=tuple(
             (int(sums.get(("stores", at), 0)), int(sums.get(("answered", at), 0)))
             for at in range(hour - HOURS + 1, hour + 1)
         ),
         shares=(
-            Share("grains", grains.total, store.agent_limit()),
-            Share("busiest caller", grains.busiest, settings.MAX_GRAINS_PER_MINUTE),
-            Share("votes", used.get(f"votes:{agent.pk}", NOTHING).total, settings.MAX_VOTES_PER_MINUTE),
+            LimitShare("grains", grains.total, store.agent_limit()),
+            LimitShare("busiest caller", grains.busiest, settings.MAX_GRAINS_PER_MINUTE),
+            LimitShare("votes", used.get(f"votes:{agent.pk}", NOTHING_USED).total, settings.MAX_VOTES_PER_MINUTE),
         ),
         quotas=quotas,
-    )  # fmt: skip
+    )

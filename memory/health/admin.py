@@ -8,16 +8,16 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from accounts import filters, showing
-from accounts.here import Here
-from accounts.modeladmin import Act, FluxModelAdmin
-from accounts.showing import Mood
-from accounts.tiles import Tile, tile_maker, to_list
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.formatting import BadgeStyle
+from accounts.adminsite.index_tiles import Tile, list_address, register_tiles
+from accounts.adminsite.modeladmin import Action, FluxModelAdmin
+from accounts.visitor import SignedIn
 from memory.health import report
 from memory.health.models import Warning
-from memory.health.signals import BY_NAME
+from memory.health.signals import SIGNALS_BY_NAME
 
-_MOODS: dict[str, Mood] = {"INFO": "calm", "WARNING": "plain", "CRITICAL": "bad"}
+_MOODS: dict[str, BadgeStyle] = {"INFO": "calm", "WARNING": "plain", "CRITICAL": "bad"}
 
 
 def _acknowledge(principal: Any, row: Warning, **given: Any) -> dict[str, Any]:
@@ -32,18 +32,29 @@ class WarningPage(FluxModelAdmin):
     about = "Signals that left their healthy range and stayed outside. The Vitals page draws them."
     space_path = "space_id"
     acts = (
-        Act("acknowledge", "Acknowledge", "jobs.manage", _acknowledge, done="Acknowledged.",
+        Action(
+            "acknowledge",
+            "Acknowledge",
+            "jobs.manage",
+            _acknowledge,
+            done="Acknowledged.",
             fits=lambda row: row.cleared_at is None and row.acknowledged_at is None,
-            says="It stays listed until it clears, but no longer makes the space look ill."),
-    )  # fmt: skip
+            says="It stays listed until it clears, but no longer makes the space look ill.",
+        ),
+    )
     list_display = ["name", "level", "state", "now", "raised", "space"]
     list_filter = [
-        filters.choice("state", "state", {
-            "open": ("open", lambda: Q(cleared_at=None)), "cleared": ("cleared", lambda: ~Q(cleared_at=None)),
-        }),
+        filters.choice(
+            "state",
+            "state",
+            {
+                "open": ("open", lambda: Q(cleared_at=None)),
+                "cleared": ("cleared", lambda: ~Q(cleared_at=None)),
+            },
+        ),
         filters.values("severity", "severity", Warning.Severity.values),
         filters.spaces("space_id"),
-    ]  # fmt: skip
+    ]
     ordering = ["-id"]
     fields = ["name", "level", "state", "now", "raised", "seen", "cleared", "times", "alerted", "what_to_do", "space"]
     empty_says = "Nothing has warned yet."
@@ -60,13 +71,13 @@ class WarningPage(FluxModelAdmin):
 
     @admin.display(description="severity")
     def level(self, row: Any) -> Any:
-        return showing.badge(row.severity, _MOODS[row.severity])
+        return formatting.badge(row.severity, _MOODS[row.severity])
 
     @admin.display(description="state")
     def state(self, row: Any) -> Any:
         if row.cleared_at is not None:
-            return showing.badge("cleared", "good")
-        return showing.badge(f"known to {row.acknowledged_by}" if row.acknowledged_by else "open", "bad")
+            return formatting.badge("cleared", "good")
+        return formatting.badge(f"known to {row.acknowledged_by}" if row.acknowledged_by else "open", "bad")
 
     @admin.display(description="value and range")
     def now(self, row: Any) -> str:
@@ -76,30 +87,30 @@ class WarningPage(FluxModelAdmin):
 
     @admin.display(description="raised", ordering="raised_at")
     def raised(self, row: Any) -> Any:
-        return showing.moment(row.raised_at)
+        return formatting.relative_time(row.raised_at)
 
     @admin.display(description="last seen")
     def seen(self, row: Any) -> Any:
-        return showing.moment(row.seen_at)
+        return formatting.relative_time(row.seen_at)
 
     @admin.display(description="cleared")
     def cleared(self, row: Any) -> Any:
-        return showing.moment(row.cleared_at, none="not yet")
+        return formatting.relative_time(row.cleared_at, none="not yet")
 
     @admin.display(description="sent to the webhook")
     def alerted(self, row: Any) -> Any:
-        return showing.moment(row.alerted_at, none="no")
+        return formatting.relative_time(row.alerted_at, none="no")
 
     @admin.display(description="what to do")
     def what_to_do(self, row: Any) -> str:
-        known = BY_NAME.get(row.signal)
+        known = SIGNALS_BY_NAME.get(row.signal)
         return known.suggestion if known else ""
 
 
-@tile_maker
-def _open(who: Here) -> list[Tile]:
+@register_tiles
+def _open(who: SignedIn) -> list[Tile]:
     open_now = Warning.objects.filter(
         space__in=who.spaces_where("jobs.manage"), cleared_at=None, acknowledged_at=None
-    ).exclude(severity=Warning.Severity.INFO)  # fmt: skip
-    link = to_list("health_warning", state="open")
+    ).exclude(severity=Warning.Severity.INFO)
+    link = list_address("health_warning", state="open")
     return [Tile(open_now.values("pk"), "warning about health", "warnings about health", link, True)]

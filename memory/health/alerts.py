@@ -12,21 +12,21 @@ from django.conf import settings
 from accounts.models import Space
 from fluxcore import clock, config, jobs
 from memory.health import chores, webhook
-from memory.health.dwell import Held
 from memory.health.models import Warning
-from memory.health.signals import BY_NAME, CRITICAL, INFO, WARNING, Reading
+from memory.health.signals import CRITICAL, INFO, SIGNALS_BY_NAME, WARNING, SignalReading
+from memory.health.warning_rules import SignalStatus
 
 _ORDER = (INFO, WARNING, CRITICAL)
 
 
-def problem() -> str | None:
+def alert_problem() -> str | None:
     """Why alerts that are wanted cannot be sent."""
     here = config.current()
-    found = webhook.problem(here.ALERT_WEBHOOK_URL, here.ALERT_WEBHOOK_SECRET) if here.ALERTS_ENABLED else None
+    found = webhook.webhook_problem(here.ALERT_WEBHOOK_URL, here.ALERT_WEBHOOK_SECRET) if here.ALERTS_ENABLED else None
     return f"alerts are not sent: {found}" if found else None
 
 
-def ask(space: int, reading: Reading, held: Held, what: str, now: datetime) -> Held:
+def request_alert(space: int, reading: SignalReading, held: SignalStatus, what: str, now: datetime) -> SignalStatus:
     """Have a warning sent, unless it is too small a matter or one about the same signal went out lately."""
     here, at = config.current(), int(now.timestamp())
     lately = held.alerted and 0 <= at - held.alerted < here.ALERT_MIN_INTERVAL_HOURS * 3600
@@ -36,30 +36,38 @@ def ask(space: int, reading: Reading, held: Held, what: str, now: datetime) -> H
     jobs.enqueue(
         chores.ALERT,
         {
-            "signal": reading.signal.name, "severity": held.severity, "what": what, "value": reading.value,
-            "low": reading.low, "high": reading.high, "at": clock.rfc3339(now),
+            "signal": reading.signal.name,
+            "severity": held.severity,
+            "what": what,
+            "value": reading.value,
+            "low": reading.low,
+            "high": reading.high,
+            "at": clock.rfc3339(now),
         },
         space=space,
-    )  # fmt: skip
+    )
     return replace(held, alerted=at)
 
 
-def send(run: jobs.Run) -> jobs.Apply | None:
+def send_alert(run: jobs.Run) -> jobs.Apply | None:
     """The handler of `health.alert`. A failure is tried again as any job is, and then parked where people see it."""
     here = config.current()
     if not here.ALERTS_ENABLED:
         run.say("Alerts were switched off meanwhile.")
         return None
-    said = problem()
+    said = alert_problem()
     if said:
         run.say(said)
         raise webhook.Unsendable(said)
-    body = orjson.dumps(message(run))
+    body = orjson.dumps(alert_message(run))
     try:
-        webhook.post(
-            here.ALERT_WEBHOOK_URL, body, secret=here.ALERT_WEBHOOK_SECRET, at=int(clock.now().timestamp()),
+        webhook.post_signed(
+            here.ALERT_WEBHOOK_URL,
+            body,
+            secret=here.ALERT_WEBHOOK_SECRET,
+            at=int(clock.now().timestamp()),
             private=here.ALERT_PRIVATE_ADDRESSES,
-        )  # fmt: skip
+        )
     except webhook.Unsendable as error:
         run.say(f"The webhook did not take it: {error}.")
         raise
@@ -75,10 +83,10 @@ def _sent(space: int | None, signal: str) -> None:
         newest.save(update_fields=["alerted_at"])
 
 
-def message(run: jobs.Run) -> dict[str, Any]:
+def alert_message(run: jobs.Run) -> dict[str, Any]:
     """What is posted: numbers, names of ours and a sentence of ours. The id stays the same when it is sent again."""
     args = run.args
-    signal = BY_NAME.get(args["signal"])
+    signal = SIGNALS_BY_NAME.get(args["signal"])
     return {
         "id": str(run.uuid),
         "instance": settings.HOME.name,

@@ -21,9 +21,9 @@ def ask_to_measure(space: int) -> None:
 
 
 def ask_to_replay_all() -> None:
-    from memory.health.models import Condition
+    from memory.health.models import SpaceHealth
 
-    for space in Condition.objects.order_by("space").values_list("space_id", flat=True):
+    for space in SpaceHealth.objects.order_by("space").values_list("space_id", flat=True):
         jobs.enqueue(REPLAY, space=space, once_key=f"space:{space}")
 
 
@@ -45,11 +45,11 @@ def measure(run: jobs.Run) -> jobs.Apply | None:
 def alert(run: jobs.Run) -> jobs.Apply | None:
     from memory.health import alerts
 
-    return alerts.send(run)
+    return alerts.send_alert(run)
 
 
 @jobs.handler(REPLAY)
 def replay(run: jobs.Run) -> jobs.Apply | None:
     from memory.health import replay as work
 
-    return work.of_space(run)
+    return work.replay_space(run)

@@ -13,12 +13,12 @@ from typing import Any
 from django.db.models import F, QuerySet
 
 from accounts.models import Space
-from fluxcore import clock, events, jobs, rows
+from fluxcore import clock, events, jobs, raw_sql
 from fluxcore.errors import Conflict
 from fluxcore.events import Position
-from memory.health import chores, verdicts
-from memory.health.models import Condition, Place, Reading, Tally, Verdict
-from memory.health.sheet import EVER, Key, Sheet, hour_of
+from memory.health import chores, judged_questions
+from memory.health.event_sums import ALL_TIME_HOUR, EventSums, Key, hour_of
+from memory.health.models import CountedQuestion, LogPosition, Reading, SpaceHealth, Tally
 from memory.health.signals import MONTH
 
 PAGE = 500
@@ -40,8 +40,8 @@ WEEKLY = ("judged", "hits")
 
 def gather(run: jobs.Run) -> jobs.Apply:
     """The handler of `health.gather`."""
-    begin = where()
-    sheet, end, count = Sheet(), begin, 0
+    begin = counted_position()
+    sheet, end, count = EventSums(), begin, 0
     while count < MOST:
         found, after = events.follow(end, limit=PAGE)
         sheet.take(found)
@@ -51,42 +51,42 @@ def gather(run: jobs.Run) -> jobs.Apply:
 
     def apply() -> None:
         _move(begin, end)
-        verdicts.settle(sheet)
-        write(sheet.sums.items())
-        Condition.objects.filter(space__in=sheet.moved).update(moved=F("moved") + 1)
+        judged_questions.add_changed_votes(sheet)
+        add_sums(sheet.sums.items())
+        SpaceHealth.objects.filter(space__in=sheet.moved).update(moved=F("moved") + 1)
         run.say(f"{count} events, {len(sheet.sums)} sums, {sum(map(len, sheet.judged.values()))} judged questions.")
         if count >= MOST:
             chores.ask_to_gather()
             return
         for space in _due():
             chores.ask_to_measure(space)
-        forget(clock.now())
+        delete_old_sums(clock.now())
 
     return apply
 
 
-def where() -> Position:
+def counted_position() -> Position:
     """Up to where the log was counted. An instance that has a past begins with it."""
-    row = Place.objects.filter(pk=_ONE).first()
+    row = LogPosition.objects.filter(pk=_ONE).first()
     return Position(row.xid, row.event) if row else Position()
 
 
 def _move(begin: Position, end: Position) -> None:
     """From where it was read and from nowhere else."""
-    Place.objects.get_or_create(pk=_ONE, defaults={"xid": 0, "event": 0})
-    if not Place.objects.filter(pk=_ONE, xid=begin.xid, event=begin.id).update(xid=end.xid, event=end.id):
+    LogPosition.objects.get_or_create(pk=_ONE, defaults={"xid": 0, "event": 0})
+    if not LogPosition.objects.filter(pk=_ONE, xid=begin.xid, event=begin.id).update(xid=end.xid, event=end.id):
         raise Conflict("This stretch of the log was counted by somebody else.")
 
 
-def write(sums: Iterable[tuple[Key, float]]) -> None:
+def add_sums(sums: Iterable[tuple[Key, float]]) -> None:
     values = [(*key, value) for key, value in sorted(sums) if value]
     for begin in range(0, len(values), _TOGETHER):
-        rows.upsert(Tally, _TALLY, values[begin : begin + _TOGETHER], _OR_ADD)
+        raw_sql.upsert(Tally, _TALLY, values[begin : begin + _TOGETHER], _OR_ADD)
 
 
 def _due() -> list[int]:
     """The spaces that were measured longest ago, or never."""
-    known = dict(Condition.objects.order_by("measured_at").values_list("space_id", "measured_at"))
+    known = dict(SpaceHealth.objects.order_by("measured_at").values_list("space_id", "measured_at"))
     spaces = list(Space.objects.order_by("pk").values_list("pk", flat=True))
     waiting: list[tuple[bool, datetime | None, int]] = [
         (known.get(space) is not None, known.get(space) or clock.now(), space) for space in spaces
@@ -94,14 +94,14 @@ def _due() -> list[int]:
     return [space for *_, space in sorted(waiting)[:SPACES]]
 
 
-def forget(now: datetime) -> None:
+def delete_old_sums(now: datetime) -> None:
     """Let go of what no window reaches any more, a bounded part at a time."""
     hour = hour_of(now.timestamp())
-    old = Tally.objects.exclude(hour=EVER)
+    old = Tally.objects.exclude(hour=ALL_TIME_HOUR)
     _delete(old.filter(hour__lt=hour - KEEP_CALLERS).exclude(who=""))
     _delete(old.filter(hour__lt=hour - KEEP_SUMS, who="").exclude(name__in=WEEKLY))
     _delete(old.filter(hour__lt=hour - KEEP_WEEKS, who=""))
-    _delete(Verdict.objects.filter(hour__lt=hour - KEEP_WEEKS))
+    _delete(CountedQuestion.objects.filter(hour__lt=hour - KEEP_WEEKS))
     _delete(Reading.objects.filter(hourly=False, at__lt=int((now - timedelta(hours=KEEP_FINE)).timestamp())))
     _delete(Reading.objects.filter(hourly=True, at__lt=int((now - timedelta(hours=KEEP_HOURLY)).timestamp())))
 

@@ -13,8 +13,8 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
 from fluxcore.errors import Invalid
+from memory.health.event_sums import ALL_TIME_HOUR, hour_of
 from memory.health.models import Reading, Tally, Warning
-from memory.health.sheet import EVER, hour_of
 
 _READINGS, _TALLIES = Reading._meta.db_table, Tally._meta.db_table
 # By the name of a range: its hours, and the seconds that one point stands for.
@@ -27,13 +27,13 @@ _POINTS = (
 )
 _BY_WEEK = (
     f"SELECT (hour + 72) / 168, name, SUM(value) FROM {_TALLIES} "  # noqa: S608  1970 began on a Thursday
-    f"WHERE space_id = %s AND who = '' AND hour > {EVER} AND hour >= %s AND name IN ('judged', 'hits') "
+    f"WHERE space_id = %s AND who = '' AND hour > {ALL_TIME_HOUR} AND hour >= %s AND name IN ('judged', 'hits') "
     "GROUP BY (hour + 72) / 168, name ORDER BY 1"
 )
 
 
 @dataclass(frozen=True)
-class Line:
+class SignalLine:
     """One signal over time: seconds, values and the healthy band at each."""
 
     at: list[int]
@@ -43,13 +43,13 @@ class Line:
 
 
 @selector("health.timeline", needs="health.read")
-def timeline(principal: Principal, *, over: str = "day") -> dict[str, Line]:
+def timeline(principal: Principal, *, over: str = "day") -> dict[str, SignalLine]:
     """Every signal over a day, a week or a month: a bounded number of points each."""
     if over not in RANGES:
         raise Invalid(f"range is one of {', '.join(RANGES)}.", field="range")
     hours, step = RANGES[over]
     since = int(clock.now().timestamp()) - hours * 3600
-    found: dict[str, Line] = defaultdict(lambda: Line([], [], [], []))
+    found: dict[str, SignalLine] = defaultdict(lambda: SignalLine([], [], [], []))
     with connection.cursor() as cursor:
         cursor.execute(_POINTS.format(step=step), [principal.space, since])
         for signal, at, value, low, high in cursor.fetchall():
@@ -61,13 +61,13 @@ def timeline(principal: Principal, *, over: str = "day") -> dict[str, Line]:
     return dict(found)
 
 
-def lines(principal: Principal, *, points: int) -> dict[str, list[float | None]]:
+def recent_values(principal: Principal, *, points: int) -> dict[str, list[float | None]]:
     """The last values of each signal, for a terminal."""
     return {name: line.value[-points:] for name, line in timeline(principal, over="day").items()}
 
 
 @selector("health.weeks", needs="health.read")
-def weeks(principal: Principal) -> list[dict[str, Any]]:
+def weekly_hit_rates(principal: Principal) -> list[dict[str, Any]]:
     """Hit rate by week, from the oldest: of the judged recalls, how many held something useful."""
     found: dict[int, dict[str, float]] = defaultdict(dict)
     with connection.cursor() as cursor:

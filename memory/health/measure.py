@@ -13,15 +13,15 @@ from typing import Any
 from django.db import connection
 
 from accounts.models import Space
-from fluxcore import clock, events, jobs, rows
+from fluxcore import clock, events, jobs, raw_sql
 from fluxcore.errors import Conflict
-from memory.health import alerts, census, dwell
-from memory.health.dwell import Held
-from memory.health.models import Condition, Tally, Warning
+from memory.health import alerts, incremental_counts, warning_rules
+from memory.health.event_sums import ALL_TIME_HOUR, hour_of
 from memory.health.models import Reading as Kept
-from memory.health.sheet import EVER, hour_of
-from memory.health.signals import DAY, MONTH, SETTLED, SIGNALS, WEEK, Counts
-from memory.health.signals import Reading as Read
+from memory.health.models import SpaceHealth, Tally, Warning
+from memory.health.signals import DAY, MONTH, SETTLED, SIGNALS, WEEK, SignalCounts
+from memory.health.signals import SignalReading as Read
+from memory.health.warning_rules import SignalStatus
 
 FIRST_STRETCHES = 10  # of the first count of a space, so that a large one need not wait days for its levels
 REPLAY_DAYS = 30  # how long a replay's word counts
@@ -33,12 +33,16 @@ _SUMS = (
     f"SELECT name, {', '.join([_BETWEEN] * len(_WINDOWS))} "  # noqa: S608
     f"FROM {_TALLIES} WHERE space_id = %s AND who = '' AND hour > %s GROUP BY name"
 )
-_EVER = f"SELECT name, value FROM {_TALLIES} WHERE space_id = %s AND who = '' AND hour = {EVER}"  # noqa: S608
+_EVER = f"SELECT name, value FROM {_TALLIES} WHERE space_id = %s AND who = '' AND hour = {ALL_TIME_HOUR}"  # noqa: S608
 _CALLERS = (
     f"SELECT who, name, SUM(value) FROM {_TALLIES} "  # noqa: S608
     "WHERE space_id = %s AND hour > %s AND NOT (who = '') GROUP BY who, name"
 )
-_TOLD = {dwell.RAISED: "warning.raised", dwell.RERAISED: "warning.raised_again", dwell.CLEARED: "warning.cleared"}
+_TOLD = {
+    warning_rules.RAISED: "warning.raised",
+    warning_rules.RERAISED: "warning.raised_again",
+    warning_rules.CLEARED: "warning.cleared",
+}
 _READING = ("space", "at", "signal", "value", "low", "high", "state", "hourly")
 
 
@@ -48,20 +52,20 @@ def measure(run: jobs.Run) -> jobs.Apply | None:
     if space is None:
         return None
     now = clock.now()
-    before = Condition.objects.filter(space=space.pk).first() or Condition(space=space)
+    before = SpaceHealth.objects.filter(space=space.pk).first() or SpaceHealth(space=space)
     levels, walk, counted = _levels(before)
-    readings = [signal.read(gathered(space, levels, before.replay, now)) for signal in SIGNALS]
+    readings = [signal.read(signal_counts(space, levels, before.replay, now)) for signal in SIGNALS]
     coarse = before.measured_at is None or hour_of(before.measured_at.timestamp()) != hour_of(now.timestamp())
 
     def apply() -> None:
-        kept, _ = Condition.objects.get_or_create(space=space)
+        kept, _ = SpaceHealth.objects.get_or_create(space=space)
         if kept.beat != before.beat:
             raise Conflict("This space was measured by somebody else meanwhile.")
         kept.signals = {one.signal.name: _note(space.pk, kept, one, now).kept() for one in readings}
         _write(space.pk, readings, now, coarse)
         kept.beat, kept.measured_at = kept.beat + 1, now
         kept.levels, kept.walk, kept.counted = levels, walk, counted
-        kept.status = status(space.pk)
+        kept.status = space_status(space.pk)
         # Not `moved` and not `replay`: others write those.
         kept.save(update_fields=["beat", "measured_at", "signals", "levels", "walk", "counted", "status"])
         run.say(f"{space.name}: {kept.status}.")
@@ -69,14 +73,14 @@ def measure(run: jobs.Run) -> jobs.Apply | None:
     return apply
 
 
-def _levels(before: Condition) -> tuple[dict[str, Any], dict[str, Any], int]:
+def _levels(before: SpaceHealth) -> tuple[dict[str, Any], dict[str, Any], int]:
     """What is there, as far as it is counted; the count under way; and as of which change the last whole one is."""
     walk, levels, counted = dict(before.walk), dict(before.levels), before.counted
     for _ in range(1 if levels else FIRST_STRETCHES):
         if not walk and counted == before.moved:
             break  # nothing has changed since
         began = walk.setdefault("moved", before.moved)
-        walk, found = census.count(before.space_id, walk)
+        walk, found = incremental_counts.count_next_stretch(before.space_id, walk)
         if found is None:
             walk["moved"] = began
         else:
@@ -85,7 +89,7 @@ def _levels(before: Condition) -> tuple[dict[str, Any], dict[str, Any], int]:
     return levels, walk, counted
 
 
-def gathered(space: Space, levels: Mapping[str, float], replay: Mapping[str, Any], now: datetime) -> Counts:
+def signal_counts(space: Space, levels: Mapping[str, float], replay: Mapping[str, Any], now: datetime) -> SignalCounts:
     """Everything the signals of a space are made of, in three statements."""
     hour = hour_of(now.timestamp())
     bounds = [hour - back for window in _WINDOWS.values() for back in window]
@@ -95,10 +99,10 @@ def gathered(space: Space, levels: Mapping[str, float], replay: Mapping[str, Any
         cursor.execute(_EVER, [space.pk])
         ever = dict(cursor.fetchall())
     gain, at = replay.get("gain"), replay.get("at", 0)
-    return Counts(
+    return SignalCounts(
         sums={hours: {row[0]: row[place + 1] for row in sums} for place, hours in enumerate(_WINDOWS)},
         levels=levels,
-        callers=callers(space.pk, now),
+        callers=caller_counts(space.pk, now),
         recalls=ever.get("recalls", 0.0),
         judged=ever.get("judged", 0.0),
         days=(now - space.created_at).total_seconds() / 86_400,
@@ -106,7 +110,7 @@ def gathered(space: Space, levels: Mapping[str, float], replay: Mapping[str, Any
     )
 
 
-def callers(space: int, now: datetime) -> dict[str, dict[str, float]]:
+def caller_counts(space: int, now: datetime) -> dict[str, dict[str, float]]:
     """What each caller did within a day."""
     found: dict[str, dict[str, float]] = defaultdict(dict)
     with connection.cursor() as cursor:
@@ -116,27 +120,30 @@ def callers(space: int, now: datetime) -> dict[str, dict[str, float]]:
     return dict(found)
 
 
-def status(space: int) -> str:
+def space_status(space: int) -> str:
     found = Warning.objects.filter(space=space, cleared_at=None).values_list("severity", "acknowledged_at")
-    return dwell.overall([(severity, known is not None) for severity, known in found])
+    return warning_rules.overall_status([(severity, known is not None) for severity, known in found])
 
 
-def _note(space: int, kept: Condition, reading: Read, now: datetime) -> Held:
+def _note(space: int, kept: SpaceHealth, reading: Read, now: datetime) -> SignalStatus:
     """One reading more: raise, keep or clear the signal's warning, and tell the log and the webhook what is new."""
     signal = reading.signal
-    held, what = dwell.step(Held.of(kept.signals.get(signal.name, {})), reading)
+    held, what = warning_rules.next_status(SignalStatus.of(kept.signals.get(signal.name, {})), reading)
     current = Warning.objects.filter(space=space, signal=signal.name, cleared_at=None)
-    if what in (dwell.RAISED, dwell.RERAISED):
+    if what in (warning_rules.RAISED, warning_rules.RERAISED):
         said = {
-            "severity": held.severity, "value": reading.value, "low": reading.low, "high": reading.high,
+            "severity": held.severity,
+            "value": reading.value,
+            "low": reading.low,
+            "high": reading.high,
             "seen_at": now,
-        }  # fmt: skip
+        }
         if not current.update(**said, acknowledged_at=None, acknowledged_by=""):
             Warning.objects.create(space_id=space, signal=signal.name, times=held.times, raised_at=now, **said)
-        held = alerts.ask(space, reading, held, what, now)
-    elif what == dwell.ONGOING and reading.state.bad:
+        held = alerts.request_alert(space, reading, held, what, now)
+    elif what == warning_rules.ONGOING and reading.state.bad:
         current.update(value=reading.value, seen_at=now)
-    elif what == dwell.CLEARED:
+    elif what == warning_rules.CLEARED:
         current.update(cleared_at=now)
     if what in _TOLD:
         told = {"signal": signal.name, "severity": held.severity or reading.severity, "value": reading.value}
@@ -146,7 +153,7 @@ def _note(space: int, kept: Condition, reading: Read, now: datetime) -> Held:
 
 def _write(space: int, readings: list[Read], now: datetime, coarse: bool) -> None:
     at = int(now.timestamp())
-    rows.upsert(
+    raw_sql.upsert(
         Kept,
         _READING,
         [(space, at, one.signal.name, one.value, one.low, one.high, one.state.value, coarse) for one in readings],

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 
-class Place(models.Model):
+class LogPosition(models.Model):
     """How far the event log has been counted. One row."""
 
     id = models.PositiveSmallIntegerField(primary_key=True)
@@ -36,7 +36,7 @@ class Tally(models.Model):
         return f"{self.name} {self.value:g}"
 
 
-class Verdict(models.Model):
+class CountedQuestion(models.Model):
     """What was counted of one judged question, so that a vote which changes changes the sums by the difference."""
 
     id = models.BigAutoField(primary_key=True)
@@ -56,7 +56,7 @@ class Verdict(models.Model):
         return f"{'useful' if self.useful else 'not useful'}: {self.judged}"
 
 
-class Condition(models.Model):
+class SpaceHealth(models.Model):
     """How one space is: what was last counted and measured of it, and how far the counting has come."""
 
     id = models.BigAutoField(primary_key=True)

@@ -14,24 +14,24 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from accounts.models import Space
-from accounts.verbs import Act, Change, verb
+from accounts.verbs import Change, RunningCall, verb
 from fluxcore import clock, config, jobs
 from fluxcore.errors import Invalid
 from memory.arena import coherence, files
 from memory.arena.arena import Arena
-from memory.arena.build import build
-from memory.arena.changes import Changes, conduits
-from memory.arena.lessons import Lesson
-from memory.arena.shelf import encoder_name
-from memory.arena.tables import lessons
-from memory.embedding import choice
-from memory.engine import question, words
-from memory.engine import recall as engine
-from memory.grains import bounds, tuning
-from memory.grains.ask import Ask
-from memory.grains.learning import credit
-from memory.grains.models import Conduit, Effect, Judged, Vote
-from memory.health.models import Condition, Verdict
+from memory.arena.build import build_arena
+from memory.arena.cache import encoder_name
+from memory.arena.changes import Changes, conduit_array
+from memory.arena.queries import read_votes
+from memory.arena.votes import VoteRow
+from memory.embedding import active_encoder
+from memory.engine.ranking import recall as engine
+from memory.engine.text import question, words
+from memory.grains.models import Conduit, Effect, JudgedQuestion, Vote
+from memory.health.models import CountedQuestion, SpaceHealth
+from memory.learning import credit
+from memory.recall import engine_settings, filters
+from memory.recall.recall_request import RecallRequest
 
 SAMPLE, MOST = 200, 5_000
 LEAST = 20  # fewer judged questions than this say nothing
@@ -39,7 +39,7 @@ DEPTH, FIRST = 10, 5  # of nDCG, and of a hit
 
 
 @dataclass(frozen=True)
-class Score:
+class ReplayScore:
     """How well a sample is answered: a right grain among the first five, and nDCG@10."""
 
     hit_rate: float
@@ -47,11 +47,11 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReplayOutcome:
     questions: int
-    without: Score  # no learning at all
-    others: Score  # with what was taught on other questions
-    own: Score  # and on this one
+    without: ReplayScore  # no learning at all
+    others: ReplayScore  # with what was taught on other questions
+    own: ReplayScore  # and on this one
 
     @property
     def gain(self) -> float:
@@ -65,14 +65,14 @@ class Outcome:
 
 
 @verb("health.replay", needs="jobs.manage")
-def replay_now(act: Act, *, sample: int = SAMPLE, step: Callable[[], object] = lambda: None) -> Change:
+def replay_now(act: RunningCall, *, sample: int = SAMPLE, step: Callable[[], object] = lambda: None) -> Change:
     """Replay a space's judged questions and keep what came of it."""
     space = act.principal.space
     if space is None:
         raise Invalid("Name a space to replay.", field="space")
     if isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST:
         raise Invalid(f"sample is 1 to {MOST}.", field="sample")
-    found = outcome(space, sample, step)
+    found = measure_outcome(space, sample, step)
     told = found.shape() if found else {"questions": 0}
 
     def change() -> dict[str, Any]:
@@ -83,10 +83,10 @@ def replay_now(act: Act, *, sample: int = SAMPLE, step: Callable[[], object] = l
     return change
 
 
-def of_space(run: jobs.Run) -> jobs.Apply | None:
+def replay_space(run: jobs.Run) -> jobs.Apply | None:
     """The handler of `health.replay`."""
     space = run.space
-    found = outcome(space, SAMPLE) if space is not None else None
+    found = measure_outcome(space, SAMPLE) if space is not None else None
     if space is None or found is None:
         run.say("Nothing was judged here yet.")
         return None
@@ -94,25 +94,23 @@ def of_space(run: jobs.Run) -> jobs.Apply | None:
     return lambda: _keep(space, found)
 
 
-def _keep(space: int, found: Outcome | None) -> None:
+def _keep(space: int, found: ReplayOutcome | None) -> None:
     if found is not None and found.questions >= LEAST:
-        Condition.objects.get_or_create(space_id=space)
-        Condition.objects.filter(space=space).update(
-            replay={**found.shape(), "at": int(clock.now().timestamp())}
-        )  # fmt: skip
+        SpaceHealth.objects.get_or_create(space_id=space)
+        SpaceHealth.objects.filter(space=space).update(replay={**found.shape(), "at": int(clock.now().timestamp())})
 
 
-def asked(space: int, sample: int) -> list[int]:
+def judged_question_ids(space: int, sample: int) -> list[int]:
     """The newest judged questions of which it is known what would have answered them."""
-    newest = Verdict.objects.filter(space=space, evidence=True).order_by("-judged")
+    newest = CountedQuestion.objects.filter(space=space, evidence=True).order_by("-judged")
     return list(newest.values_list("judged", flat=True)[:sample])
 
 
-def outcome(space: int, sample: int, step: Callable[[], object] = lambda: None) -> Outcome | None:
-    numbers = asked(space, sample)
+def measure_outcome(space: int, sample: int, step: Callable[[], object] = lambda: None) -> ReplayOutcome | None:
+    numbers = judged_question_ids(space, sample)
     if not numbers or not Space.objects.filter(pk=space).exists():
         return None
-    stage = _Stage(space, numbers)
+    stage = _ReplayArena(space, numbers)
     scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for number in numbers:
         for way, found in stage.play(number).items():
@@ -120,22 +118,22 @@ def outcome(space: int, sample: int, step: Callable[[], object] = lambda: None) 
         step()
     if not scores:
         return None
-    return Outcome(len(scores["own"]), *(_mean(scores[way]) for way in ("without", "others", "own")))
+    return ReplayOutcome(len(scores["own"]), *(_mean(scores[way]) for way in ("without", "others", "own")))
 
 
-def _mean(scores: Sequence[tuple[float, float]]) -> Score:
-    return Score(sum(hit for hit, _ in scores) / len(scores), sum(ndcg for _, ndcg in scores) / len(scores))
+def _mean(scores: Sequence[tuple[float, float]]) -> ReplayScore:
+    return ReplayScore(sum(hit for hit, _ in scores) / len(scores), sum(ndcg for _, ndcg in scores) / len(scores))
 
 
-class _Stage:
+class _ReplayArena:
     """An arena that nobody else reads, and what is needed to take one question's votes out of it and put them back."""
 
     def __init__(self, space: int, numbers: Sequence[int]) -> None:
-        encoder = encoder_name() if choice.chosen() is not None else ""
-        self.arena: Arena = files.open_newest(space, encoder) or build(space, encoder)
+        encoder = encoder_name() if active_encoder.load_encoder() is not None else ""
+        self.arena: Arena = files.open_newest(space, encoder) or build_arena(space, encoder)
         coherence.catch_up(self.arena)
         self.space = space
-        self.questions = {row.pk: row for row in Judged.objects.filter(pk__in=numbers)}
+        self.questions = {row.pk: row for row in JudgedQuestion.objects.filter(pk__in=numbers)}
         self.evidence: dict[int, set[int]] = defaultdict(set)
         self.votes: dict[int, int] = {}
         for vote, judged, grain, useful in Vote.objects.filter(
@@ -154,7 +152,7 @@ class _Stage:
         back = self.leave_out(number)
         found["others"] = self._ask(row, right)
         found["without"] = self._ask(row, right, without=frozenset({"learning"}))
-        self.arena.apply((), back, [Lesson(*one) for one in lessons(self.space, [number])])
+        self.arena.apply((), back, [VoteRow(*one) for one in read_votes(self.space, [number])])
         return found
 
     def leave_out(self, number: int) -> Changes:
@@ -163,18 +161,23 @@ class _Stage:
         self.arena.apply((), replace(taken, judged=(number,)), ())
         return replace(back, judged=(number,))
 
-    def _ask(self, row: Judged, right: set[int], without: frozenset[str] = frozenset()) -> tuple[float, float]:
+    def _ask(self, row: JudgedQuestion, right: set[int], without: frozenset[str] = frozenset()) -> tuple[float, float]:
         # Read as of when it was asked, answered from everything that is known now: the ways differ in votes alone.
         index, now = self.arena.index, clock.now()
-        read = question.read(row.query, bounds.seconds(row.asked_at))
-        allowed = bounds.allowed(index, Ask(row.query, DEPTH), bounds.TIERS[0], now)
-        vector = choice.encode_query(row.query)
+        read = question.read_question(row.query, filters.epoch_seconds(row.asked_at))
+        allowed = filters.allowed_rows(index, RecallRequest(row.query, DEPTH), filters.STATUS_TIERS[0], now)
+        vector = active_encoder.encode_query(row.query)
         if vector is not None and (index.dense is None or len(vector) != index.dense.dimension):
             vector = None
         ranking = engine.recall(
-            index, read, vector, allowed=allowed, k=DEPTH, now=bounds.seconds(now),
-            settings=replace(tuning.current(), without=without),
-        )  # fmt: skip
+            index,
+            read,
+            vector,
+            allowed=allowed,
+            k=DEPTH,
+            now=filters.epoch_seconds(now),
+            settings=replace(engine_settings.current(), without=without),
+        )
         ids = index.column("id")[ranking.rows].tolist()
         same = [
             {grain, *index.column("id")[folded].tolist()} for grain, folded in zip(ids, ranking.folded, strict=True)
@@ -204,14 +207,23 @@ class _Stage:
             if not gain and not loss and base == 0:
                 cut.append(row.pk)  # it exists for this question's votes alone
                 continue
-            affinity = credit.affinity(gain, loss) if row.from_entry_id else 1.0
-            then.append(_packed(row, credit.weight(base, gain, loss, ceiling), affinity))
-        return Changes((), conduits(then), tuple(cut)), Changes((), conduits(now))
+            affinity = credit.credited_affinity(gain, loss) if row.from_entry_id else 1.0
+            then.append(_packed(row, credit.credited_weight(base, gain, loss, ceiling), affinity))
+        return Changes((), conduit_array(then), tuple(cut)), Changes((), conduit_array(now))
 
 
 def _packed(row: Conduit, weight: float, affinity: float) -> tuple[object, ...]:
     key = words.key(f"{row.from_entry.kind}:{row.from_entry.feature}") if row.from_entry else 0
     return (
-        row.pk, row.from_entry_id or 0, key, row.from_grain_id or 0, row.to_grain_id, weight, affinity, row.made_at,
-        row.used_at, row.relation, row.decay_class,
-    )  # fmt: skip
+        row.pk,
+        row.from_entry_id or 0,
+        key,
+        row.from_grain_id or 0,
+        row.to_grain_id,
+        weight,
+        affinity,
+        row.made_at,
+        row.used_at,
+        row.relation,
+        row.decay_class,
+    )

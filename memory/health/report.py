@@ -10,13 +10,13 @@ from typing import Any
 from django.db.models import QuerySet
 
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, selector, verb
+from accounts.verbs import Change, RunningCall, selector, verb
 from fluxcore import clock, events
 from fluxcore.errors import Invalid, NotFound
 from memory.health import measure
-from memory.health.dwell import Held
-from memory.health.models import Condition, Warning
-from memory.health.signals import BY_NAME, SIGNALS, State
+from memory.health.models import SpaceHealth, Warning
+from memory.health.signals import SIGNALS, SIGNALS_BY_NAME, ReadingState
+from memory.health.warning_rules import SignalStatus
 
 _DIGITS = 4
 
@@ -26,54 +26,58 @@ def report(principal: Principal) -> dict[str, Any]:
     """In the shape flux-memory's users know."""
     if principal.space is None:
         raise Invalid("Name a space to look at.", field="space")
-    kept = Condition.objects.filter(space=principal.space).first()
-    callers = measure.callers(principal.space, clock.now())
+    kept = SpaceHealth.objects.filter(space=principal.space).first()
+    callers = measure.caller_counts(principal.space, clock.now())
     return {
         "status": kept.status if kept else "healthy",
         "signals": {signal.name: _signal(signal.name, kept) for signal in SIGNALS},
-        "active_warnings": [shape(row) for row in _open(principal.space).order_by("-id")],
+        "active_warnings": [warning_record(row) for row in _open(principal.space).order_by("-id")],
         "caller_feedback": [
             {
-                "caller": who, "answers": int(said.get("answered", 0)), "judged": int(said.get("judged", 0)),
-                "rate": rounded(said.get("judged", 0) / said["answered"]),
+                "caller": who,
+                "answers": int(said.get("answered", 0)),
+                "judged": int(said.get("judged", 0)),
+                "rate": round_value(said.get("judged", 0) / said["answered"]),
             }
             for who, said in sorted(callers.items())
             if said.get("answered")
         ],
         "caller_provenance": [
             {
-                "caller": who, "stores": int(said["stores"]), "user_stated": int(said.get("stated", 0)),
-                "share": rounded(said.get("stated", 0) / said["stores"]),
+                "caller": who,
+                "stores": int(said["stores"]),
+                "user_stated": int(said.get("stated", 0)),
+                "share": round_value(said.get("stated", 0) / said["stores"]),
             }
             for who, said in sorted(callers.items())
             if said.get("stores")
         ],
         "learning": kept.replay or None if kept else None,
         "computed_at": clock.rfc3339(kept.measured_at) if kept else None,
-    }  # fmt: skip
+    }
 
 
-def _signal(name: str, kept: Condition | None) -> dict[str, Any]:
-    signal, held = BY_NAME[name], Held.of(kept.signals.get(name, {}) if kept else {})
-    bad = held.state in (State.LOW, State.HIGH)
+def _signal(name: str, kept: SpaceHealth | None) -> dict[str, Any]:
+    signal, held = SIGNALS_BY_NAME[name], SignalStatus.of(kept.signals.get(name, {}) if kept else {})
+    bad = held.state in (ReadingState.LOW, ReadingState.HIGH)
     return {
-        "value": rounded(held.value),
+        "value": round_value(held.value),
         "healthy": not bad,
         "state": held.state,
-        "range": [rounded(held.low), rounded(held.high)],
+        "range": [round_value(held.low), round_value(held.high)],
         "window_hours": signal.window,
         "severity": held.severity or None,
         "suggestion": signal.suggestion if bad or held.severity else None,
     }
 
 
-def shape(row: Warning) -> dict[str, Any]:
-    signal = BY_NAME.get(row.signal)
+def warning_record(row: Warning) -> dict[str, Any]:
+    signal = SIGNALS_BY_NAME.get(row.signal)
     return {
         "signal": row.signal,
         "severity": row.severity,
-        "value": rounded(row.value),
-        "range": [rounded(row.low), rounded(row.high)],
+        "value": round_value(row.value),
+        "range": [round_value(row.low), round_value(row.high)],
         "times": row.times,
         "first_seen": clock.rfc3339(row.raised_at),
         "last_seen": clock.rfc3339(row.seen_at),
@@ -83,7 +87,7 @@ def shape(row: Warning) -> dict[str, Any]:
     }
 
 
-def rounded(value: float | None) -> float | None:
+def round_value(value: float | None) -> float | None:
     return None if value is None else round(value, _DIGITS)
 
 
@@ -92,9 +96,9 @@ def _open(space: int) -> QuerySet[Warning]:
 
 
 @verb("health.acknowledge", needs="jobs.manage")
-def acknowledge(act: Act, *, signal: str) -> Change:
+def acknowledge(act: RunningCall, *, signal: str) -> Change:
     """Say that a warning is known: it stays listed, but no longer makes the space look ill."""
-    if signal not in BY_NAME:
+    if signal not in SIGNALS_BY_NAME:
         raise Invalid(f"There is no signal {str(signal)[:40]!r}.", field="signal")
     space = act.principal.space
     if space is None:
@@ -104,7 +108,7 @@ def acknowledge(act: Act, *, signal: str) -> Change:
         known = {"acknowledged_at": clock.now(), "acknowledged_by": act.principal.actor}
         if not _open(space).filter(signal=signal).update(**known):
             raise NotFound("There is no open warning about this signal.", signal=signal)
-        Condition.objects.filter(space=space).update(status=measure.status(space))
+        SpaceHealth.objects.filter(space=space).update(status=measure.space_status(space))
         act.record(signal)
         events.append("warning.acknowledged", space=space, actor=act.principal.actor, subject=signal)
         return {"signal": signal, "acknowledged_by": act.principal.actor}

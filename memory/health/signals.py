@@ -17,7 +17,7 @@ MANY_STORES = 20  # of one caller in a day, from which on their origins say some
 INFO, WARNING, CRITICAL = "INFO", "WARNING", "CRITICAL"
 
 
-class State(StrEnum):
+class ReadingState(StrEnum):
     """What one reading comes down to."""
 
     HEALTHY = "healthy"
@@ -28,11 +28,11 @@ class State(StrEnum):
 
     @property
     def bad(self) -> bool:
-        return self in (State.LOW, State.HIGH)
+        return self in (ReadingState.LOW, ReadingState.HIGH)
 
 
 @dataclass(frozen=True)
-class Counts:
+class SignalCounts:
     """Everything signals are made of: sums of a few windows, what is there now, who called, how old the space is."""
 
     sums: Mapping[int, Mapping[str, float]] = field(default_factory=dict)  # by window in hours, by name
@@ -56,7 +56,7 @@ class Signal:
 
     name: str
     says: str
-    value: Callable[[Counts], float | None]
+    value: Callable[[SignalCounts], float | None]
     suggestion: str
     low: float | None = None
     high: float | None = None
@@ -71,11 +71,11 @@ class Signal:
     grains: int = 0
     dwell: int = 3  # readings outside in a row that raise a warning; one more inside clears it
 
-    def bounds(self, counts: Counts) -> tuple[float | None, float | None]:
+    def bounds(self, counts: SignalCounts) -> tuple[float | None, float | None]:
         whole = counts.level(self.of) if self.of else 1.0
         return tuple(None if bound is None else bound * whole for bound in (self.low, self.high))  # type: ignore[return-value]
 
-    def warm(self, counts: Counts) -> bool:
+    def warm(self, counts: SignalCounts) -> bool:
         return (
             counts.days >= self.days
             and counts.recalls >= self.recalls
@@ -83,34 +83,34 @@ class Signal:
             and counts.level("active") >= self.grains
         )
 
-    def read(self, counts: Counts) -> Reading:
+    def read(self, counts: SignalCounts) -> SignalReading:
         value, (low, high) = self.value(counts), self.bounds(counts)
         if value is None:
-            state = State.IDLE
+            state = ReadingState.IDLE
         elif not self.warm(counts):
-            state = State.WARMING
+            state = ReadingState.WARMING
         elif low is not None and value < low:
-            state = State.LOW
+            state = ReadingState.LOW
         else:
-            state = State.HIGH if high is not None and value > high else State.HEALTHY
-        return Reading(self, value, low, high, state, self._severity(value, state))
+            state = ReadingState.HIGH if high is not None and value > high else ReadingState.HEALTHY
+        return SignalReading(self, value, low, high, state, self._severity(value, state))
 
-    def _severity(self, value: float | None, state: State) -> str:
+    def _severity(self, value: float | None, state: ReadingState) -> str:
         if self.critical is None or value is None or not state.bad:
             return self.severity
-        beyond = value < self.critical if state is State.LOW else value > self.critical
+        beyond = value < self.critical if state is ReadingState.LOW else value > self.critical
         return CRITICAL if beyond else self.severity
 
 
 @dataclass(frozen=True)
-class Reading:
+class SignalReading:
     """A signal's value at one moment, and what it comes down to."""
 
     signal: Signal
     value: float | None
     low: float | None
     high: float | None
-    state: State
+    state: ReadingState
     severity: str
 
 
@@ -119,11 +119,11 @@ def _share(part: float, whole: float, *, least: float = 1) -> float | None:
     return part / whole if whole >= least else None
 
 
-def _growth(name: str) -> Callable[[Counts], float]:
+def _growth(name: str) -> Callable[[SignalCounts], float]:
     return lambda counts: counts.sum(name, WEEK)
 
 
-def _skew(counts: Counts) -> float | None:
+def _skew(counts: SignalCounts) -> float | None:
     """The largest share of one's stores that somebody gave out as a person's own words."""
     shares = [
         said.get("stated", 0.0) / said["stores"]
@@ -144,115 +144,189 @@ def calibration_error(sums: Mapping[str, float], *, least: float = 50) -> float 
 
 SIGNALS: tuple[Signal, ...] = (
     Signal(
-        "retrieval_success_rate", "Share of judged recalls in which something was useful",
+        "retrieval_success_rate",
+        "Share of judged recalls in which something was useful",
         lambda c: _share(c.sum("hits", DAY), c.sum("judged", DAY), least=20),
         "Look at what was judged not useful on the Recall page, and store what was missing; flux_eval says whether "
         "votes help.",
-        low=0.5, severity=WARNING, critical=0.2, window=DAY, recalls=100,
+        low=0.5,
+        severity=WARNING,
+        critical=0.2,
+        window=DAY,
+        recalls=100,
     ),
     Signal(
-        "fallback_trigger_rate", "Share of recalls that only vectors could answer: no word of the question was known",
+        "fallback_trigger_rate",
+        "Share of recalls that only vectors could answer: no word of the question was known",
         lambda c: _share(c.sum("fallbacks", DAY), c.sum("recalls", DAY), least=20),
         "Agents ask in other words than they store. Store in the words questions will use, or vote: words learn.",
-        high=0.4, severity=WARNING, critical=0.8, window=DAY, recalls=100,
+        high=0.4,
+        severity=WARNING,
+        critical=0.8,
+        window=DAY,
+        recalls=100,
     ),
     Signal(
-        "feedback_compliance_rate", "Share of answers their askers said something about",
+        "feedback_compliance_rate",
+        "Share of answers their askers said something about",
         lambda c: _share(c.sum("judged", SETTLED), c.sum("answered", SETTLED), least=20),
         "The memory learns from votes alone. caller_feedback names who leaves answers unjudged; tell those agents to "
         "call POST /feedback.",
-        low=0.5, severity=WARNING, window=DAY, recalls=100,
+        low=0.5,
+        severity=WARNING,
+        window=DAY,
+        recalls=100,
     ),
     Signal(
-        "avg_hops_per_retrieval", "Links a signal travels to what it finds, on average",
+        "avg_hops_per_retrieval",
+        "Links a signal travels to what it finds, on average",
         lambda c: _share(c.sum("hops", WEEK), c.sum("recalls", WEEK), least=20),
         "Answers lie far from their questions. Lower MAX_HOPS, or store with names and dates that questions use.",
-        high=4.0, severity=WARNING, window=WEEK, recalls=500,
+        high=4.0,
+        severity=WARNING,
+        window=WEEK,
+        recalls=500,
     ),
     Signal(
-        "highway_count", "Links that use made strong (weight .8 or more)",
+        "highway_count",
+        "Links that use made strong (weight .8 or more)",
         lambda c: c.level("highways"),
         "A thousand judged recalls and no strong link: useful votes are rare or spread thin. See flux_learning list.",
-        low=1, days=14, judged=1000,
+        low=1,
+        days=14,
+        judged=1000,
     ),
     Signal(
-        "highway_growth_rate", "Links that became strong within a week",
+        "highway_growth_rate",
+        "Links that became strong within a week",
         _growth("formed"),
         "Much is reinforced at once. See with flux_learning list whether one caller votes for everything.",
-        low=0, high=100, window=WEEK, days=14,
+        low=0,
+        high=100,
+        window=WEEK,
+        days=14,
     ),
     Signal(
-        "shortcut_creation_rate", "Shortcuts between grains that are useful together, per 100 recalls",
+        "shortcut_creation_rate",
+        "Shortcuts between grains that are useful together, per 100 recalls",
         lambda c: None if c.sum("recalls", WEEK) < 20 else 100 * c.sum("shortcuts", WEEK) / c.sum("recalls", WEEK),
         "Many grains are always useful together: they may say one thing. Raise SHORTCUT_THRESHOLD.",
-        low=0, high=10, window=WEEK, recalls=100,
+        low=0,
+        high=10,
+        window=WEEK,
+        recalls=100,
     ),
     Signal(
-        "conduit_dissolution_rate", "Share of all links that dissolved within a day",
+        "conduit_dissolution_rate",
+        "Share of all links that dissolved within a day",
         lambda c: _share(c.sum("dissolved", DAY), c.level("conduits") + c.sum("dissolved", DAY), least=50),
         "Links go faster than they come. Look at what clean-up did (flux_jobs list), raise the half-lives or "
         "CLEANUP_STALE_HOURS.",
-        low=0, high=0.05, severity=WARNING, critical=0.25, window=DAY, days=7,
+        low=0,
+        high=0.05,
+        severity=WARNING,
+        critical=0.25,
+        window=DAY,
+        days=7,
     ),
     Signal(
-        "avg_weight_drop_on_failure", "Share of its weight a link loses when what it led to was not useful",
+        "avg_weight_drop_on_failure",
+        "Share of its weight a link loses when what it led to was not useful",
         lambda c: _share(c.sum("drop", WEEK), c.sum("dropped", WEEK), least=10),
         "Low: votes against an answer change nothing; high: one vote unlearns much. DECAY_FACTOR sets it.",
-        low=0.005, high=0.2, window=WEEK, recalls=100,
+        low=0.005,
+        high=0.2,
+        window=WEEK,
+        recalls=100,
     ),
     Signal(
-        "avg_conduit_weight", "Weight of a link, on average",
+        "avg_conduit_weight",
+        "Weight of a link, on average",
         lambda c: _share(c.level("weight"), c.level("conduits"), least=50),
         "Low: nothing leads anywhere; high: everything leads everywhere. Look at who votes (flux_learning list).",
-        low=0.15, high=0.75, severity=WARNING, days=7,
+        low=0.15,
+        high=0.75,
+        severity=WARNING,
+        days=7,
     ),
     Signal(
-        "orphan_rate", "Share of active grains that no link leads to or from",
+        "orphan_rate",
+        "Share of active grains that no link leads to or from",
         lambda c: _share(c.level("orphans"), c.level("active")),
         "Grains stand alone. Store with a session, names and dates; flux_reembed gives neighbours.",
-        high=0.15, severity=WARNING, critical=0.5, days=7, grains=50,
+        high=0.15,
+        severity=WARNING,
+        critical=0.5,
+        days=7,
+        grains=50,
     ),
     Signal(
-        "promotion_events", "Grains that became core within a week, of 100 active ones",
+        "promotion_events",
+        "Grains that became core within a week, of 100 active ones",
         lambda c: None if c.level("active") < 50 else 100 * c.sum("promoted", WEEK) / c.level("active"),
         "So many core grains mean nothing any more. Raise PROMOTION_THRESHOLD.",
-        low=0, high=20, window=WEEK, days=14, grains=50,
+        low=0,
+        high=20,
+        window=WEEK,
+        days=14,
+        grains=50,
     ),
     Signal(
-        "core_grain_count", "Core grains; at most half of the active ones should be",
+        "core_grain_count",
+        "Core grains; at most half of the active ones should be",
         lambda c: c.level("core"),
         "Most of the memory is core, so none of it stands out. Raise PROMOTION_THRESHOLD.",
-        low=0, high=0.5, of="active", days=14, grains=50,
+        low=0,
+        high=0.5,
+        of="active",
+        days=14,
+        grains=50,
     ),
     Signal(
-        "dormant_grain_rate", "Share of grains that nobody has used for long",
+        "dormant_grain_rate",
+        "Share of grains that nobody has used for long",
         lambda c: _share(c.level("dormant"), c.level("active") + c.level("dormant")),
         "Much of the memory is not used. Dormant grains still answer when nothing else does; pin what must stay.",
-        low=0, high=0.4, days=14, grains=50,
+        low=0,
+        high=0.4,
+        days=14,
+        grains=50,
     ),
     Signal(
-        "provenance_skew", "Largest share of one caller's stores of a day given out as a person's own words",
+        "provenance_skew",
+        "Largest share of one caller's stores of a day given out as a person's own words",
         _skew,
         "An agent claims that people said what it stores. Lower the origin ceiling of its token.",
-        high=0.9, severity=WARNING, window=DAY,
+        high=0.9,
+        severity=WARNING,
+        window=DAY,
     ),
     Signal(
-        "hit_rate", "Share of judged recalls of a week in which something was useful",
+        "hit_rate",
+        "Share of judged recalls of a week in which something was useful",
         lambda c: _share(c.sum("hits", WEEK), c.sum("judged", WEEK), least=20),
         "Compare the weeks: did what is asked change, or what is stored? flux_eval says whether votes help.",
-        low=0.5, window=WEEK, recalls=100,
+        low=0.5,
+        window=WEEK,
+        recalls=100,
     ),
     Signal(
-        "calibration_error", "How far confidence lies from what votes say, on average",
+        "calibration_error",
+        "How far confidence lies from what votes say, on average",
         lambda c: calibration_error(c.sums.get(MONTH, {})),
         "Do not rely on confidence as a number here, only on its order, and set min_score by trial.",
-        high=0.35, window=MONTH, recalls=100,
+        high=0.35,
+        window=MONTH,
+        recalls=100,
     ),
     Signal(
-        "learning_gain", "nDCG that votes on other questions add to a judged one, by the last replay",
+        "learning_gain",
+        "nDCG that votes on other questions add to a judged one, by the last replay",
         lambda c: c.gain,
         "Votes make answers worse. Find whose: flux_learning list. Take them back: flux_learning undo --caller.",
-        low=-0.02, severity=WARNING, dwell=1,
+        low=-0.02,
+        severity=WARNING,
+        dwell=1,
     ),
-)  # fmt: skip
-BY_NAME = {signal.name: signal for signal in SIGNALS}
+)
+SIGNALS_BY_NAME = {signal.name: signal for signal in SIGNALS}

@@ -22,7 +22,7 @@ _BOARD = Namespace.Kind.BOARD.value
 
 
 @dataclass
-class Used:
+class QuotaUse:
     """Of one agent, or of a space as a whole."""
 
     grains: int = 0
@@ -37,12 +37,12 @@ class Used:
         return any(vars(self).values())
 
 
-_Found = dict[tuple[int, str], Used]  # by space and agent; SPACE stands for the space as a whole
+_Found = dict[tuple[int, str], QuotaUse]  # by space and agent; SPACE stands for the space as a whole
 
 
-def used(space: int | None = None) -> _Found:
+def quota_use(space: int | None = None) -> _Found:
     """Of one space, or of all."""
-    found: _Found = defaultdict(Used)
+    found: _Found = defaultdict(QuotaUse)
     only = {} if space is None else {"space": space}
     for where, writer, grains, size in GrainUsage.objects.filter(**only).values_list(
         "space_id", "writer", "grains", "bytes"
@@ -83,36 +83,39 @@ def _agent(actor: str) -> str | None:
     return name if kind == "agent" else None
 
 
-def table() -> list[dict[str, Any]]:
+def usage_table() -> list[dict[str, Any]]:
     """Every space that has agents with its sums, then its agents that use anything, largest first."""
-    found, rows = used(), []
+    found, rows = quota_use(), []
     agents = Agent.objects.order_by("space__name", "name").values_list("space_id", "space__name", "name")
     by_space: dict[tuple[int, str], list[str]] = defaultdict(list)
     for number, space, name in agents:
         by_space[number, space].append(name)
     for (number, space), names in by_space.items():
-        rows.append({"space": space, "agent": None, **vars(found.get((number, SPACE), Used()))})
+        rows.append({"space": space, "agent": None, **vars(found.get((number, SPACE), QuotaUse()))})
         busy = [(name, found[number, name]) for name in names if (number, name) in found]
         busy.sort(key=lambda one: (-one[1].grain_bytes - one[1].key_bytes, one[0]))
         rows += [{"space": space, "agent": name, **vars(own)} for name, own in busy if own.anything]
     return rows
 
 
-def limits() -> dict[str, dict[str, Any]]:
+def quota_limits() -> dict[str, dict[str, Any]]:
     """The ceilings by the keys of config.yaml."""
     now = config.current()
     agent = ("MAX_GRAINS_PER_AGENT", "MAX_BYTES_PER_AGENT", "MAX_KV_BYTES", "MAX_BOARDS_PER_AGENT", "LLM_AGENT_SHARE")
     space = (
-        "MAX_GRAINS_PER_SPACE", "MAX_BYTES_PER_SPACE", "MAX_BOARDS_PER_SPACE", "LLM_CALLS_PER_DAY",
+        "MAX_GRAINS_PER_SPACE",
+        "MAX_BYTES_PER_SPACE",
+        "MAX_BOARDS_PER_SPACE",
+        "LLM_CALLS_PER_DAY",
         "LLM_TOKENS_PER_DAY",
-    )  # fmt: skip
+    )
     return {
         "agent": {key: getattr(now, key) for key in agent},
         "space": {key: getattr(now, key) for key in space},
     }
 
 
-def in_units(size: int) -> str:
+def format_bytes(size: int) -> str:
     """Bytes as people read them: 1.5 MiB."""
     step = min(max(size.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
     return f"{size / 1024**step:.1f}".removesuffix(".0") + f" {_UNITS[step]}"

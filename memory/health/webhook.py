@@ -26,7 +26,7 @@ class Unsendable(Exception):
     """Why a message was not taken, in words without the address's own secrets."""
 
 
-def problem(url: str, secret: str) -> str | None:
+def webhook_problem(url: str, secret: str) -> str | None:
     """What is wrong with where alerts should go, if anything is."""
     try:
         parts = urlsplit(url)
@@ -50,7 +50,7 @@ def signature(secret: str, at: int, body: bytes) -> str:
     return f"t={at},v1={digest.hexdigest()}"
 
 
-def post(url: str, body: bytes, *, secret: str, at: int, private: bool) -> int:
+def post_signed(url: str, body: bytes, *, secret: str, at: int, private: bool) -> int:
     """Send it; the status of the answer, which is 2xx. Everything together takes at most five seconds."""
     answer: queue.Queue[int | Exception] = queue.Queue()
 
@@ -94,12 +94,12 @@ def _send(url: str, body: bytes, headers: dict[str, str], private: bool) -> int:
 def _address(host: str, port: int, private: bool) -> str:
     found = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for one in found:
-        if not allowed(str(one), private=private):
+        if not address_allowed(str(one), private=private):
             raise Unsendable("the address lies on this machine or its network: ALERT_PRIVATE_ADDRESSES allows that")
     return str(found[0])
 
 
-def allowed(address: str, *, private: bool) -> bool:
+def address_allowed(address: str, *, private: bool) -> bool:
     """Whether alerts may go there. Link-local addresses never: machines in clouds hand out their keys on one."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):

@@ -10,16 +10,16 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts import filters, showing
-from accounts.forms import ActForm, SpaceField
-from accounts.modeladmin import Act, FluxModelAdmin, Section
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.forms import ActionForm, SpaceField
+from accounts.adminsite.modeladmin import Action, FluxModelAdmin, Section
 from memory.keyvalue import boards, forgetting, keeping, locks, moment, pictures, places
 from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
 
 _MOST = 50
 
 
-class BoardForm(ActForm):
+class BoardForm(ActionForm):
     space = SpaceField()
     board = forms.CharField(max_length=64, help_text="1-64 of a-z, 0-9, _ and -.")
     ephemeral = forms.BooleanField(required=False, help_text="Every start of the instance empties it.")
@@ -31,7 +31,7 @@ class BoardForm(ActForm):
         return {name: value for name, value in super().given().items() if name != "space"}
 
 
-class VersionForm(ActForm):
+class VersionForm(ActionForm):
     version = forms.IntegerField(min_value=1, help_text="Which of the versions below is written anew.")
 
 
@@ -65,14 +65,14 @@ class _Page(FluxModelAdmin):
     group = "Memory"
     now: float = 0.0
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> None:
+    def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
         now = moment.current() if rows else 0.0
         for row in rows:
             row.now = now
 
     @admin.display(description="expires", ordering="expires")
     def until(self, row: Any) -> Any:
-        return showing.moment(pictures.at(row.expires), none="never")
+        return formatting.relative_time(pictures.at(row.expires), none="never")
 
 
 @admin.register(Namespace)
@@ -82,15 +82,27 @@ class NamespacePage(FluxModelAdmin):
     group = "Memory"
     about = "Where exact memory lives: one for each agent that has written something, and boards that agents share."
     space_path = "space_id"
-    adds = Act(
-        "add", "Make a board", "bb.write", _make, BoardForm, done="The board is there.",
+    adds = Action(
+        "add",
+        "Make a board",
+        "bb.write",
+        _make,
+        BoardForm,
+        done="The board is there.",
         says="Agents of the space with bb.read or bb.write reach it at once.",
-    )  # fmt: skip
+    )
     acts = (
-        Act("delete", "Delete the board", "bb.write", _delete_board, dangerous=True, done="The board is deleted.",
+        Action(
+            "delete",
+            "Delete the board",
+            "bb.write",
+            _delete_board,
+            dangerous=True,
+            done="The board is deleted.",
             fits=lambda row: row.kind == Namespace.Kind.BOARD.value and row.name != places.MAIN,
-            says="Its keys, their history, its locks and its tasks go with it. This cannot be undone."),
-    )  # fmt: skip
+            says="Its keys, their history, its locks and its tasks go with it. This cannot be undone.",
+        ),
+    )
     list_display = ["name_of", "kind", "keys", "size", "history", "lasts", "created", "space"]
     list_filter = [filters.values("kind", "kind", Namespace.Kind.values), filters.spaces("space_id")]
     ordering = ["-id"]
@@ -119,11 +131,13 @@ class NamespacePage(FluxModelAdmin):
 
     @admin.display(description="lasts")
     def lasts(self, row: Any) -> Any:
-        return showing.badge("until the next start", "warn") if row.ephemeral else showing.badge("durable", "good")
+        return (
+            formatting.badge("until the next start", "warn") if row.ephemeral else formatting.badge("durable", "good")
+        )
 
     @admin.display(description="made", ordering="created_at")
     def created(self, row: Any) -> Any:
-        return showing.moment(row.created_at)
+        return formatting.relative_time(row.created_at)
 
 
 @admin.register(Item)
@@ -133,23 +147,50 @@ class ItemPage(_Page):
     about = "Values under keys, with their versions. A deleted key stays listed: its versions are never given again."
     space_path = "namespace__space_id"
     acts = (
-        Act("restore", "Restore a version", "memory.write", _restore, VersionForm, done="Written anew.",
-            says="The value of an earlier version becomes the newest one. The present one stays below."),
-        Act("delete", "Delete", "memory.write", _delete, dangerous=True, done="Deleted.",
-            fits=lambda row: row.value is not None, says="It can be restored while its versions are kept."),
-        Act("purge", "Purge", "purge", _purge, dangerous=True, done="Purged.",
+        Action(
+            "restore",
+            "Restore a version",
+            "memory.write",
+            _restore,
+            VersionForm,
+            done="Written anew.",
+            says="The value of an earlier version becomes the newest one. The present one stays below.",
+        ),
+        Action(
+            "delete",
+            "Delete",
+            "memory.write",
+            _delete,
+            dangerous=True,
+            done="Deleted.",
+            fits=lambda row: row.value is not None,
+            says="It can be restored while its versions are kept.",
+        ),
+        Action(
+            "purge",
+            "Purge",
+            "purge",
+            _purge,
+            dangerous=True,
+            done="Purged.",
             says="Removes its value and all its versions for good. Only its name and its last version number remain. "
-            "This cannot be undone."),
-    )  # fmt: skip
+            "This cannot be undone.",
+        ),
+    )
     list_display = ["key", "where", "shown", "version", "state", "until", "by", "written"]
     list_filter = [
-        filters.choice("state", "state", {
-            "there": ("there", lambda: Q(value__isnull=False)), "deleted": ("deleted", lambda: Q(value=None)),
-            "expiring": ("with a lifetime", lambda: Q(expires__isnull=False)),
-        }),
+        filters.choice(
+            "state",
+            "state",
+            {
+                "there": ("there", lambda: Q(value__isnull=False)),
+                "deleted": ("deleted", lambda: Q(value=None)),
+                "expiring": ("with a lifetime", lambda: Q(expires__isnull=False)),
+            },
+        ),
         filters.typed("namespace", "namespace", lambda text: Q(namespace=int(text))),
         filters.spaces("namespace__space_id"),
-    ]  # fmt: skip
+    ]
     search_fields = ["key__startswith"]
     ordering = ["-id"]
     fields = ["key", "where", "whole", "version", "sha", "size", "state", "until", "by", "written"]
@@ -162,11 +203,15 @@ class ItemPage(_Page):
         found = Revision.objects.filter(item=row).order_by("-version", "-id")[:_MOST]
         rows = [
             (
-                one.version, one.kind, showing.shortened(pictures.shown(one.value, one.expires, row.now), 120),
-                one.writer, showing.moment(one.at), showing.moment(pictures.at(one.expires), none="never"),
+                one.version,
+                one.kind,
+                formatting.shorten(pictures.shown(one.value, one.expires, row.now), 120),
+                one.writer,
+                formatting.relative_time(one.at),
+                formatting.relative_time(pictures.at(one.expires), none="never"),
             )
             for one in found
-        ]  # fmt: skip
+        ]
         return [Section("Versions", ("version", "", "value", "by", "at", "expires"), rows, "No version is kept.")]
 
     @admin.display(description="in", ordering="namespace")
@@ -175,19 +220,19 @@ class ItemPage(_Page):
 
     @admin.display(description="value")
     def shown(self, row: Any) -> str:
-        return showing.shortened(pictures.shown(row.value, row.expires, row.now))
+        return formatting.shorten(pictures.shown(row.value, row.expires, row.now))
 
     @admin.display(description="value")
     def whole(self, row: Any) -> Any:
-        return showing.words(pictures.shown(row.value, row.expires, row.now, pretty=True))
+        return formatting.multiline(pictures.shown(row.value, row.expires, row.now, pretty=True))
 
     @admin.display(description="state")
     def state(self, row: Any) -> Any:
         if row.value is None:
-            return showing.badge("deleted", "calm")
+            return formatting.badge("deleted", "calm")
         if row.expires is not None and row.expires <= row.now:
-            return showing.badge("expired", "warn")
-        return showing.badge("there", "good")
+            return formatting.badge("expired", "warn")
+        return formatting.badge("there", "good")
 
     @admin.display(description="by", ordering="writer")
     def by(self, row: Any) -> str:
@@ -195,7 +240,7 @@ class ItemPage(_Page):
 
     @admin.display(description="written", ordering="written_at")
     def written(self, row: Any) -> Any:
-        return showing.moment(row.written_at)
+        return formatting.relative_time(row.written_at)
 
 
 @admin.register(Lock)
@@ -205,10 +250,17 @@ class LockPage(_Page):
     about = "Names that one caller holds at a time. The fencing token grows with each holder and never goes back."
     space_path = "board__space_id"
     acts = (
-        Act("break", "Break", "bb.write", _break, dangerous=True, done="Nobody holds it now.",
+        Action(
+            "break",
+            "Break",
+            "bb.write",
+            _break,
+            dangerous=True,
+            done="Nobody holds it now.",
             fits=lambda row: bool(row.holder) and row.expires > row.now,
-            says="Whoever holds it is refused from now on. Do it when the holder is known to be gone."),
-    )  # fmt: skip
+            says="Whoever holds it is refused from now on. Do it when the holder is known to be gone.",
+        ),
+    )
     list_display = ["name", "where", "held_by", "token", "until", "acquired"]
     list_filter = [filters.spaces("board__space_id")]
     ordering = ["-id"]
@@ -225,11 +277,11 @@ class LockPage(_Page):
     @admin.display(description="holder")
     def held_by(self, row: Any) -> Any:
         held = row.holder and row.expires > row.now
-        return showing.badge(row.holder, "warn") if held else showing.badge("free", "good")
+        return formatting.badge(row.holder, "warn") if held else formatting.badge("free", "good")
 
     @admin.display(description="acquired", ordering="acquired_at")
     def acquired(self, row: Any) -> Any:
-        return showing.moment(row.acquired_at)
+        return formatting.relative_time(row.acquired_at)
 
 
 @admin.register(Task)
@@ -253,16 +305,16 @@ class TaskPage(_Page):
 
     @admin.display(description="value")
     def shown(self, row: Any) -> str:
-        return showing.shortened(row.value)
+        return formatting.shorten(row.value)
 
     @admin.display(description="value")
     def whole(self, row: Any) -> Any:
-        return showing.words(pictures.shown(row.value, None, row.now, pretty=True))
+        return formatting.multiline(pictures.shown(row.value, None, row.now, pretty=True))
 
     @admin.display(description="state")
     def held_by(self, row: Any) -> Any:
-        return showing.badge(row.holder, "warn") if row.expires > row.now else showing.badge("waits", "calm")
+        return formatting.badge(row.holder, "warn") if row.expires > row.now else formatting.badge("waits", "calm")
 
     @admin.display(description="added", ordering="added_at")
     def added(self, row: Any) -> Any:
-        return showing.moment(row.added_at)
+        return formatting.relative_time(row.added_at)

@@ -9,9 +9,10 @@ from django.db.models import Max
 
 from accounts.authorise import may
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, selector, verb
-from fluxcore import booth, clock, events, lanes
+from accounts.verbs import Change, RunningCall, selector, verb
+from fluxcore import clock, events
 from fluxcore.errors import Conflict, Forbidden, Held, Invalid
+from fluxcore.writes import booth, write_locks
 from memory.keyvalue import places, quotas
 from memory.keyvalue.given import check_flag
 from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task, VersionFloor
@@ -26,7 +27,7 @@ def _makes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[st
 
 
 @verb("boards.make", needs="bb.write", asks=_makes)
-def make(act: Act, *, board: str, ephemeral: bool = False) -> Change:
+def make(act: RunningCall, *, board: str, ephemeral: bool = False) -> Change:
     """A new board of the space. One that is there already and of the same kind is fine."""
     where = places.board(board)
     check_flag(ephemeral, name="ephemeral")
@@ -41,8 +42,11 @@ def make(act: Act, *, board: str, ephemeral: bool = False) -> Change:
         ticket.take()
         floor = VersionFloor.objects.filter(space=space).values_list("floor", flat=True).first() or 0
         defaults = {
-            "ephemeral": ephemeral, "floor": floor, "created_at": clock.now(), "created_by": act.principal.actor
-        }  # fmt: skip
+            "ephemeral": ephemeral,
+            "floor": floor,
+            "created_at": clock.now(),
+            "created_by": act.principal.actor,
+        }
         row, made = Namespace.objects.get_or_create(space_id=space, kind=_BOARD, name=where.name, defaults=defaults)
         if made:
             quotas.count_boards(act.principal)
@@ -57,7 +61,7 @@ def make(act: Act, *, board: str, ephemeral: bool = False) -> Change:
 
 
 @verb("boards.delete", needs="bb.write", asks=_makes)
-def delete(act: Act, *, board: str) -> Change:
+def delete(act: RunningCall, *, board: str) -> Change:
     """Delete a board with its keys, their history, its locks and its tasks. An agent deletes only what it made."""
     where, who = places.board(board), act.principal
     if where.name == places.MAIN:
@@ -74,8 +78,9 @@ def delete(act: Act, *, board: str) -> Change:
             if row.created_by != who.actor:
                 raise Forbidden(
                     f"{row.created_by} made this board. An agent deletes only boards it made; a person can delete any.",
-                    board=row.name, created_by=row.created_by,
-                )  # fmt: skip
+                    board=row.name,
+                    created_by=row.created_by,
+                )
             _refuse_while_others_work(who, found)
         gone: dict[str, Any] = {"keys": row.keys, "bytes": row.bytes + row.history_bytes, "tasks": row.queued}
         _remove(row)
@@ -95,8 +100,10 @@ def _refuse_while_others_work(who: Principal, board: Room) -> None:
         if held is not None:
             raise Held(
                 f"{held.holder} holds {what} on this board. Try again when it is released or has run out.",
-                retry_after=held.expires - board.now, board=board.where.name, holder=held.holder,
-            )  # fmt: skip
+                retry_after=held.expires - board.now,
+                board=board.where.name,
+                holder=held.holder,
+            )
 
 
 def _remove(board: Namespace) -> None:
@@ -134,17 +141,20 @@ def listed(principal: Principal) -> dict[str, Any]:
 def _shown(principal: Principal, where: Place, row: Namespace) -> dict[str, Any]:
     whole = may(principal, where.operation(principal, "read"))
     return {
-        "board": row.name, "ephemeral": row.ephemeral,
-        "keys": row.keys if whole else None, "bytes": row.bytes if whole else None,
-        "created_by": row.created_by, "created_at": clock.rfc3339(row.created_at),
-    }  # fmt: skip
+        "board": row.name,
+        "ephemeral": row.ephemeral,
+        "keys": row.keys if whole else None,
+        "bytes": row.bytes if whole else None,
+        "created_by": row.created_by,
+        "created_at": clock.rfc3339(row.created_at),
+    }
 
 
 def clear_ephemeral() -> int:
     """A start of the instance empties these boards; versions and fencing tokens go on from where they were."""
     found = list(Namespace.objects.filter(kind=_BOARD, ephemeral=True))
     for board in found:
-        booth.write(lambda board=board: _clear(board), lane=lanes.of(board.space_id))  # type: ignore[misc]
+        booth.write(lambda board=board: _clear(board), lane=write_locks.lock_name(board.space_id))  # type: ignore[misc]
     return len(found)
 
 

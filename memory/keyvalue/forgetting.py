@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, verb
-from fluxcore import clock, idempotency, jobs, scrubbing
+from accounts.verbs import Change, RunningCall, verb
+from fluxcore import clock, jobs, scrubbing
 from fluxcore.errors import Forbidden, Invalid
 from fluxcore.models import IdempotencyKey
+from fluxcore.writes import idempotency
 from memory.keyvalue import chores, fences, history, keeping, orders, quotas
 from memory.keyvalue.keeping import writes
 from memory.keyvalue.models import Item, Namespace, Revision
@@ -34,7 +35,7 @@ def _asks(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str
 
 
 @verb("kv.forget", needs="memory.write", asks=_asks)
-def forget(act: Act, *, where: str, **given: Any) -> Change:
+def forget(act: RunningCall, *, where: str, **given: Any) -> Change:
     """Delete a key together with its history. One that is gone already loses what was kept of it."""
     one, home = orders.order("delete", given, act.precondition), place(where)
     ticket = quotas.share(act)
@@ -81,7 +82,7 @@ def _own(principal: Principal, where: Place) -> bool:
     return where.kind == Namespace.Kind.AGENT.value and where.name == principal.name
 
 
-def _erase(act: Act, home: Room, key: str) -> int:
+def _erase(act: RunningCall, home: Room, key: str) -> int:
     """Remove what is kept of a key whose value is gone or has expired; how many versions that were."""
     item = Item.objects.filter(namespace=home.id, key=key).first()
     if item is None:

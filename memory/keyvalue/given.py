@@ -8,11 +8,12 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from fluxcore import config, limit_messages
-from fluxcore.canonical import dumps, loads, refuse_surrogates
+from fluxcore import config
+from fluxcore.canonical_json import dumps, loads, refuse_surrogates
 from fluxcore.errors import BadJSON, Invalid
 from fluxcore.globs import compile_glob
-from fluxcore.preconditions import UNSET, Precondition
+from fluxcore.writes import limit_messages
+from fluxcore.writes.preconditions import UNSET, Precondition
 from memory.keyvalue.models import MAX_KEY
 
 MAX_TTL_SECONDS = 10 * 365 * 86_400

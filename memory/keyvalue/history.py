@@ -12,7 +12,7 @@ from django.db.models import F, QuerySet
 
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import clock, config, rows
+from fluxcore import clock, config, raw_sql
 from fluxcore.errors import Invalid, NotFound
 from memory.keyvalue import moment
 from memory.keyvalue.given import Value, check_key, check_version, value_of
@@ -43,7 +43,7 @@ def note(by: Writer, done: Written, value: Value | None) -> int:
         return 0
     text, sha, size = (value.text, value.sha, value.size) if value else (None, "", 0)
     row = (done.item, done.version, _WRITTEN if value else _DELETED, text, sha, size, done.expires, by.at, by.name)
-    rows.insert(Revision, _COLUMNS, [row])
+    raw_sql.insert(Revision, _COLUMNS, [row])
     if done.version > kept + 1:  # the present version is not an earlier one
         with connection.cursor() as cursor:
             cursor.execute(_FORGET, [done.item, done.version - kept])
@@ -73,7 +73,7 @@ def prune(namespace: int, wanted: int, *, slack: int) -> tuple[int, int]:
     """
     pruned = freed = 0
     while freed < wanted:
-        found = rows.read(_OLDEST, [namespace, _PIECE])
+        found = raw_sql.read(_OLDEST, [namespace, _PIECE])
         before = accumulate((size for _, size in found), initial=freed)
         gone = _delete([number for (number, _), sum_ in zip(found, before, strict=False) if sum_ < wanted + slack])
         pruned, freed = pruned + len(gone), freed + sum(size for _, size in gone)
@@ -102,8 +102,9 @@ def kept(home: Room, key: str, version: int) -> Value:
     """The value of a version, to be written anew. What had a lifetime that is over does not come back."""
     found = (
         Revision.objects.filter(item__namespace=home.id, item__key=key, version=version, kind=_WRITTEN)
-        .order_by("-id").first()
-    )  # fmt: skip
+        .order_by("-id")
+        .first()
+    )
     if found is None or found.value is None or (found.expires is not None and found.expires <= home.now):
         raise NotFound(f"Version {version} of that key is not kept.", key=key, version=version)
     return Value(found.value, found.sha, found.size)
@@ -124,9 +125,11 @@ def page(principal: Principal, *, where: str, key: str, limit: int = 20) -> dict
         raise NotFound("Nothing was ever kept under that key.", key=key)
     found = Revision.objects.filter(item=item).order_by("-version", "-id")[:limit]
     return {
-        "key": key, "version": item.version, "current": _live(item, home),
+        "key": key,
+        "version": item.version,
+        "current": _live(item, home),
         "versions": [_described(one, home) for one in found],
-    }  # fmt: skip
+    }
 
 
 def _live(item: Item, home: Room) -> bool:
@@ -135,10 +138,15 @@ def _live(item: Item, home: Room) -> bool:
 
 def _described(one: Revision, home: Room) -> dict[str, Any]:
     return {
-        "version": one.version, "kind": one.kind, "sha": one.sha, "bytes": one.size, "writer": one.writer,
-        "at": clock.rfc3339(one.at), "expires_at": moment.told(one.expires),
+        "version": one.version,
+        "kind": one.kind,
+        "sha": one.sha,
+        "bytes": one.size,
+        "writer": one.writer,
+        "at": clock.rfc3339(one.at),
+        "expires_at": moment.told(one.expires),
         "expired": one.expires is not None and one.expires <= home.now,
-    }  # fmt: skip
+    }
 
 
 @selector("kv.version", needs="memory.read", asks=_reads)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, Verb, verb
+from accounts.verbs import Change, RunningCall, Verb, verb
 from fluxcore.errors import FluxError, Invalid
 from memory.keyvalue import orders, quotas
 from memory.keyvalue.given import check_key, expectation
@@ -22,7 +22,7 @@ def writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[st
 
 
 def _verb(op: str, says: str) -> Verb:
-    def body(act: Act, *, where: str, **given: Any) -> Change:
+    def body(act: RunningCall, *, where: str, **given: Any) -> Change:
         made, home = orders.order(op, given, act.precondition), place(where)
         ticket = quotas.share(act)
 
@@ -47,8 +47,14 @@ append = _verb("append", "Add an element to a list or the end of a text; a key t
 patch = _verb("patch", "Change an object by JSON merge patch.")
 restore = _verb("restore", "Write the value of an earlier version anew.")
 VERBS = {
-    "set": put, "delete": delete, "touch": touch, "incr": incr, "append": append, "patch": patch, "restore": restore,
-}  # fmt: skip
+    "set": put,
+    "delete": delete,
+    "touch": touch,
+    "incr": incr,
+    "append": append,
+    "patch": patch,
+    "restore": restore,
+}
 
 
 def _all_of_them(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
@@ -68,7 +74,7 @@ def _listed(operations: Any) -> list[dict[str, Any]]:
 
 
 @verb("kv.batch", needs="memory.write", asks=_all_of_them)
-def batch(act: Act, *, where: str, operations: Any) -> Change:
+def batch(act: RunningCall, *, where: str, operations: Any) -> Change:
     """Carry out up to 100 operations in one transaction, in their order: all of them or none."""
     home = place(where)
     made = []

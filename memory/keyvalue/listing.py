@@ -7,7 +7,7 @@ from typing import Any
 
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import rows
+from fluxcore import raw_sql
 from fluxcore.errors import Invalid
 from fluxcore.globs import STAR, STARS, compile_glob, parts_of
 from memory.keyvalue import reading
@@ -32,9 +32,14 @@ def lists(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str
 
 @selector("kv.list", needs="memory.read", asks=lists)
 def page(
-    principal: Principal, *, where: str, pattern: str | None = None, limit: int = 100, cursor: str | None = None,
+    principal: Principal,
+    *,
+    where: str,
+    pattern: str | None = None,
+    limit: int = 100,
+    cursor: str | None = None,
     values: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Keys in order, with their versions and expiry, with their values on request.
 
     A page may be short, even empty, and still have a next one: it looked at as many rows as it may.
@@ -58,9 +63,15 @@ def page(
 
 
 def _look(
-    principal: Principal, home: Place, found_room: Room, after: str, prefix: str, matches: Any, limit: int,
+    principal: Principal,
+    home: Place,
+    found_room: Room,
+    after: str,
+    prefix: str,
+    matches: Any,
+    limit: int,
     values: bool,
-) -> tuple[list[tuple[Any, ...]], int | None]:  # fmt: skip
+) -> tuple[list[tuple[Any, ...]], int | None]:
     """The rows that match, and the number of the last one looked at if there may be more."""
     readable = reader(principal, home)
     statement = _PAGE.format(value="value" if values else "NULL")
@@ -72,9 +83,7 @@ def _look(
     last: int | None = None
     while seen < LOOKED_AT:
         size = min(limit + 1 - len(found) if matches is None else 500, LOOKED_AT - seen)
-        page = rows.read(
-            f"{statement} ORDER BY key LIMIT %s", [found_room.id, after, found_room.now, *bounds, size]
-        )  # fmt: skip
+        page = raw_sql.read(f"{statement} ORDER BY key LIMIT %s", [found_room.id, after, found_room.now, *bounds, size])
         for one in page:
             if (matches is None or matches.matches(one[1])) and readable(one[1]):
                 if len(found) == limit:

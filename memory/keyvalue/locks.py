@@ -12,8 +12,8 @@ from typing import Any
 from django.db import connection
 
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, selector, verb
-from fluxcore import clock, rows
+from accounts.verbs import Change, RunningCall, selector, verb
+from fluxcore import clock, raw_sql
 from fluxcore.errors import Fenced, Held, Invalid
 from fluxcore.globs import compile_glob
 from memory.keyvalue import moment, places, quotas
@@ -42,7 +42,7 @@ def _writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[s
     return [(where.operation(principal, "write"), check_key(arguments.get("lock"), name="lock"))]
 
 
-def inside(act: Act, board: str) -> Room:
+def inside(act: RunningCall, board: str) -> Room:
     """The board, inside the write."""
     found = places.room(act.principal, places.board(board), make=True)
     if found is None:
@@ -52,7 +52,7 @@ def inside(act: Act, board: str) -> Room:
 
 @verb("locks.acquire", needs="bb.write", asks=_writes)
 def acquire(
-    act: Act, *, lock: str, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS, note: str = ""
+    act: RunningCall, *, lock: str, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS, note: str = ""
 ) -> Change:
     """Take a lock for so many seconds, if nobody holds it. The answer's token goes into whatever is done under it."""
     name, ttl = check_key(lock, name="lock"), check_ttl(ttl_secs, most=MAX_LOCK_SECONDS) or DEFAULT_SECONDS
@@ -64,7 +64,7 @@ def acquire(
         ticket.take()
         room = inside(act, board)
         until = room.now + ttl
-        who, at = act.principal.actor, rows.adapt_moment(clock.now())
+        who, at = act.principal.actor, raw_sql.adapt_moment(clock.now())
         with connection.cursor() as cursor:
             cursor.execute(_ACQUIRE, [room.id, name, room.floor + 1, who, note, until, at, room.now])
             row = cursor.fetchone()
@@ -79,7 +79,7 @@ def acquire(
 
 @verb("locks.renew", needs="bb.write", asks=_writes)
 def renew(
-    act: Act, *, lock: str, token: int, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS
+    act: RunningCall, *, lock: str, token: int, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS
 ) -> Change:
     """Hold a lock for so many seconds from now. Only its holder, and only while it is one."""
     name, number = check_key(lock, name="lock"), check_version(token, name="token", low=1)
@@ -96,7 +96,7 @@ def renew(
 
 
 @verb("locks.release", needs="bb.write", asks=_writes)
-def release(act: Act, *, lock: str, token: int, board: str = places.MAIN) -> Change:
+def release(act: RunningCall, *, lock: str, token: int, board: str = places.MAIN) -> Change:
     """Let a lock go. Only its holder."""
     name, number = check_key(lock, name="lock"), check_version(token, name="token", low=1)
     ticket = quotas.share(act)
@@ -111,7 +111,7 @@ def release(act: Act, *, lock: str, token: int, board: str = places.MAIN) -> Cha
 
 
 @verb("locks.break", needs="bb.write", asks=_writes)
-def break_lock(act: Act, *, lock: str, board: str = places.MAIN) -> Change:
+def break_lock(act: RunningCall, *, lock: str, board: str = places.MAIN) -> Change:
     """Take a lock from whoever holds it: for people, when its holder is known to be gone."""
     name = check_key(lock, name="lock")
     if act.principal.kind == "agent":
@@ -128,7 +128,7 @@ def break_lock(act: Act, *, lock: str, board: str = places.MAIN) -> Change:
     return change
 
 
-def _only_the_holder(act: Act, room: Room, statement: str, name: str, token: int, first: list[Any]) -> None:
+def _only_the_holder(act: RunningCall, room: Room, statement: str, name: str, token: int, first: list[Any]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, [*first, room.id, name, token, act.principal.actor, room.now])
         if cursor.fetchone() is None:
@@ -141,13 +141,18 @@ def held(room: Room, name: str) -> Held:
     row = Lock.objects.get(board=room.id, name=name)
     until = max(0.0, row.expires - room.now)
     return Held(
-        f"{row.holder} holds it.", retry_after=until, lock=name, holder=row.holder, note=row.note, token=row.token,
+        f"{row.holder} holds it.",
+        retry_after=until,
+        lock=name,
+        holder=row.holder,
+        note=row.note,
+        token=row.token,
         expires_at=moment.told(row.expires),
-    )  # fmt: skip
+    )
 
 
 def _told(
-    act: Act, room: Room, kind: str, name: str, *, token: int, expires: float | None, **more: Any
+    act: RunningCall, room: Room, kind: str, name: str, *, token: int, expires: float | None, **more: Any
 ) -> dict[str, Any]:
     act.record(f"{room.where}/{name}", fencing=token, **more)
     data = {"in": str(room.where), "key": name, "token": token, "holder": act.principal.actor if expires else ""}
@@ -171,10 +176,14 @@ def listed(principal: Principal, *, board: str = places.MAIN, pattern: str | Non
     return {
         "locks": [
             {
-                "lock": row.name, "holder": row.holder, "token": row.token, "note": row.note,
-                "acquired_at": clock.rfc3339(row.acquired_at), "expires_at": moment.told(row.expires),
+                "lock": row.name,
+                "holder": row.holder,
+                "token": row.token,
+                "note": row.note,
+                "acquired_at": clock.rfc3339(row.acquired_at),
+                "expires_at": moment.told(row.expires),
             }
             for row in shown
         ],
         "count": len(shown),
-    }  # fmt: skip
+    }

@@ -17,7 +17,7 @@ from pathlib import Path
 from django.db import connection
 from django.db.models import Max
 
-from fluxcore import clock, config, lived
+from fluxcore import clock, config, uptime
 from memory.keyvalue.models import Clockwork
 
 # A wall clock this near is being set right, not wrong.
@@ -61,7 +61,7 @@ def begin() -> float:
     reached, here = _reached(), steady()
     latest = max(wall(), reached)
     # A clock that jumped while the machine was off is not yet known to be true.
-    defaults = {"ahead": latest - here, "reached": reached if lived.now().doubt else latest}
+    defaults = {"ahead": latest - here, "reached": reached if uptime.now().doubt else latest}
     return Clockwork.objects.get_or_create(boot=boot(), defaults=defaults)[0].ahead
 
 
@@ -94,7 +94,7 @@ def wind() -> None:
         ahead, wandered = row.ahead + off, None
     else:
         wandered = None
-    reached = row.reached if lived.now().doubt else max(row.reached, ahead + here)
+    reached = row.reached if uptime.now().doubt else max(row.reached, ahead + here)
     Clockwork.objects.filter(pk=row.pk, ahead=row.ahead).update(ahead=ahead, reached=reached, wandered=wandered)
 
 

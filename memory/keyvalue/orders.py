@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from accounts.verbs import Act
+from accounts.verbs import RunningCall
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid, NotFound
-from fluxcore.preconditions import NONE, UNSET, Precondition, changed_says
+from fluxcore.writes.preconditions import NONE, UNSET, Precondition, conflict_message
 from memory.keyvalue import fences, history, moment, quotas, statements
 from memory.keyvalue.given import Value, check_flag, check_key, check_ttl, check_value, check_version, value_of
 from memory.keyvalue.places import Room, reader
@@ -128,9 +128,14 @@ def _restore(made: Order, given: dict[str, Any]) -> Order:
 
 
 _CHECKS: dict[str, Callable[[Order, dict[str, Any]], Order]] = {
-    "set": _set, "delete": _as_it_is, "touch": _as_it_is, "incr": _incr, "append": _append, "patch": _patch,
+    "set": _set,
+    "delete": _as_it_is,
+    "touch": _as_it_is,
+    "incr": _incr,
+    "append": _append,
+    "patch": _patch,
     "restore": _restore,
-}  # fmt: skip
+}
 
 
 def _with(made: Order, **changed: Any) -> Order:
@@ -153,7 +158,7 @@ def merged(target: Any, patch: Any) -> Any:
 # Inside the write ----------------------------------------------------------------------------------
 
 
-def carry_out(act: Act, room: Room, one: Order) -> dict[str, Any]:
+def carry_out(act: RunningCall, room: Room, one: Order) -> dict[str, Any]:
     """Make the change and leave its traces: counts, history, audit, event. What callers are answered."""
     by = Writer(room.id, room.floor, room.now, clock.now(), act.principal.actor)
     if one.fence is not None:
@@ -186,7 +191,7 @@ def carry_out(act: Act, room: Room, one: Order) -> dict[str, Any]:
     return {**answer, "sha": value.sha, **({"value": value_of(value.text)} if one.change is not None else {})}
 
 
-def _changed(act: Act, room: Room, one: Order) -> tuple[Value, Precondition]:
+def _changed(act: RunningCall, room: Room, one: Order) -> tuple[Value, Precondition]:
     """The new value, to be written if the key is still as it was when this was computed."""
     held = statements.current(room.id, one.key, room.now)
     _check(act, room, one, held)
@@ -196,17 +201,18 @@ def _changed(act: Act, room: Room, one: Order) -> tuple[Value, Precondition]:
     return check_value(new), Precondition(expected_version=held.version if held else 0)
 
 
-def _check(act: Act, room: Room, one: Order, held: Held | None) -> None:
+def _check(act: RunningCall, room: Room, one: Order, held: Held | None) -> None:
     try:
         one.expected.check(
-            sha=held.sha if held else "", version=held.version if held else 0,
+            sha=held.sha if held else "",
+            version=held.version if held else 0,
             value=value_of(held.text) if held else None,
-        )  # fmt: skip
+        )
     except Conflict:
         raise conflict(act, room, one.key, one.expected, held) from None
 
 
-def removed(act: Act, room: Room, by: Writer, one: Order) -> Written | None:
+def removed(act: RunningCall, room: Room, by: Writer, one: Order) -> Written | None:
     """Take the value away, to be counted by the caller; None: there was none, and nobody expected one."""
     done = statements.remove(by, one.key, one.expected)
     if done is None:
@@ -216,7 +222,7 @@ def removed(act: Act, room: Room, by: Writer, one: Order) -> Written | None:
     return done
 
 
-def _delete(act: Act, room: Room, by: Writer, one: Order) -> dict[str, Any]:
+def _delete(act: RunningCall, room: Room, by: Writer, one: Order) -> dict[str, Any]:
     done = removed(act, room, by, one)
     if done is None:
         act.record(_object(room, one.key), deleted=False)
@@ -226,7 +232,7 @@ def _delete(act: Act, room: Room, by: Writer, one: Order) -> dict[str, Any]:
     return {"key": one.key, "deleted": True, "version": done.version}
 
 
-def _touch(act: Act, room: Room, by: Writer, one: Order) -> dict[str, Any]:
+def _touch(act: RunningCall, room: Room, by: Writer, one: Order) -> dict[str, Any]:
     done = statements.touch(by, one.key, _until(room, one.ttl), one.expected)
     if done is None:
         held = statements.current(room.id, one.key, room.now)
@@ -241,7 +247,7 @@ def _until(room: Room, ttl: float | None) -> float | None:
     return room.now + ttl if ttl is not None else None
 
 
-def conflict(act: Act, room: Room, key: str, expected: Precondition, held: Held | None = None) -> Conflict:
+def conflict(act: RunningCall, room: Room, key: str, expected: Precondition, held: Held | None = None) -> Conflict:
     """What is there now, the value and its digest only for those who may read it."""
     held = held or statements.current(room.id, key, room.now)
     version = held.version if held else 0
@@ -251,20 +257,21 @@ def conflict(act: Act, room: Room, key: str, expected: Precondition, held: Held 
             shown[name] = getattr(expected, name)
     if _readable(act, room, key):
         shown |= {
-            "current_sha": held.sha if held else "", "expires_at": moment.told(held.expires if held else None),
+            "current_sha": held.sha if held else "",
+            "expires_at": moment.told(held.expires if held else None),
             "current_value": value_of(held.text) if held else None,
-        }  # fmt: skip
-    return Conflict(changed_says(version), **shown)
+        }
+    return Conflict(conflict_message(version), **shown)
 
 
-def _readable(act: Act, room: Room, key: str) -> bool:
+def _readable(act: RunningCall, room: Room, key: str) -> bool:
     return reader(act.principal, room.where)(key)
 
 
 _KINDS = {"delete": "kv.deleted", "touch": "kv.touched"}
 
 
-def _tell(act: Act, room: Room, one: Order, done: Written, **details: Any) -> None:
+def _tell(act: RunningCall, room: Room, one: Order, done: Written, **details: Any) -> None:
     act.record(_object(room, one.key), version=done.version, **details)
     data = {"in": str(room.where), "key": one.key, "version": done.version, "op": one.op}
     if done.expires is not None:

@@ -14,7 +14,7 @@ from accounts.capabilities import Capabilities
 from accounts.models import Agent
 from accounts.names import check_name
 from accounts.principals import Principal
-from fluxcore import clock, rows
+from fluxcore import clock, raw_sql
 from fluxcore.errors import Invalid, NotFound
 from memory.keyvalue import moment
 from memory.keyvalue.models import Clockwork, Namespace
@@ -96,13 +96,13 @@ def room(principal: Principal, where: Place, *, make: bool) -> Room | None:
     """The namespace with its clock; `make` inside a write only. None: nothing was ever written there."""
     if principal.space is None:
         raise Invalid("Name a space.", field="space")
-    found = rows.read(_ROOM, [moment.boot(), principal.space, where.kind, where.name])
+    found = raw_sql.read(_ROOM, [moment.boot(), principal.space, where.kind, where.name])
     if not found:
         if not make:
             absent(principal, where)
             return None
         _make(principal, where)
-        found = rows.read(_ROOM, [moment.boot(), principal.space, where.kind, where.name])
+        found = raw_sql.read(_ROOM, [moment.boot(), principal.space, where.kind, where.name])
     number, ephemeral, keys, size, history, floor, ahead = found[0]
     if ahead is None and make:
         ahead = moment.begin()
@@ -114,9 +114,13 @@ def _make(principal: Principal, where: Place) -> None:
     try:
         with transaction.atomic():
             Namespace.objects.create(
-                space_id=principal.space or 0, kind=where.kind, name=where.name, agent=agent, created_at=clock.now(),
+                space_id=principal.space or 0,
+                kind=where.kind,
+                name=where.name,
+                agent=agent,
+                created_at=clock.now(),
                 created_by=principal.actor,
-            )  # fmt: skip
+            )
     except IntegrityError:
         pass  # somebody else made it
 

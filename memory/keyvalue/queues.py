@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import Count, Q
 
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, selector, verb
+from accounts.verbs import Change, RunningCall, selector, verb
 from fluxcore import clock
 from fluxcore.errors import Fenced, Invalid, NotFound
 from memory.keyvalue import moment, places, quotas
@@ -52,7 +52,7 @@ def _takes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[st
 
 
 @verb("queues.add", needs="bb.write", asks=_writes)
-def add(act: Act, *, queue: str, value: Any, board: str = places.MAIN) -> Change:
+def add(act: RunningCall, *, queue: str, value: Any, board: str = places.MAIN) -> Change:
     """Put a task at the end of a queue."""
     name, checked, identity = check_key(queue, name="queue"), check_value(value), uuid.uuid4()
     ticket = quotas.share(act)
@@ -62,9 +62,14 @@ def add(act: Act, *, queue: str, value: Any, board: str = places.MAIN) -> Change
         room = inside(act, board)
         quotas.count_tasks(room, tasks=1, size=checked.size)
         Task.objects.create(
-            uuid=identity, board_id=room.id, queue=name, value=checked.text, size=checked.size, added_at=clock.now(),
+            uuid=identity,
+            board_id=room.id,
+            queue=name,
+            value=checked.text,
+            size=checked.size,
+            added_at=clock.now(),
             added_by=act.principal.actor,
-        )  # fmt: skip
+        )
         _tell(act, room, "queue.added", name, str(identity), sha=checked.sha)
         return {"board": room.where.name, "queue": name, "task": str(identity)}
 
@@ -72,7 +77,9 @@ def add(act: Act, *, queue: str, value: Any, board: str = places.MAIN) -> Change
 
 
 @verb("queues.claim", needs="bb.write", asks=_takes)
-def claim(act: Act, *, queue: str, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS) -> Change:
+def claim(
+    act: RunningCall, *, queue: str, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS
+) -> Change:
     """Take the oldest task nobody has, for so many seconds; `task` is null where there is none."""
     name, ttl = check_key(queue, name="queue"), check_ttl(ttl_secs) or DEFAULT_SECONDS
     ticket = quotas.share(act)
@@ -94,16 +101,20 @@ def claim(act: Act, *, queue: str, board: str = places.MAIN, ttl_secs: float | N
         task = str(row[0] if isinstance(row[0], uuid.UUID) else uuid.UUID(row[0]))
         _tell(act, room, "queue.claimed", name, task, token=row[2])
         return {
-            "board": room.where.name, "queue": name, "task": task, "value": value_of(row[1]), "token": row[2],
+            "board": room.where.name,
+            "queue": name,
+            "task": task,
+            "value": value_of(row[1]),
+            "token": row[2],
             "expires_at": moment.told(until),
-        }  # fmt: skip
+        }
 
     return change
 
 
 def _finisher(name: str, statement: str, kind: str, says: str, *, lasts: bool = False) -> Any:
     def body(
-        act: Act, *, queue: str, task: str, token: int, board: str = places.MAIN, ttl_secs: float | None = None
+        act: RunningCall, *, queue: str, task: str, token: int, board: str = places.MAIN, ttl_secs: float | None = None
     ) -> Change:
         named, number = check_key(queue, name="queue"), check_version(token, name="token", low=1)
         identity, ttl = _identity(task), check_ttl(ttl_secs) or DEFAULT_SECONDS
@@ -122,9 +133,11 @@ def _finisher(name: str, statement: str, kind: str, says: str, *, lasts: bool = 
                 if held is None:
                     raise NotFound("There is no such task; somebody may be done with it.", task=str(identity))
                 raise Fenced(
-                    "You no longer have that task: your claim ran out.", task=str(identity), token=number,
+                    "You no longer have that task: your claim ran out.",
+                    task=str(identity),
+                    token=number,
                     current_token=held.token,
-                )  # fmt: skip
+                )
             if statement is _DONE:
                 quotas.count_tasks(room, tasks=-1, size=-row[1])
             _tell(act, room, kind, named, str(identity), token=number)
@@ -149,7 +162,7 @@ def _identity(task: Any) -> uuid.UUID:
         raise Invalid("task is the id that claiming answered.", field="task") from None
 
 
-def _tell(act: Act, room: Room, kind: str, queue: str, task: str, **details: Any) -> None:
+def _tell(act: RunningCall, room: Room, kind: str, queue: str, task: str, **details: Any) -> None:
     act.record(f"{room.where}/{queue}", task=task, **details)
     act.event(kind, str(room.where), {"in": str(room.where), "key": queue, "task": task})
 

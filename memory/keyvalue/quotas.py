@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.db.models import Count, F, Q, Sum
 
 from accounts.principals import Principal
-from accounts.verbs import Act
-from fluxcore import config, limit_messages
-from fluxcore.limits import Ticket
+from accounts.verbs import RunningCall
+from fluxcore import config
+from fluxcore.writes import limit_messages
+from fluxcore.writes.limits import Ticket
 from memory.keyvalue import history
 from memory.keyvalue.models import Item, Lock, Namespace
 from memory.keyvalue.places import Room
@@ -16,7 +17,7 @@ MAX_TASKS, MAX_LOCKS = 100_000, 10_000  # of a board
 _BOARD = Namespace.Kind.BOARD.value
 
 
-def share(act: Act, cost: int = 1) -> Ticket:
+def share(act: RunningCall, cost: int = 1) -> Ticket:
     return act.share("kv", cost=cost, limit=config.current().MAX_KV_WRITES_PER_MINUTE)
 
 
@@ -70,14 +71,20 @@ def count_boards(principal: Principal) -> None:
     found = Namespace.objects.filter(space=principal.space, kind=_BOARD)
     if principal.agent is not None and found.filter(created_by=principal.actor).count() > limits.MAX_BOARDS_PER_AGENT:
         raise limit_messages.quota_reached(
-            f"The list of boards made by {principal.name}", limit=limits.MAX_BOARDS_PER_AGENT, what="boards",
-            raised_by="MAX_BOARDS_PER_AGENT", do="Delete a board first",
-        )  # fmt: skip
+            f"The list of boards made by {principal.name}",
+            limit=limits.MAX_BOARDS_PER_AGENT,
+            what="boards",
+            raised_by="MAX_BOARDS_PER_AGENT",
+            do="Delete a board first",
+        )
     if found.count() > limits.MAX_BOARDS_PER_SPACE:
         raise limit_messages.quota_reached(
-            "The space", limit=limits.MAX_BOARDS_PER_SPACE, what="boards", raised_by="MAX_BOARDS_PER_SPACE",
+            "The space",
+            limit=limits.MAX_BOARDS_PER_SPACE,
+            what="boards",
+            raised_by="MAX_BOARDS_PER_SPACE",
             do="Delete a board first",
-        )  # fmt: skip
+        )
 
 
 def _refuse_if_full(room: Room, *, grew_keys: bool, grew_bytes: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import clock, rows
+from fluxcore import clock, raw_sql
 from fluxcore.errors import Invalid, NotFound
 from memory.keyvalue import moment
 from memory.keyvalue.given import check_key, value_of
@@ -33,7 +33,7 @@ def get(principal: Principal, *, where: str, key: str) -> dict[str, Any]:
     home, key = place(where), check_key(key)
     if principal.space is None:
         raise Invalid("Name a space.", field="space")
-    found = rows.read(_GET, [key, moment.boot(), principal.space, home.kind, home.name])
+    found = raw_sql.read(_GET, [key, moment.boot(), principal.space, home.kind, home.name])
     if found:
         text, version, sha, size, expires, written_at, writer, ahead = found[0]
         if text is not None and (expires is None or expires > moment.now(ahead)):

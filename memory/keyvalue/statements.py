@@ -11,8 +11,8 @@ from typing import Any
 
 from django.db import connection
 
-from fluxcore import rows
-from fluxcore.preconditions import UNSET, Precondition
+from fluxcore import raw_sql
+from fluxcore.writes.preconditions import UNSET, Precondition
 from memory.keyvalue import given
 from memory.keyvalue.given import Value
 from memory.keyvalue.models import Item
@@ -69,18 +69,23 @@ def put(
     """Write a value if what is expected holds; None if it does not. `keep` leaves the expiry as it is."""
     conditions, values, may_be_absent = _conditions(expected, by.now)
     lasts, kept = (_KEPT, [by.now]) if keep else ("excluded.expires" if may_be_absent else "%s", [])
-    at = rows.adapt_moment(by.at)
+    at = raw_sql.adapt_moment(by.at)
     if may_be_absent:
         statement = _INSERT + _OR_UPDATE.format(expires=lasts)
-        given_values = [
-            by.namespace, key, value.text, by.floor + 1, value.sha, value.size, expires, at, by.name, *kept
-        ]  # fmt: skip
+        given_values = [by.namespace, key, value.text, by.floor + 1, value.sha, value.size, expires, at, by.name, *kept]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     else:
         statement = _UPDATE.format(expires=lasts)
         given_values = [
-            value.text, value.sha, value.size, *(kept if keep else [expires]), at, by.name, by.namespace, key
-        ]  # fmt: skip
+            value.text,
+            value.sha,
+            value.size,
+            *(kept if keep else [expires]),
+            at,
+            by.name,
+            by.namespace,
+            key,
+        ]
         where = "".join(f" AND {one}" for one in conditions)
     return _written(statement + where + _RETURNING, [*given_values, *values])
 
@@ -89,7 +94,7 @@ def remove(by: Writer, key: str, expected: Precondition) -> Written | None:
     """Take the value away if there is one and it is the expected one; the row keeps the version."""
     conditions, values, _ = _conditions(expected, by.now)
     statement = _REMOVE + "".join(f" AND {one}" for one in conditions) + _RETURNING
-    return _written(statement, [rows.adapt_moment(by.at), by.name, by.namespace, key, by.now, *values])
+    return _written(statement, [raw_sql.adapt_moment(by.at), by.name, by.namespace, key, by.now, *values])
 
 
 def touch(by: Writer, key: str, expires: float | None, expected: Precondition) -> Written | None:
@@ -161,7 +166,7 @@ class Held:
 
 def current(namespace: int, key: str, now: float) -> Held | None:
     """What is there at that moment; None also for what has expired."""
-    found = rows.read(_CURRENT, [namespace, key])
+    found = raw_sql.read(_CURRENT, [namespace, key])
     if not found or found[0][1] is None or (found[0][5] is not None and found[0][5] <= now):
         return None
     return Held(*found[0])

@@ -7,8 +7,9 @@ from functools import partial
 
 from django.db.models import Count, F, Q
 
-from fluxcore import booth, clock, config, events, jobs, lanes, lived
+from fluxcore import clock, config, events, jobs, uptime
 from fluxcore.models import Event
+from fluxcore.writes import booth, write_locks
 from memory.keyvalue import history, moment
 from memory.keyvalue.models import Horizon, Item, Namespace, Revision
 
@@ -21,7 +22,7 @@ def sweep(run: jobs.Run) -> jobs.Apply:
 
     def apply() -> None:
         moment.wind()
-        if lived.now().doubt:
+        if uptime.now().doubt:
             return
         now = moment.current()
         busy = tell(now) + destroy(now) >= AT_ONCE
@@ -37,8 +38,9 @@ def tell(now: float) -> int:
     """An `expired` event for each key whose time is over, once."""
     found = list(
         Item.objects.filter(expires__lte=now, told=False, value__isnull=False)
-        .select_related("namespace").order_by("expires", "id")[:AT_ONCE]
-    )  # fmt: skip
+        .select_related("namespace")
+        .order_by("expires", "id")[:AT_ONCE]
+    )
     for item in found:
         where = str(item.namespace)
         data = {"in": where, "key": item.key, "version": item.version, "op": "expire"}
@@ -95,7 +97,7 @@ def bury(run: jobs.Run) -> None:
     gone = Count("items", filter=Q(items__value=None))
     found = Namespace.objects.annotate(gone=gone).filter(gone__gt=config.current().KV_TOMBSTONES)
     for number, space in list(found.values_list("pk", "space_id")):
-        booth.write(partial(_bury, number), lane=lanes.of(space))
+        booth.write(partial(_bury, number), lane=write_locks.lock_name(space))
 
 
 def _bury(namespace: int) -> None:

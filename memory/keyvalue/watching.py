@@ -19,12 +19,13 @@ from django.db import close_old_connections, connection
 
 from accounts.authorise import authorise
 from accounts.principals import Principal
-from fluxcore import clock, events, limit_messages
+from fluxcore import clock, events
+from fluxcore.db_errors import error_place
 from fluxcore.errors import Busy, Gone, Invalid, RateLimited, TooManyWatches
-from fluxcore.events import Change, Position
-from fluxcore.faults import place
+from fluxcore.events import LoggedEvent, Position
+from fluxcore.fair_queue import free_connection
 from fluxcore.globs import compile_glob
-from fluxcore.turns import free_connection
+from fluxcore.writes import limit_messages
 from memory.keyvalue import places
 from memory.keyvalue.given import check_pattern
 from memory.keyvalue.models import Horizon
@@ -52,7 +53,7 @@ class Watch:
     where: Place
     pattern: str
 
-    def shows(self, principal: Principal, change: Change) -> bool:
+    def shows(self, principal: Principal, change: LoggedEvent) -> bool:
         if change.kind.partition(".")[0] not in KINDS or change.data.get("in") != str(self.where):
             return False
         key = change.data.get("key")
@@ -90,7 +91,7 @@ def start(since: str | None) -> Position:
 def look(who: Who, what: Watch, position: Position) -> tuple[list[dict[str, Any]], Position]:
     """What the caller may see of the next events, and where to go on."""
     space = None
-    found: list[Change] = []
+    found: list[LoggedEvent] = []
     head = events.head()
     principal = who()
     if position < head:
@@ -102,12 +103,16 @@ def look(who: Who, what: Watch, position: Position) -> tuple[list[dict[str, Any]
     return [shape(change) for change in found if what.shows(principal, change)], position
 
 
-def shape(change: Change) -> dict[str, Any]:
+def shape(change: LoggedEvent) -> dict[str, Any]:
     data = {name: value for name, value in change.data.items() if name != "in"}
     return {
-        "kind": change.kind, "in": change.data["in"], **data, "actor": change.actor, "at": clock.rfc3339(change.at),
+        "kind": change.kind,
+        "in": change.data["in"],
+        **data,
+        "actor": change.actor,
+        "at": clock.rfc3339(change.at),
         "position": str(change.position),
-    }  # fmt: skip
+    }
 
 
 def poll(who: Who, what: Watch, since: str | None, wait: float) -> dict[str, Any]:
@@ -232,7 +237,7 @@ class Follower:
                     if not self._waiting:
                         return
                     # Those who wait look themselves every second, and hear what is wrong.
-                    log.warning("a follower of the log cannot look: %s", place(error))
+                    log.warning("a follower of the log cannot look: %s", error_place(error))
                     head = self._head
                 with self._bell:
                     idle = idle + 1 if not self._waiting else 0

@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
+from fluxcore.db_errors import translate
 from fluxcore.errors import BadConfiguration, FluxError, Invalid, NotReady
-from fluxcore.faults import translate
 from fluxcore.models import Job
 from fluxsite import home
 from memory.management import tables
@@ -60,10 +60,10 @@ class FluxCommand(BaseCommand):
             if self.needs_instance and not home.current_home().initialised:
                 here = home.current_home()
                 raise Invalid(
-                    f"There is no instance {here.name!r} in {here.path.parent}. Make it: {typed('flux_init')}."
+                    f"There is no instance {here.name!r} in {here.path.parent}. Make it: {typed_command('flux_init')}."
                 )
             if self.needs_tables and Job._meta.db_table not in connection.introspection.table_names():
-                raise NotReady(f"The database has no tables yet. Make them: {typed('flux_init')}.")
+                raise NotReady(f"The database has no tables yet. Make them: {typed_command('flux_init')}.")
             self.run(options)
         except (FluxError, DatabaseError) as error:
             self._refuse(translate(error))
@@ -104,15 +104,20 @@ class FluxCommand(BaseCommand):
         if not found:
             self.console.print(f"[dim]{empty}[/]")
             return
-        tables.show(self.console, columns, found)
+        tables.print_table(self.console, columns, found)
 
     @contextmanager
     def progress(self, says: str, total: int | None) -> Iterator[Any]:
         """A bar on the terminal; yields a function to advance it. Silent when nobody watches."""
         bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-            console=self.notes, transient=True, disable=not self.notes.is_terminal,
-        )  # fmt: skip
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=self.notes,
+            transient=True,
+            disable=not self.notes.is_terminal,
+        )
         with bar:
             task = bar.add_task(says, total=total)
             yield lambda step=1: bar.advance(task, step)

@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 from rich.text import Text
 
-from accounts import local
+from accounts import local_agent
 from accounts.principals import Principal, find_space, shell
-from fluxcore.canonical import loads
+from fluxcore.canonical_json import loads
 from fluxcore.errors import BadJSON, Invalid
-from fluxcore.preconditions import NONE, Precondition
+from fluxcore.writes.preconditions import NONE, Precondition
 from memory.keyvalue import forgetting, history, keeping, listing, reading
 from memory.keyvalue.given import check_version
 from memory.management.base import FluxCommand
@@ -36,7 +36,7 @@ class KeyCommand(FluxCommand):
 
     def who(self, options: dict[str, Any]) -> Principal:
         if options["acting"]:
-            return local.agent(options["space"], options["acting"])
+            return local_agent.find_local_agent(options["space"], options["acting"])
         return shell(find_space(options["space"]))
 
     def wanted(self, options: dict[str, Any], *names: str) -> list[str]:
@@ -89,9 +89,13 @@ class KeyCommand(FluxCommand):
 
     def list(self, options: dict[str, Any], where: str) -> None:
         found = listing.page(
-            self.who(options), where=where, pattern=options["pattern"], limit=options["limit"],
-            cursor=options["cursor"], values=options["values"],
-        )  # fmt: skip
+            self.who(options),
+            where=where,
+            pattern=options["pattern"],
+            limit=options["limit"],
+            cursor=options["cursor"],
+            values=options["values"],
+        )
         if self.as_json:
             self.answer(found)
             return
@@ -100,13 +104,16 @@ class KeyCommand(FluxCommand):
             ("key", "version", "until", "by", *last),
             [
                 (
-                    one["key"], one["version"], (one["expires_at"] or "")[:19], one["writer"],
+                    one["key"],
+                    one["version"],
+                    (one["expires_at"] or "")[:19],
+                    one["writer"],
                     *((json.dumps(one["value"], ensure_ascii=False),) if last else ()),
                 )
                 for one in found["keys"]
             ],
             empty="No key there, or none that matches.",
-        )  # fmt: skip
+        )
         if found["next_cursor"]:
             self.console.print(f"[dim]More: --cursor {found['next_cursor']}[/]")
 

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from accounts import audit, own, people, roles, signin
+from accounts import audit, own_account, people, roles
 from accounts.authorise import authorise
-from accounts.here import FRESH_FOR
 from accounts.models import Space, User
 from accounts.principals import Principal
-from fluxcore.command_names import typed
+from accounts.signin import credentials
+from accounts.visitor import FRESH_FOR
+from fluxcore.command_names import typed_command
 from fluxcore.errors import FluxError, Forbidden, Invalid
-from fluxsite import running
+from fluxsite.run import running_state
 from memory.grains.models import Grain
 
 if TYPE_CHECKING:
@@ -72,16 +73,16 @@ class AdminMenu:
         usual = User.objects.filter(is_superuser=True, is_active=True).values_list("username", flat=True)[:2]
         default = usual[0] if len(usual) == 1 else ""
         username = self._ask(f"User name{f' [{default}]' if default else ''}: ") or default
-        user = signin.check_password(username, getpass.getpass("Password: "), source=SOURCE)
+        user = credentials.check_password(username, getpass.getpass("Password: "), source=SOURCE)
         self._check_code(user)
         return user
 
     def _check_code(self, user: User) -> None:
-        signin.check_code(user, self._ask("Code from your authenticator app: "), source=SOURCE)
+        credentials.check_code(user, self._ask("Code from your authenticator app: "), source=SOURCE)
         self._code_given = time.monotonic()
 
     def _choose_space(self) -> Space:
-        spaces = list(Space.objects.filter(pk__in=roles.of(self.user)).order_by("name"))
+        spaces = list(Space.objects.filter(pk__in=roles.roles_of(self.user)).order_by("name"))
         if not spaces:
             raise Forbidden("You have no role in any space. An administrator can give you one.")
         if len(spaces) == 1:
@@ -95,9 +96,9 @@ class AdminMenu:
     def _principal(self) -> Principal:
         """The person as they may act now: account and role are read anew for each step."""
         self.user = User.objects.get(pk=self.user.pk)
-        role = roles.of(self.user).get(self.space.pk, "") if self.user.is_active else ""
+        role = roles.roles_of(self.user).get(self.space.pk, "") if self.user.is_active else ""
         fresh = time.monotonic() - self._code_given < FRESH_FOR.total_seconds()
-        return roles.person(self.user, fresh=fresh, space=self.space, role=role)
+        return roles.person_principal(self.user, fresh=fresh, space=self.space, role=role)
 
     def _fresh_principal(self) -> Principal:
         if not self._principal().fresh:
@@ -107,11 +108,11 @@ class AdminMenu:
     # What the menu offers
 
     def _search(self) -> None:
-        from memory.embedding import choice
-        from memory.grains import recall
+        from memory.embedding import active_encoder
+        from memory.recall import recall
 
         query = self._ask("Search for: ")
-        choice.chosen()  # loaded now: nobody waits but the person who asks
+        active_encoder.load_encoder()  # loaded now: nobody waits but the person who asks
         statuses = [status for status in Grain.Status.values if status != Grain.Status.PENDING_DELETION]
         found = recall.recall(self._principal(), query=query, k=10, statuses=statuses)["grains"]
         self.command.table(
@@ -129,7 +130,7 @@ class AdminMenu:
             self._warn("That is another id. Nothing was purged.")
             return
         purge.purge(self._fresh_principal(), grain=str(row.uuid), reason=reason)
-        scrub.now()
+        scrub.scrub_now()
         self._say("Purged. Backups made before still hold it.")
 
     def _restore(self) -> None:
@@ -147,7 +148,7 @@ class AdminMenu:
         from memory.grains import dossier
 
         row = self._memory()
-        found = dossier.dossier(self._principal(), row.uuid).shape()
+        found = dossier.load_dossier(self._principal(), row.uuid).shape()
         path = Path(self._ask(f"File [{row.uuid}.json]: ") or f"{row.uuid}.json").expanduser()
         try:
             with path.open("x", encoding="utf-8") as file:
@@ -173,13 +174,13 @@ class AdminMenu:
         people.check_password(self.user.get_username(), password)
         if getpass.getpass("Once more: ") != password:
             raise Invalid("The two differ. The password was not changed.", field="password")
-        own.change_password(self._fresh_principal(), password=password)
+        own_account.change_password(self._fresh_principal(), password=password)
         self._say("Changed. Every session of yours has ended.")
 
     def _dashboard(self) -> None:
-        state = running.state(settings.HOME)
+        state = running_state.read_state(settings.HOME)
         if state is None:
-            self._warn(f"The instance is not running. Start it first: {typed('flux_start')}.")
+            self._warn(f"The instance is not running. Start it first: {typed_command('flux_start')}.")
             return
         address = f"{state['urls']['people']}/"
         self._say(address)
@@ -188,9 +189,9 @@ class AdminMenu:
     # The terminal
 
     def _memory(self) -> Grain:
-        from memory.grains.finding import find
+        from memory.grains.lookup import find_grain
 
-        row = find(self._principal(), self._ask("Id of the memory: "))
+        row = find_grain(self._principal(), self._ask("Id of the memory: "))
         authorise(self._principal(), "grains.read", action="grains.show")
         self._say(f"{row.status}: {_shortened(row.text)}")
         return row
@@ -210,7 +211,7 @@ def _shortened(text: str, most: int = 60) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def start(command: FluxCommand) -> None:
+def start_menu(command: FluxCommand) -> None:
     """Sign in and show the menu; the end of the input leaves it."""
     try:
         AdminMenu(command).run()

@@ -17,7 +17,7 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 Row = Sequence[Text]
 
 
-def show(console: Console, columns: Sequence[str], rows: Sequence[Row]) -> None:
+def print_table(console: Console, columns: Sequence[str], rows: Sequence[Row]) -> None:
     """Print rows below their column names; without names, each row is a label and its value."""
     if not any(columns):
         console.print(*_pairs(console, [(row[0], row[1]) for row in rows]), sep="\n")
@@ -35,7 +35,7 @@ def show(console: Console, columns: Sequence[str], rows: Sequence[Row]) -> None:
         console.print(*([""] if number else []), *_pairs(console, fields), sep="\n")
 
 
-def minute(moment: str | None) -> str:
+def format_minute(moment: str | None) -> str:
     """A moment as a cell: two words, so that a narrow column has a line for each."""
     return (moment or "")[:16].replace("T", " ")
 

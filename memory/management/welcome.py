@@ -12,7 +12,7 @@ from django.conf import settings
 from rich.console import Console
 from rich.text import Text
 
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 
 _SIOCGIFADDR = 0x8915  # Linux: the IPv4 address of an interface
 _LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
@@ -83,7 +83,7 @@ def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None
         console.print(f"  {token}")
         console.print()
     _example(console, urls, token, state["mint"])
-    console.print(f"[dim]Ctrl-C or {typed('flux_stop')} stops it.[/]")
+    console.print(f"[dim]Ctrl-C or {typed_command('flux_stop')} stops it.[/]")
 
 
 def _example(console: Console, urls: dict[str, str], token: str | None, mint: str | None) -> None:

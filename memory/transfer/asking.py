@@ -7,14 +7,14 @@ from itertools import islice
 from typing import Any
 
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, selector, verb
-from fluxcore import canonical, clock, jobs, rows
-from fluxcore.command_names import typed
+from accounts.verbs import Change, RunningCall, selector, verb
+from fluxcore import canonical_json, clock, jobs, raw_sql
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
-from memory.grains.moving.into import AT_ONCE
-from memory.transfer.formats.source import Incoming, Source
+from memory.grains.import_export.write_batch import AT_ONCE
+from memory.transfer.formats.source import Source, SourceItem
+from memory.transfer.importer import split_into_batches, with_default_provenance
 from memory.transfer.models import Import, Piece
-from memory.transfer.moving import batches, claimed
 
 KIND = "transfer.import"
 MOST = 200_000  # items of one import in the browser; flux_import at the shell has no bound
@@ -23,32 +23,42 @@ _PIECE = ("whole", "place", "links", "items", "report", "taken")
 
 
 @verb("transfer.import", needs="import")
-def begin(act: Act, *, source: Source, provenance: str | None, ceiling: str) -> Change:
+def begin(act: RunningCall, *, source: Source, provenance: str | None, ceiling: str) -> Change:
     """Lay a source down in pieces and have the worker take them."""
     space = act.principal.space
     if space is None:
         raise Invalid("Name a space to import into.", field="space")
-    items = list(islice(claimed(source.items(), provenance), MOST + 1))
+    items = list(islice(with_default_provenance(source.items(), provenance), MOST + 1))
     ties = list(islice(source.links(), MOST + 1))
     if not items:
         raise Invalid(f"There is nothing to import in {source.name}.", field="file")
     if len(items) + len(ties) > MOST:
         raise Invalid(
-            f"That is more than {MOST} items. Use {typed('flux_import PATH')} at the shell.", field="file", limit=MOST
+            f"That is more than {MOST} items. Use {typed_command('flux_import PATH')} at the shell.",
+            field="file",
+            limit=MOST,
         )
-    pieces = [(links, some) for links, all_ in ((False, items), (True, ties)) for some in batches(all_)]
+    pieces = [(links, some) for links, all_ in ((False, items), (True, ties)) for some in split_into_batches(all_)]
 
     def change() -> dict[str, Any]:
         identity = uuid.uuid4()
         row = Import.objects.create(
-            uuid=identity, space_id=space, by=act.principal.name, source=source.name[:200], format=source.format,
-            ceiling=ceiling, total=len(items) + len(ties), asked_at=clock.now(),
+            uuid=identity,
+            space_id=space,
+            by=act.principal.name,
+            source=source.name[:200],
+            format=source.format,
+            ceiling=ceiling,
+            total=len(items) + len(ties),
+            asked_at=clock.now(),
             job=jobs.enqueue(KIND, {"import": str(identity)}, space=space),
-        )  # fmt: skip
-        values: list[tuple[Any, ...]] = [(row.pk, place, links, [_laid(one) for one in some], [], False)
-                  for place, (links, some) in enumerate(pieces)]  # fmt: skip
+        )
+        values: list[tuple[Any, ...]] = [
+            (row.pk, place, links, [_laid(one) for one in some], [], False)
+            for place, (links, some) in enumerate(pieces)
+        ]
         for start in range(0, len(values), AT_ONCE):
-            rows.insert(Piece, _PIECE, values[start : start + AT_ONCE])
+            raw_sql.insert(Piece, _PIECE, values[start : start + AT_ONCE])
         act.record(str(identity), source=source.name[:200], format=source.format, items=len(items), links=len(ties))
         act.event("import.asked", str(identity), {"items": len(items), "source": source.name[:200]})
         return {"id": str(identity), "items": len(items), "links": len(ties)}
@@ -56,7 +66,7 @@ def begin(act: Act, *, source: Source, provenance: str | None, ceiling: str) -> 
     return change
 
 
-def _laid(one: Incoming) -> list[Any]:
+def _laid(one: SourceItem) -> list[Any]:
     """As a column of JSON holds it. What no column can hold is refused where it stands, and the rest comes in."""
     place, problem = one.place.replace("\0", "\ufffd").encode(errors="replace").decode(), one.problem
     if not _fits([one.key, one.given]):
@@ -68,7 +78,7 @@ def _laid(one: Incoming) -> list[Any]:
 def _fits(value: Any) -> bool:
     """Neither database takes NaN or half a character, and PostgreSQL no NUL."""
     try:
-        text = canonical.dumps(value)
+        text = canonical_json.dumps(value)
         text.encode()
     except (ValueError, RecursionError):
         return False

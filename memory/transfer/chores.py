@@ -11,9 +11,9 @@ KEPT = timedelta(days=30)  # how long it can be read what became of an import
 
 @jobs.handler("transfer.import")
 def take(run: jobs.Run) -> jobs.Apply | None:
-    from memory.transfer import working
+    from memory.transfer import import_job
 
-    return working.take(run)
+    return import_job.take_next_piece(run)
 
 
 def forget_old() -> None:

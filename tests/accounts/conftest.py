@@ -6,20 +6,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from accounts.checkpoints import schedule
-from fluxsite.home import Home, make_home
+from accounts.audit.checkpoints import schedule
+from fluxsite.home import DataHome, make_home
 
 
 @pytest.fixture
 def desk(tmp_path, settings, monkeypatch):
     """The home with its log, and the folder outside with the other one."""
-    home = Home("desk", tmp_path / "flux" / "desk")
+    home = DataHome("desk", tmp_path / "flux" / "desk")
     make_home(home)
     outside = tmp_path / "outside"
     outside.mkdir()
     settings.HOME, settings.CHECKPOINTS = home, outside
     monkeypatch.setattr(schedule, "_looked", None)
     return SimpleNamespace(
-        home=home, folder=outside, log=home.checkpoints, outside=outside / "desk.jsonl",
-        public=home.keys / "audit_public_keys", private=home.keys / "audit_signing_key",
-    )  # fmt: skip
+        home=home,
+        folder=outside,
+        log=home.checkpoints,
+        outside=outside / "desk.jsonl",
+        public=home.keys / "audit_public_keys",
+        private=home.keys / "audit_signing_key",
+    )

@@ -99,5 +99,5 @@ def test_an_agent_cannot_administer_even_itself(principal):
 
 
 def test_what_the_first_agent_holds_is_valid_and_administers_nothing(space):
-    made = agents.create_agent(shell(), space="home", name="a", capabilities=list(agents.EVERYDAY))
-    assert made["capabilities"] == sorted(agents.EVERYDAY)
+    made = agents.create_agent(shell(), space="home", name="a", capabilities=list(agents.EVERYDAY_CAPABILITIES))
+    assert made["capabilities"] == sorted(agents.EVERYDAY_CAPABILITIES)

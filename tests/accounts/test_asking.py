@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from accounts import grants, roles, tokens
-from accounts.asking import ask_for
 from accounts.authorise import authorise, may
+from accounts.grant_request_hint import suggest_grant_request
 from accounts.models import User
 from accounts.principals import shell
 from fluxcore.errors import Forbidden
@@ -37,11 +37,13 @@ def test_a_name_nobody_could_read_or_keep_is_not_asked_for(make_token, target):
 
 def test_a_right_without_names_is_asked_for_whole(make_token):
     principal = tokens.authenticate(make_token(capabilities=()))
-    assert ask_for(principal, "grains.read", "some/target")["ask"]["body"] == {"capability": "grains.read"}
-    assert ask_for(principal, "memory.read", None)["ask"]["body"] == {"capability": "memory.read"}
+    assert suggest_grant_request(principal, "grains.read", "some/target")["ask"]["body"] == {
+        "capability": "grains.read"
+    }
+    assert suggest_grant_request(principal, "memory.read", None)["ask"]["body"] == {"capability": "memory.read"}
 
 
 def test_what_is_not_for_agents_and_who_is_no_agent_is_told_nothing(make_token, space):
-    assert ask_for(tokens.authenticate(make_token(capabilities=())), "purge", None) == {}
-    person = roles.person(User(username="ada"), fresh=True, space=space, role="viewer")
-    assert ask_for(person, "grains.write", None) == {}
+    assert suggest_grant_request(tokens.authenticate(make_token(capabilities=())), "purge", None) == {}
+    person = roles.person_principal(User(username="ada"), fresh=True, space=space, role="viewer")
+    assert suggest_grant_request(person, "grains.write", None) == {}

@@ -13,9 +13,9 @@ from accounts.models import AuditEntry
 from accounts.principals import shell
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event
-from tests.accounts.chains import CHAIN, OTHER, change, edit, hash_of, remove, renumber, write
+from tests.accounts.audit_chains import CHAIN, OTHER, change, edit, hash_of, remove, renumber, write
 from tests.core.threads import together
-from tests.packaging.tree import PACKAGES, ROOT
+from tests.packaging.project_files import PACKAGES, ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -43,18 +43,25 @@ def test_a_sound_chain_is_found_sound():
     write(25)
     verdict = audit.verify(CHAIN)
     assert (verdict.sound, verdict.entries, verdict.head) == (True, 25, recomputed()[-1])
-    assert audit.verify(OTHER) == audit.Verdict(OTHER, 0, audit.GENESIS)
+    assert audit.verify(OTHER) == audit.ChainVerdict(OTHER, 0, audit.GENESIS)
 
 
 @pytest.mark.parametrize("position", [1, 6, 12])
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("at", "2020-01-01 00:00:00+00:00"), ("actor", "agent:b"), ("action", "test.other"), ("object", ""),
-        ("outcome", "refused"), ("reason", "u"), ("details", '{"a":null,"n":99}'), ("details", "{}"),
-        ("prev", "f" * 64), ("hash", "f" * 64),
+        ("at", "2020-01-01 00:00:00+00:00"),
+        ("actor", "agent:b"),
+        ("action", "test.other"),
+        ("object", ""),
+        ("outcome", "refused"),
+        ("reason", "u"),
+        ("details", '{"a":null,"n":99}'),
+        ("details", "{}"),
+        ("prev", "f" * 64),
+        ("hash", "f" * 64),
     ],
-)  # fmt: skip
+)
 def test_an_edited_field_is_found_where_it_is(column, value, position):
     write(12)
     edit(column, value, position)
@@ -103,8 +110,10 @@ def test_an_inserted_entry_is_found(position):
     columns = "chain, at, actor, action, object, outcome, reason, details, prev, hash"
     change(
         f"INSERT INTO {{table}} (seq, {columns}) SELECT %s, {columns} FROM {{table}} WHERE chain = %s AND seq = %s",
-        position + 1, CHAIN, position if position else 2,
-    )  # fmt: skip
+        position + 1,
+        CHAIN,
+        position if position else 2,
+    )
     verdict = audit.verify(CHAIN)
     assert verdict.broken_at in (position + 1, position + 2)
     assert not verdict.sound

@@ -48,10 +48,26 @@ def test_the_matrix(held, operation, target, allowed):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "grains", "grains.", ".read", "grains.fly", "grains.read:notes", "health.read:x", "memory.read:",
-     "memory.read:a***", "memory.read:\\", "memory.read:a\0", "Memory.read", "memory.read ", "*", "*.*", "memory.*",
-     "x" * 601],
-)  # fmt: skip
+    [
+        "",
+        "grains",
+        "grains.",
+        ".read",
+        "grains.fly",
+        "grains.read:notes",
+        "health.read:x",
+        "memory.read:",
+        "memory.read:a***",
+        "memory.read:\\",
+        "memory.read:a\0",
+        "Memory.read",
+        "memory.read ",
+        "*",
+        "*.*",
+        "memory.*",
+        "x" * 601,
+    ],
+)
 def test_it_refuses_what_is_no_capability(text):
     with pytest.raises(Invalid) as refusal:
         caps.check([text])
@@ -97,9 +113,13 @@ def test_every_operation_of_the_house_is_known():
 
 def test_an_agent_with_everything_still_administers_nothing():
     everything = Principal(
-        kind="agent", name="a", space=1, chain="c", capabilities=Capabilities(sorted(caps.OPERATIONS)),
+        kind="agent",
+        name="a",
+        space=1,
+        chain="c",
+        capabilities=Capabilities(sorted(caps.OPERATIONS)),
         ceiling="user_stated",
-    )  # fmt: skip
+    )
     assert all(may(everything, operation, "x") for operation in caps.OPERATIONS)
     assert not any(may(everything, operation, "x") for operation in caps.NEVER_FOR_AGENTS)
 

@@ -6,17 +6,18 @@ from datetime import timedelta
 
 import pytest
 
-from accounts import checkpoints
-from accounts.checkpoints import schedule
-from fluxcore import booth, clock
-from tests.accounts.chains import kinds, write
+from accounts.audit import checkpoints
+from accounts.audit.checkpoints import schedule
+from fluxcore import clock
+from fluxcore.writes import booth
+from tests.accounts.audit_chains import kinds, write
 
 pytestmark = [pytest.mark.django_db, pytest.mark.storage]
 
 
 @pytest.fixture
 def sweep(desk):
-    return lambda: booth.write(schedule.when_due)
+    return lambda: booth.write(schedule.checkpoint_if_due)
 
 
 def test_the_worker_does_it_among_its_minute_chores(desk):
@@ -41,7 +42,7 @@ def test_a_minute_that_is_not_due_asks_the_database_nothing(desk, sweep, django_
 
     def chore():
         with django_assert_num_queries(0):
-            schedule.when_due()
+            schedule.checkpoint_if_due()
 
     booth.write(chore)
 
@@ -65,7 +66,7 @@ def test_a_line_from_the_future_does_not_end_the_schedule(desk, sweep, monkeypat
     moment = clock.now() + timedelta(days=400)
     with monkeypatch.context() as wrong:
         wrong.setattr(clock, "now", lambda: moment)
-        checkpoints.make()
+        checkpoints.make_checkpoint()
     write(2, start=2)
     sweep()
     assert kinds(desk.log) == ["key", "checkpoint", "checkpoint"]
@@ -85,4 +86,4 @@ def test_a_log_that_cannot_go_on_does_not_stop_the_sweep(desk, sweep, caplog):
     desk.log.write_text("nonsense\n")
     sweep()
     assert "no checkpoint was made" in caplog.text
-    assert "line 1 is not JSON" in checkpoints.warnings()[0]
+    assert "line 1 is not JSON" in checkpoints.checkpoint_warnings()[0]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from accounts import agents, grants, holdings, tokens
+from accounts import agents, effective_capabilities, grants, tokens
 from accounts.models import Agent, AuditEntry
 from accounts.principals import shell
 from fluxcore.errors import AboveParent, Conflict, Invalid, NotFound, Unauthenticated
@@ -129,7 +129,7 @@ def test_a_circle_made_behind_our_back_lets_nobody_in(make_token):
     Agent.objects.filter(name="a").update(parent=Agent.objects.get(name="b"))
     with pytest.raises(Unauthenticated):
         tokens.authenticate(token)
-    assert holdings.of(Agent.objects.get(name="a")).texts == ()
+    assert effective_capabilities.capabilities_of(Agent.objects.get(name="a")).texts == ()
 
 
 @pytest.mark.parametrize(("ancestors", "statements"), [(0, 1), (1, 2), (4, 5)])
@@ -172,7 +172,7 @@ def test_its_parent_is_of_its_space_and_for_life(make_token, child):
 def test_a_stopped_agent_holds_nothing_to_pass_on(space):
     agents.create_agent(shell(), space="home", name="parent", capabilities=["grains.read"])
     agents.switch_agent(shell(), space="home", name="parent", active=False)
-    assert holdings.of(Agent.objects.get(name="parent")).texts == ()
+    assert effective_capabilities.capabilities_of(Agent.objects.get(name="parent")).texts == ()
     with pytest.raises(AboveParent):
         agents.create_agent(shell(), space="home", name="child", capabilities=["grains.read"], parent="parent")
 

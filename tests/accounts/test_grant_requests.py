@@ -123,7 +123,7 @@ def test_only_an_agent_asks(space):
         ask(shell())
     user = User.objects.create(username="ada")
     with pytest.raises(Forbidden):
-        ask(roles.person(user, fresh=True, space=space, role="owner"))
+        ask(roles.person_principal(user, fresh=True, space=space, role="owner"))
 
 
 # Everything is checked again ------------------------------------------------------------------------
@@ -151,9 +151,9 @@ def test_the_right_of_whoever_accepts_is_seen(make_token, space):
     asked = ask(tokens.authenticate(token), "snapshots.create")
     user = User.objects.create(username="ada")
     with pytest.raises(Forbidden, match="may not do yourself"):
-        grants.accept(roles.person(user, fresh=True, space=space, role="operator"), request=asked["id"])
+        grants.accept(roles.person_principal(user, fresh=True, space=space, role="operator"), request=asked["id"])
     assert GrantRequest.objects.get().state == "waiting"
-    grants.accept(roles.person(user, fresh=True, space=space, role="owner"), request=asked["id"])
+    grants.accept(roles.person_principal(user, fresh=True, space=space, role="owner"), request=asked["id"])
 
 
 def test_an_end_in_the_past_leaves_it_waiting(alice):
@@ -169,7 +169,7 @@ def test_another_spaces_requests_are_not_there(alice, make_token):
     user = User.objects.create(username="ada")
     from accounts.models import Space
 
-    stranger = roles.person(user, fresh=True, space=Space.objects.get(name="elsewhere"), role="owner")
+    stranger = roles.person_principal(user, fresh=True, space=Space.objects.get(name="elsewhere"), role="owner")
     for answer in (grants.accept, grants.decline):
         with pytest.raises(NotFound):
             answer(stranger, request=asked["id"])

@@ -31,7 +31,7 @@ def holds(token):
 def person(space):
     def make(role, *, fresh=True, name="ada"):
         user, _ = User.objects.get_or_create(username=name)
-        return roles.person(user, fresh=fresh, space=space, role=role)
+        return roles.person_principal(user, fresh=fresh, space=space, role=role)
 
     return make
 
@@ -309,9 +309,11 @@ def test_it_is_on_the_chain_of_the_agents_space_by_the_names_readers_look_for(ma
         assert (entry.chain, entry.object, entry.reason) == (space.uuid.hex, made["id"], reason)
         assert (entry.actor, entry.outcome) == (shell().actor, "done")
     assert json.loads(granted.details) == {
-        "verb": "grants.give", "agent": "alice", "capability": "grains.read",
+        "verb": "grants.give",
+        "agent": "alice",
+        "capability": "grains.read",
         "expires_at": "2090-01-01T00:00:00.000000Z",
-    }  # fmt: skip
+    }
     assert json.loads(revoked.details) == {"verb": "grants.revoke", "agent": "alice", "capability": "grains.read"}
     assert audit.verify(space.uuid.hex).sound
     row = Grant.objects.get()

@@ -15,9 +15,29 @@ def test_it_takes(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "A", "a" * 65, "-a", "a-", "_a", "a_", "a b", "a/b", "a.b", "..", "ü", "\u0430", "a\n", "\na", "a\0", "٣",
-     None, 7, ["a"]],
-)  # fmt: skip
+    [
+        "",
+        "A",
+        "a" * 65,
+        "-a",
+        "a-",
+        "_a",
+        "a_",
+        "a b",
+        "a/b",
+        "a.b",
+        "..",
+        "ü",
+        "\u0430",
+        "a\n",
+        "\na",
+        "a\0",
+        "٣",
+        None,
+        7,
+        ["a"],
+    ],
+)
 def test_it_refuses(name):
     with pytest.raises(Invalid) as refusal:
         check_name(name, what="a space")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from accounts.capabilities import OPERATIONS, Capabilities
-from accounts.preview import preview
+from accounts.capability_reach import find_reach
 
 NAMES = ["notes/a", "notes/b", "notes/deep/c", "plans"]
 
 
 def reach(*capabilities, names=NAMES):
-    return {one.operation: (one.extent, one.names) for one in preview(capabilities, names)}
+    return {one.operation: (one.extent, one.names) for one in find_reach(capabilities, names)}
 
 
 def test_every_operation_is_there_once_in_one_order():
-    found = [one.operation for one in preview([], NAMES)]
+    found = [one.operation for one in find_reach([], NAMES)]
     assert found == sorted(OPERATIONS)
-    assert {one.extent for one in preview([], NAMES)} == {"none"}
+    assert {one.extent for one in find_reach([], NAMES)} == {"none"}
 
 
 def test_it_tells_all_some_and_none():
@@ -35,6 +35,6 @@ def test_names_are_shown_once_and_in_the_order_given():
 
 def test_a_set_cut_to_a_parent_shows_what_is_left():
     held = Capabilities(["memory.read", "memory.write:notes/*"], within=Capabilities(["memory.read:notes/a"]))
-    found = {one.operation: (one.extent, one.names) for one in preview(held, NAMES)}
+    found = {one.operation: (one.extent, one.names) for one in find_reach(held, NAMES)}
     assert found["memory.read"] == ("some", ("notes/a",))
     assert found["memory.write"] == ("none", ())

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from accounts import refusals
+from accounts import anonymous_refusals
 from accounts.models import AuditEntry, RefusalMinute
-from fluxcore import booth
+from fluxcore.writes import booth
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -26,9 +26,9 @@ def audited():
 def test_a_burst_is_one_entry_and_the_whole_count():
     with time_machine.travel(NOON, tick=False) as moved:
         for _ in range(250):
-            refusals.note("192.0.2.7")
+            anonymous_refusals.count_refusal("192.0.2.7")
         moved.shift(61)
-        refusals.note("192.0.2.7")
+        anonymous_refusals.count_refusal("192.0.2.7")
     assert counted() == {("192.0.2.7", NOON): 250, ("192.0.2.7", NOON + timedelta(minutes=1)): 1}
     assert audited() == ["192.0.2.7"] * 2
 
@@ -36,48 +36,48 @@ def test_a_burst_is_one_entry_and_the_whole_count():
 def test_sources_are_counted_apart():
     with time_machine.travel(NOON, tick=False):
         for source in ("a", "b", "a", "a"):
-            refusals.note(source)
-        refusals.flush()
+            anonymous_refusals.count_refusal(source)
+        anonymous_refusals.flush()
     assert counted() == {("a", NOON): 3, ("b", NOON): 1}
     assert sorted(audited()) == ["a", "b"]
 
 
 def test_only_the_first_of_a_minute_touches_the_database(django_assert_num_queries):
     with time_machine.travel(NOON, tick=False):
-        refusals.note("a")
+        anonymous_refusals.count_refusal("a")
         with django_assert_num_queries(0):
             for _ in range(50):
-                refusals.note("a")
+                anonymous_refusals.count_refusal("a")
 
 
 def test_a_minute_is_written_after_it_also_when_nobody_comes_again():
     with time_machine.travel(NOON, tick=False) as moved:
         for _ in range(7):
-            refusals.note("a")
+            anonymous_refusals.count_refusal("a")
         moved.shift(60)
-        refusals.flush(before=NOON + timedelta(minutes=1))
+        anonymous_refusals.flush(before=NOON + timedelta(minutes=1))
     assert counted() == {("a", NOON): 7}
 
 
 def test_two_processes_share_the_entry_and_add_their_counts():
     with time_machine.travel(NOON, tick=False):
         for _ in range(3):
-            refusals.note("a")
-        refusals.flush()
-        refusals._counts.clear()  # another process knows nothing of these
+            anonymous_refusals.count_refusal("a")
+        anonymous_refusals.flush()
+        anonymous_refusals._counts.clear()  # another process knows nothing of these
         for _ in range(4):
-            refusals.note("a")
-        refusals.flush()
+            anonymous_refusals.count_refusal("a")
+        anonymous_refusals.flush()
     assert counted() == {("a", NOON): 7}
     assert audited() == ["a"]
 
 
 def test_a_flood_of_sources_is_bounded(monkeypatch):
-    monkeypatch.setattr(refusals, "_MAX_SOURCES", 5)
+    monkeypatch.setattr(anonymous_refusals, "_MAX_SOURCES", 5)
     with time_machine.travel(NOON, tick=False):
         for number in range(40):
-            refusals.note(f"s{number}")
-        refusals.flush()
+            anonymous_refusals.count_refusal(f"s{number}")
+        anonymous_refusals.flush()
     assert sum(counted().values()) == 40
     assert counted()["others", NOON] == 35
     assert len(audited()) == 6
@@ -85,11 +85,11 @@ def test_a_flood_of_sources_is_bounded(monkeypatch):
 
 def test_they_are_kept_a_week():
     with time_machine.travel(NOON, tick=False) as moved:
-        refusals.note("a")
+        anonymous_refusals.count_refusal("a")
         moved.shift(timedelta(days=7))
-        assert booth.write(refusals.forget_old) == 0
+        assert booth.write(anonymous_refusals.forget_old) == 0
         moved.shift(1)
-        assert booth.write(refusals.forget_old) == 1
+        assert booth.write(anonymous_refusals.forget_old) == 1
 
 
 @pytest.mark.parametrize("header", [None, "Bearer nonsense", "Basic YTpi", "Bearer"])

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from accounts import agents, own, people, roles, tokens
+from accounts import agents, own_account, people, roles, tokens
 from accounts.authorise import authorise, may
-from accounts.capabilities import OPERATIONS, WANT_A_FRESH_CODE
+from accounts.capabilities import NEED_FRESH_CODE, OPERATIONS
 from accounts.models import Agent, AuditEntry, Membership, Space, User
 from accounts.principals import shell
 from accounts.verbs import REGISTRY
@@ -24,7 +24,7 @@ def other(space):
 
 def acting(space, role, *, fresh=True):
     user, _ = User.objects.get_or_create(username=f"a-{role}")
-    return roles.person(user, fresh=fresh, space=space, role=role)
+    return roles.person_principal(user, fresh=fresh, space=space, role=role)
 
 
 def test_each_role_may_what_the_one_below_it_may():
@@ -42,16 +42,16 @@ def test_an_owner_may_everything_an_agent_may():
 def test_only_administrators_manage_the_instance(space):
     for role in ("viewer", "operator", "owner"):
         assert not may(acting(space, role), "instance.manage")
-    assert may(roles.person(User(username="ada", is_superuser=True), fresh=True), "instance.manage")
+    assert may(roles.person_principal(User(username="ada", is_superuser=True), fresh=True), "instance.manage")
 
 
 def test_nobody_without_a_role_may_anything(space):
-    nobody = roles.person(User(username="eve"), fresh=True)
-    assert own.sign_out is not None  # registered with its module
+    nobody = roles.person_principal(User(username="eve"), fresh=True)
+    assert own_account.sign_out is not None  # registered with its module
     assert {needs for needs in REGISTRY.values() if may(nobody, needs)} == {"own.sessions", "own.secrets"}
 
 
-@pytest.mark.parametrize("operation", sorted(WANT_A_FRESH_CODE - {"instance.manage"}))
+@pytest.mark.parametrize("operation", sorted(NEED_FRESH_CODE - {"instance.manage"}))
 def test_what_changes_rights_or_destroys_wants_a_fresh_code(space, operation):
     with pytest.raises(StepUpRequired):
         authorise(acting(space, "owner", fresh=False), operation)
@@ -105,9 +105,9 @@ def test_an_owner_makes_no_administrator(space):
 def test_roles_are_read_from_the_memberships(space, other):
     user = User.objects.create(username="grace")
     Membership.objects.create(user=user, space=space, role="viewer", created_at=clock.now())
-    assert roles.of(user) == {space.pk: "viewer"}
+    assert roles.roles_of(user) == {space.pk: "viewer"}
     user.is_superuser = True
-    assert roles.of(user) == {space.pk: "owner", other.pk: "owner"}
+    assert roles.roles_of(user) == {space.pk: "owner", other.pk: "owner"}
 
 
 def test_the_freshness_of_a_code_is_no_right_by_itself(space):

@@ -11,19 +11,32 @@ from functools import partial
 
 import pytest
 
-from accounts import audit, checkpoints, signing
-from accounts.checkpoints import lines
+from accounts import audit
+from accounts.audit import checkpoints, signing
+from accounts.audit.checkpoints import log_file
 from accounts.models import AuditEntry
 from accounts.principals import shell
-from fluxcore import canonical
-from tests.accounts.chains import CHAIN, OTHER, change, edit, hash_of, insert, remove, renumber, rewrite, swap, write
+from fluxcore import canonical_json
+from tests.accounts.audit_chains import (
+    CHAIN,
+    OTHER,
+    change,
+    edit,
+    hash_of,
+    insert,
+    remove,
+    renumber,
+    rewrite,
+    swap,
+    write,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.storage]
 ON_FILES = pytest.mark.either_database  # logs and keys are files, whatever keeps the chains
 
 
 def sound():
-    report = checkpoints.verdicts()
+    report = checkpoints.verify_chains()
     assert report.sound, [*report.chains, *(place.problem for place in report.places)]
 
 
@@ -33,7 +46,7 @@ def kept(desk):
     write(30, chain=OTHER)
     for part in range(3):
         write(40, start=part * 40)
-        checkpoints.make()
+        checkpoints.make_checkpoint()
     write(5, start=120)
     sound()
     return desk
@@ -107,16 +120,16 @@ TAMPERING = [
     ("the whole chain written anew", partial(rewrite, 1, actor="agent:b"), 40),
     ("written anew and cut", rewritten_and_shorter, 80),
     ("put in the place of another chain", exchanged, 1),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("do", "position"), [row[1:] for row in TAMPERING], ids=[row[0] for row in TAMPERING])
 def test_a_chain_that_was_tampered_with_is_broken_at(kept, do, position):
     do()
-    report = checkpoints.verdicts()
+    report = checkpoints.verify_chains()
     (verdict,) = [one for one in report.chains if one.chain == CHAIN]
     assert (report.sound, verdict.broken_at, verdict.entries) == (False, position, position - 1)
-    assert checkpoints.verdicts(chain=CHAIN).chains == [verdict]
+    assert checkpoints.verify_chains(chain=CHAIN).chains == [verdict]
     assert [place.problem for place in report.places] == ["", ""]
 
 
@@ -124,8 +137,8 @@ def test_a_chain_that_was_tampered_with_is_broken_at(kept, do, position):
 @pytest.mark.parametrize(("do", "position"), [row[1:] for row in TAMPERING], ids=[row[0] for row in TAMPERING])
 def test_a_new_checkpoint_does_not_make_it_good(kept, do, position):
     do()
-    checkpoints.make()
-    (verdict,) = checkpoints.verdicts(chain=CHAIN).chains
+    checkpoints.make_checkpoint()
+    (verdict,) = checkpoints.verify_chains(chain=CHAIN).chains
     assert verdict.broken_at == position
 
 
@@ -135,7 +148,7 @@ def test_there_are_more_than_twenty_kinds():
 
 def test_a_rewritten_end_is_narrowed_down_between_two_checkpoints(kept):
     rewrite(61, actor="agent:b")
-    (verdict,) = checkpoints.verdicts(chain=CHAIN).chains
+    (verdict,) = checkpoints.verify_chains(chain=CHAIN).chains
     assert "written anew somewhere after entry 40" in verdict.problem
 
 
@@ -159,7 +172,9 @@ def put(path, texts):
 
 def signed(fields, private):
     fields = {name: value for name, value in fields.items() if name != "signature"}
-    return canonical.dumps({**fields, "signature": signing.sign(private, canonical.dumps(fields).encode())}).encode()
+    return canonical_json.dumps(
+        {**fields, "signature": signing.sign(private, canonical_json.dumps(fields).encode())}
+    ).encode()
 
 
 def line_removed(path, number):
@@ -177,7 +192,7 @@ def line_edited(path, number, sign_with=None):
     texts = of(path)
     fields = json.loads(texts[number - 1])
     fields["heads"] = {CHAIN: [1, "a" * 64]}
-    texts[number - 1] = signed(fields, sign_with) if sign_with else canonical.dumps(fields).encode()
+    texts[number - 1] = signed(fields, sign_with) if sign_with else canonical_json.dumps(fields).encode()
     put(path, texts)
 
 
@@ -185,45 +200,62 @@ def line_forged(path, kind, *, private=None, **fields):
     """One more line at the end, by somebody without the key."""
     texts, private = of(path), private or signing.generate()
     last = json.loads(texts[1])
-    wanted = {**last, "kind": kind, "heads": {}, "prev": lines.parse(path.read_bytes()).prev, **fields}
+    wanted = {**last, "kind": kind, "heads": {}, "prev": log_file.parse_log(path.read_bytes()).prev, **fields}
     put(path, [*texts, signed(wanted, private)])
 
 
 def log_made_anew(path):
     """A whole log of one's own, that vouches for itself."""
-    private, log = signing.generate(), lines.Log([])
-    log.lines.append(lines.line(log, private, "key", heads={}, next=signing.public_half(private)))
-    log.lines.append(lines.line(log, private, "checkpoint", heads={CHAIN: (1, "a" * 64)}))
+    private, log = signing.generate(), log_file.CheckpointLog([])
+    log.lines.append(log_file.sign_line(log, private, "key", heads={}, next=signing.public_half(private)))
+    log.lines.append(log_file.sign_line(log, private, "checkpoint", heads={CHAIN: (1, "a" * 64)}))
     put(path, [line.text for line in log.lines])
 
 
 LOGS = [
     ("a checkpoint edited", partial(line_edited, number=3), "line 3 was not signed by its key"),
-    ("edited and signed by another", partial(line_edited, number=3, sign_with="1" * 64),
-     "line 3 was not signed by its key"),
+    (
+        "edited and signed by another",
+        partial(line_edited, number=3, sign_with="1" * 64),
+        "line 3 was not signed by its key",
+    ),
     ("the newest edited", partial(line_edited, number=4), "line 4 was not signed by its key"),
     ("a checkpoint removed", partial(line_removed, number=3), "line 3 does not follow the line before it"),
     ("the key removed", partial(line_removed, number=1), "line 1 does not follow the line before it"),
     ("checkpoints swapped", partial(lines_swapped, one=2, other=3), "line 2 does not follow the line before it"),
-    ("a checkpoint repeated", lambda path: put(path, [*of(path), of(path)[-1]]),
-     "line 5 does not follow the line before it"),
-    ("a checkpoint forged", partial(line_forged, kind="checkpoint", heads={CHAIN: [1, "a" * 64]}),
-     "line 5 was not signed by its key"),
-    ("a checkpoint forged with a key of one's own",
-     lambda path: line_forged(path, "checkpoint", private="1" * 64, key=signing.public_half("1" * 64)),
-     "line 5 was signed with a key that is not in force there"),
+    (
+        "a checkpoint repeated",
+        lambda path: put(path, [*of(path), of(path)[-1]]),
+        "line 5 does not follow the line before it",
+    ),
+    (
+        "a checkpoint forged",
+        partial(line_forged, kind="checkpoint", heads={CHAIN: [1, "a" * 64]}),
+        "line 5 was not signed by its key",
+    ),
+    (
+        "a checkpoint forged with a key of one's own",
+        lambda path: line_forged(path, "checkpoint", private="1" * 64, key=signing.public_half("1" * 64)),
+        "line 5 was signed with a key that is not in force there",
+    ),
     ("a reset forged", partial(line_forged, kind="reset"), "line 5 was not signed by its key"),
     ("a restore forged", partial(line_forged, kind="restore"), "line 5 was not signed by its key"),
-    ("a change of keys forged", partial(line_forged, kind="key", next=signing.public_half("1" * 64)),
-     "line 5 was not signed by its key"),
+    (
+        "a change of keys forged",
+        partial(line_forged, kind="key", next=signing.public_half("1" * 64)),
+        "line 5 was not signed by its key",
+    ),
     ("words put in", lambda path: put(path, [*of(path), b"trust me"]), "line 5 is not JSON"),
     ("a deep line put in", lambda path: put(path, [*of(path), b"[" * 100_000]), "line 5 is not JSON"),
     ("a huge number put in", lambda path: put(path, [*of(path), b"9" * 10_000]), "line 5 is not JSON"),
     ("another object put in", lambda path: put(path, [*of(path), b"{}"]), "line 5 is not a line of such a log"),
-    ("a field doubled", lambda path: put(path, [b'{"kind":"key",' + of(path)[0][1:], *of(path)[1:]]),
-     "line 1 is not a line of such a log"),
+    (
+        "a field doubled",
+        lambda path: put(path, [b'{"kind":"key",' + of(path)[0][1:], *of(path)[1:]]),
+        "line 1 is not a line of such a log",
+    ),
     ("not text", lambda path: put(path, [b"\xff\xfe", *of(path)]), "line 1 is not JSON"),
-]  # fmt: skip
+]
 
 
 @ON_FILES
@@ -233,7 +265,7 @@ def test_a_log_that_was_tampered_with_is_named_and_the_other_still_tells(kept, d
     path = getattr(kept, where)
     do(path)
     remove(111, 125)
-    report = checkpoints.verdicts()
+    report = checkpoints.verify_chains()
     (verdict,) = [one for one in report.chains if one.chain == CHAIN]
     assert (report.sound, verdict.broken_at) == (False, 111)
     assert {str(place.path): place.problem for place in report.places}[str(path)] == problem
@@ -245,7 +277,7 @@ def test_nothing_is_added_to_a_log_that_was_tampered_with(kept, do, problem):
     do(kept.log)
     before = kept.log.read_bytes()
     with pytest.raises(Exception, match="Nothing is added to it"):
-        checkpoints.make()
+        checkpoints.make_checkpoint()
     assert kept.log.read_bytes() == before
 
 
@@ -253,12 +285,12 @@ def test_nothing_is_added_to_a_log_that_was_tampered_with(kept, do, problem):
 @pytest.mark.parametrize("where", ["log", "outside"])
 def test_a_log_made_anew_with_a_key_of_ones_own_is_seen(kept, where):
     log_made_anew(getattr(kept, where))
-    report = checkpoints.verdicts()
+    report = checkpoints.verify_chains()
     assert not report.sound
     problem = {place.path: place.problem for place in report.places}[getattr(kept, where)]
     assert problem == "was signed with other keys than those in keys/audit_public_keys"
     # Its word counts for nothing with the true public key, nor against the chains where the home is the forged one.
-    assert all(one.sound for one in checkpoints.verdicts(public_keys=kept.public).chains)
+    assert all(one.sound for one in checkpoints.verify_chains(public_keys=kept.public).chains)
     assert where == "outside" or all(one.sound for one in report.chains)
 
 
@@ -267,7 +299,7 @@ def test_a_log_made_anew_with_a_key_of_ones_own_is_seen(kept, where):
 def test_a_log_cut_short_in_the_data_home_is_seen_with_the_outside_one(kept, left):
     put(kept.log, of(kept.log)[:left])
     remove(111, 125)
-    report = checkpoints.verdicts()
+    report = checkpoints.verify_chains()
     assert [one.broken_at for one in report.chains if one.chain == CHAIN] == [111]
     assert "missing" in report.places[0].problem or f"lacks line {left + 1}" in report.places[0].problem
 
@@ -277,8 +309,8 @@ def test_a_log_cut_short_in_the_data_home_is_seen_with_the_outside_one(kept, lef
 def test_a_log_cut_short_outside_is_seen_once_it_had_time(kept, left, monkeypatch):
     put(kept.outside, of(kept.outside)[:left])
     sound()  # a checkpoint may be on its way there just now
-    monkeypatch.setattr(checkpoints.proof, "BEHIND", -checkpoints.proof.BEHIND)
-    report = checkpoints.verdicts()
+    monkeypatch.setattr(checkpoints.verify, "BEHIND", -checkpoints.verify.BEHIND)
+    report = checkpoints.verify_chains()
     assert not report.sound
     assert f"lacks line {left + 1} and what follows" in report.places[1].problem
 
@@ -289,10 +321,10 @@ def test_a_whole_home_made_anew_is_seen_with_the_outside_log(kept, settings, tmp
         path.unlink()
     rewrite(1, actor="agent:b")
     settings.CHECKPOINTS = None
-    checkpoints.make()
+    checkpoints.make_checkpoint()
     sound()
     settings.CHECKPOINTS = kept.folder
-    report = checkpoints.verdicts()
+    report = checkpoints.verify_chains()
     assert [one.broken_at for one in report.chains if one.chain == CHAIN] == [40]
     assert "other keys" in report.places[1].problem
 
@@ -302,7 +334,7 @@ def test_a_whole_home_made_anew_is_seen_with_the_outside_log(kept, settings, tmp
 def test_a_key_put_in_the_place_of_another_is_seen(kept, name):
     other = signing.generate()
     getattr(kept, name).write_text(signing.public_half(other) if name == "public" else other)
-    report = checkpoints.verdicts()
+    report = checkpoints.verify_chains()
     assert not report.sound
     assert "key" in report.places[0].problem
 
@@ -312,23 +344,23 @@ def test_a_key_put_in_the_place_of_another_is_seen(kept, name):
 @pytest.mark.parametrize("text", ["", "banana", "ä", "a" * 63])
 def test_a_key_that_is_none_is_said(kept, name, text):
     getattr(kept, name).write_text(text)
-    report = checkpoints.verdicts()
+    report = checkpoints.verify_chains()
     assert not report.sound
     assert report.places[0].problem
     with pytest.raises(Exception, match="key"):
-        checkpoints.make()
+        checkpoints.make_checkpoint()
 
 
 def test_a_true_reset_line_said_again_silences_nothing(kept):
-    checkpoints.begin_anew(kept.home, "reset")
+    checkpoints.start_over(kept.home, "reset")
     true = of(kept.log)[-1]
     AuditEntry.objects.all().delete()
     write(40)
-    checkpoints.make()
+    checkpoints.make_checkpoint()
     sound()
     remove(11, 40)
     put(kept.log, [*of(kept.log), true])
-    report = checkpoints.verdicts()
+    report = checkpoints.verify_chains()
     assert [one.broken_at for one in report.chains] == [11]
     assert "line 8 does not follow" in report.places[0].problem
 
@@ -338,4 +370,4 @@ def test_the_old_key_signs_nothing_any_more_after_another_took_its_place(kept):
     checkpoints.rotate_key(shell())
     sound()
     line_forged(kept.log, "checkpoint", private=old, key=signing.public_half(old))
-    assert "line 7 was signed with a key that is not in force there" in checkpoints.verdicts().places[0].problem
+    assert "line 7 was signed with a key that is not in force there" in checkpoints.verify_chains().places[0].problem

@@ -29,7 +29,7 @@ def test_the_untrusted_only_read_and_the_sandboxed_write_nothing_others_rely_on(
 
 
 def test_the_first_agent_of_an_instance_is_within_what_is_usual(space):
-    made = agents.create_agent(shell(), space="home", name="a", capabilities=list(agents.EVERYDAY))
+    made = agents.create_agent(shell(), space="home", name="a", capabilities=list(agents.EVERYDAY_CAPABILITIES))
     assert made["trust"] == "trusted"
 
 

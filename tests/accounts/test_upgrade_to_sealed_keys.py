@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fluxsite.home import Home, make_home
+from fluxsite.home import DataHome, make_home
 from tests.concurrency.databases import new_database
 
 # In a process and a database of its own, which never was newer: to undo every later migration and do it again took
@@ -16,7 +16,7 @@ import json
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
-from fluxcore.seal import unseal
+from fluxcore.encryption import decrypt
 
 BESIDE = [("otp_totp", "0003_add_timestamps"), ("sessions", "0001_initial")]
 BEFORE, AFTER = [("accounts", "0002_people_and_grants")], [("accounts", "0003_seal_what_was_clear")]
@@ -38,7 +38,7 @@ executor.migrate(AFTER)
 new = executor.loader.project_state([*AFTER, *BESIDE]).apps.get_model
 sealed = new("accounts", "Authenticator").objects.get()
 print(json.dumps({
-    "keys": [unseal(sealed.sealed_key, about=f"authenticator:{user.pk}").hex()],
+    "keys": [decrypt(sealed.sealed_key, about=f"authenticator:{user.pk}").hex()],
     "authenticator": [sealed.user_id == user.pk, sealed.last_step, sealed.confirmed],
     "in clear": new("otp_totp", "TOTPDevice").objects.count(),
     "sessions": new("sessions", "Session").objects.count(),
@@ -52,7 +52,7 @@ def test_keys_move_from_clear_to_sealed_and_agents_get_the_trust_they_use(databa
     one = instance()
     if database == "postgres":
         one = instance(DATABASE_URL=new_database(request.getfixturevalue("postgres_url")))
-    make_home(Home(one.name, one.folder))
+    make_home(DataHome(one.name, one.folder))
     assert json.loads(one.command("shell", "-v", "0", "-c", UPGRADE).stdout.strip().splitlines()[-1]) == {
         "keys": ["ab" * 20],
         "authenticator": [True, 77, True],

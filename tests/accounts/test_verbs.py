@@ -12,10 +12,10 @@ from accounts.capabilities import parsed
 from accounts.models import AuditEntry
 from accounts.principals import Principal, shell
 from accounts.verbs import selector, verb
-from fluxcore import limits
 from fluxcore.errors import Conflict, Forbidden, IdempotencyKeyReused, Invalid, OriginAboveCeiling
 from fluxcore.models import Event, IdempotencyKey
-from fluxcore.preconditions import Precondition
+from fluxcore.writes import limits
+from fluxcore.writes.preconditions import Precondition
 
 pytestmark = pytest.mark.django_db
 
@@ -32,9 +32,13 @@ def made():
 @pytest.fixture
 def agent():
     return Principal(
-        kind="agent", name="alice", space=1, chain="a" * 32, ceiling="ai_stated",
+        kind="agent",
+        name="alice",
+        space=1,
+        chain="a" * 32,
+        ceiling="ai_stated",
         capabilities=parsed(("grains.write", "memory.read:notes/*")),
-    )  # fmt: skip
+    )
 
 
 def entries(**where):

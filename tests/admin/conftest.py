@@ -16,7 +16,7 @@ import pytest
 from django.contrib import admin
 from django.test import Client
 
-from accounts import agents, grants, guesses, tokens
+from accounts import agents, grants, tokens
 from accounts.authorise import authorise
 from accounts.models import (
     Agent,
@@ -32,31 +32,32 @@ from accounts.models import (
     Token,
 )
 from accounts.principals import shell
+from accounts.signin import lockout
 from fluxcore import clock
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event, Job, JobLine
-from fluxsite.home import Home
+from fluxsite.home import DataHome
 from memory.grains.models import (
     Cluster,
+    ClusterUse,
+    ClusterUseVote,
     Conduit,
     Entry,
     Grain,
-    Judged,
+    JudgedQuestion,
     Member,
-    Passage,
     Removal,
     Tombstone,
-    Touch,
     Trace,
     Transition,
     Vector,
     Vote,
 )
-from memory.grains.receipt import packed
 from memory.grains.store import store
 from memory.health.models import Warning
 from memory.keyvalue import keeping, locks
 from memory.keyvalue.models import Item, Lock, Namespace, Task
+from memory.recall.trace_record import pack_trace
 from tests.admin.snapshots import Snapshot
 from tests.dashboard.conftest import Person, browser
 
@@ -74,7 +75,7 @@ _snapshot: Snapshot | None = None
 
 
 @dataclass
-class House:
+class AdminSpaces:
     """Rows by page and space, and people by role."""
 
     people: dict[str, Person]
@@ -86,13 +87,13 @@ class House:
             self._clients[role] = self.people[role].sign_in()
         return self._clients[role]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> House:
+    def __deepcopy__(self, memo: dict[int, Any]) -> AdminSpaces:
         """With browsers of their own that have the same cookies."""
         clients = {}
         for role, client in self._clients.items():
             clients[role] = browser()
             clients[role].cookies = copy.deepcopy(client.cookies, memo)
-        return House(copy.deepcopy(self.people, memo), copy.deepcopy(self.rows, memo), clients)
+        return AdminSpaces(copy.deepcopy(self.people, memo), copy.deepcopy(self.rows, memo), clients)
 
     def row(self, page: str, space: str = "home") -> Any:
         return self.rows[page][space]
@@ -135,7 +136,7 @@ def details(entry: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def house(person: Callable[..., Person], make_token: Callable[..., str]) -> House:
+def house(person: Callable[..., Person], make_token: Callable[..., str]) -> AdminSpaces:
     """As it was built for the first test that asked, with everybody signed in."""
     global _snapshot
     if _snapshot is not None and _snapshot.fresh:
@@ -144,7 +145,7 @@ def house(person: Callable[..., Person], make_token: Callable[..., str]) -> Hous
     return copy.deepcopy(_snapshot.built)
 
 
-def _build(person: Callable[..., Person], make_token: Callable[..., str]) -> House:
+def _build(person: Callable[..., Person], make_token: Callable[..., str]) -> AdminSpaces:
     rows: dict[str, dict[str, Any]] = {}
     for space, name in (("home", "alice"), ("office", "bob")):
         token = make_token(name, space=space, capabilities=("grains.read", "grains.write"), trust="trusted")
@@ -159,9 +160,13 @@ def _build(person: Callable[..., Person], make_token: Callable[..., str]) -> Hou
         number = caller_row.space_id
         moment = clock.now()
         job = Job.objects.create(
-            space=number, kind=f"{space}.tidy", state="parked", error=f"the {space} is untidy", due_at=moment,
+            space=number,
+            kind=f"{space}.tidy",
+            state="parked",
+            error=f"the {space} is untidy",
+            due_at=moment,
             created_at=moment,
-        )  # fmt: skip
+        )
         JobLine.objects.create(job=job, at=moment, text=f"looked under the bed of the {space}")
         found = {
             "accounts.space": Space.objects.get(name=space),
@@ -178,28 +183,35 @@ def _build(person: Callable[..., Person], make_token: Callable[..., str]) -> Hou
         for page, row in found.items():
             rows.setdefault(page, {})[space] = row
     kinds = {role: person(f"{role}-of-home", administrator=False, roles={"home": role}) for role in ROLES[:3]}
-    house = House({**kinds, "administrator": person("ada")}, rows)
+    house = AdminSpaces({**kinds, "administrator": person("ada")}, rows)
     out = person("olaf", administrator=False, roles={"office": "owner"})
     vera = person("vera", administrator=False, roles={"home": "viewer"})
     rows["accounts.user"] = {"home": vera.user, "office": out.user}
     rows["accounts.membership"] = {
-        "home": Membership.objects.get(user=vera.user), "office": Membership.objects.get(user=out.user),
-    }  # fmt: skip
+        "home": Membership.objects.get(user=vera.user),
+        "office": Membership.objects.get(user=out.user),
+    }
     moment = clock.now()
     # These belong to the instance as a whole.
     alone = {
         "accounts.session": Session.objects.create(
-            session_key="f" * 64, session_data="", expire_date=moment + timedelta(hours=1), user=vera.user,
-            created_at=moment, seen_at=moment, source="192.0.2.7", browser="Lynx",
+            session_key="f" * 64,
+            session_data="",
+            expire_date=moment + timedelta(hours=1),
+            user=vera.user,
+            created_at=moment,
+            seen_at=moment,
+            source="192.0.2.7",
+            browser="Lynx",
         ),
         "accounts.enrolment": Enrolment.objects.create(
             digest="0" * 64, purpose="account", user=out.user, created_at=moment, expires_at=moment + timedelta(days=1)
         ),
         "accounts.guesscount": GuessCount.objects.create(
-            key=guesses.password_key("olaf"), count=10, last_at=moment, day_count=10, day_from=moment
+            key=lockout.password_key("olaf"), count=10, last_at=moment, day_count=10, day_from=moment
         ),
         "accounts.refusalminute": RefusalMinute.objects.create(source="192.0.2.9", minute=moment, count=4),
-    }  # fmt: skip
+    }
     for page, row in alone.items():
         rows[page] = {"home": row, "office": row}
     for role in ROLES:
@@ -212,17 +224,35 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
     moment = clock.now()
     entry = Entry.objects.create(space=grain.space, kind="name", feature=f"{space} mat")
     answer = {
-        "id": str(grain.uuid), "score": 0.8, "source": "words", "parts": {"words": 0.7, "correction": -0.1},
-        "matched": [[0, 2.5]], "same": 0, "path": [
-            {"conduit": 1, "from_entry": "name:mat", "to_grain": str(grain.uuid), "relation": 0, "signal": 0.4,
-             "weight": 0.5, "hop": 1},
+        "id": str(grain.uuid),
+        "score": 0.8,
+        "source": "words",
+        "parts": {"words": 0.7, "correction": -0.1},
+        "matched": [[0, 2.5]],
+        "same": 0,
+        "path": [
+            {
+                "conduit": 1,
+                "from_entry": "name:mat",
+                "to_grain": str(grain.uuid),
+                "relation": 0,
+                "signal": 0.4,
+                "weight": 0.5,
+                "hop": 1,
+            },
         ],
-    }  # fmt: skip
+    }
     body = {
-        "features": ["mat"], "terms": ["mat"], "k": 5, "bounds": {"tags": ["t"]}, "weights": {}, "caps": [],
-        "fallback": False, "grains": [answer],
-    }  # fmt: skip
-    judged = Judged.objects.create(
+        "features": ["mat"],
+        "terms": ["mat"],
+        "k": 5,
+        "bounds": {"tags": ["t"]},
+        "weights": {},
+        "caps": [],
+        "fallback": False,
+        "grains": [answer],
+    }
+    judged = JudgedQuestion.objects.create(
         uuid=uuid.uuid4(),
         space=grain.space,
         actor=actor,
@@ -236,42 +266,82 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
     vote = Vote.objects.create(
         space=grain.space, judged=judged, grain=grain, useful=True, strength=1.0, scale=1.0, at=moment
     )
-    Passage.objects.create(space=grain.space, vote=vote, grain=grain, cluster=cluster, amount=1 << 31)
+    ClusterUseVote.objects.create(space=grain.space, vote=vote, grain=grain, cluster=cluster, amount=1 << 31)
     return {
         "grains.transition": Transition.objects.create(
-            space=grain.space, grain=grain, before="dormant", after="active", why="by hand", numbers={"days": 3},
-            actor=actor, reason=f"the {space} needs it", at=moment, lived=0,
+            space=grain.space,
+            grain=grain,
+            before="dormant",
+            after="active",
+            why="by hand",
+            numbers={"days": 3},
+            actor=actor,
+            reason=f"the {space} needs it",
+            at=moment,
+            lived=0,
         ),
         "grains.tombstone": Tombstone.objects.create(
-            space=grain.space, uuid=uuid.uuid4(), origin="ai_stated", recorded_at=moment,
-            purged_at=moment, actor=f"user:{space}", links=3, votes=1,
+            space=grain.space,
+            uuid=uuid.uuid4(),
+            origin="ai_stated",
+            recorded_at=moment,
+            purged_at=moment,
+            actor=f"user:{space}",
+            links=3,
+            votes=1,
         ),
         "grains.removal": Removal.objects.create(
-            space=grain.space, digest="d" * 64, status="quarantined", authority=2, actor=f"user:{space}", at=moment,
-            lived=0, repeats=2, repeated_at=moment, repeated_by=actor,
+            space=grain.space,
+            digest="d" * 64,
+            status="quarantined",
+            authority=2,
+            actor=f"user:{space}",
+            at=moment,
+            lived=0,
+            repeats=2,
+            repeated_at=moment,
+            repeated_by=actor,
         ),
         "grains.vote": vote,
         "grains.cluster": cluster,
         "grains.member": Member.objects.create(space=grain.space, cluster=cluster, grain=grain, weight=0.75),
-        "grains.touch": Touch.objects.create(space=grain.space, cluster=cluster, grain=grain, weight=0.5, at=moment),
+        "grains.touch": ClusterUse.objects.create(
+            space=grain.space, cluster=cluster, grain=grain, weight=0.5, at=moment
+        ),
         "health.warning": Warning.objects.create(
-            space=grain.space, signal=f"{space}_rate", severity="WARNING", value=0.4, high=0.2, times=1,
-            raised_at=moment, seen_at=moment,
+            space=grain.space,
+            signal=f"{space}_rate",
+            severity="WARNING",
+            value=0.4,
+            high=0.2,
+            times=1,
+            raised_at=moment,
+            seen_at=moment,
         ),
         **_exact(grain.space, space, actor),
         "grains.entry": entry,
         "grains.conduit": Conduit.objects.create(
-            space=grain.space, from_entry=entry, to_grain=grain, weight=0.5, made_at=int(moment.timestamp()),
+            space=grain.space,
+            from_entry=entry,
+            to_grain=grain,
+            weight=0.5,
+            made_at=int(moment.timestamp()),
             used_at=int(moment.timestamp()),
         ),
         "grains.vector": Vector.objects.create(
             space=grain.space, grain=grain, encoder="hashed", dimension=4, scale=1.0, data=b"four"
         ),
         "grains.trace": Trace.objects.create(
-            space=grain.space, actor=actor, at=moment, query=f"What lies under the mat of the {space}?", rung="warm",
-            confidence=0.8, hop_count=1, body=packed(body),
+            space=grain.space,
+            actor=actor,
+            at=moment,
+            query=f"What lies under the mat of the {space}?",
+            rung="warm",
+            confidence=0.8,
+            hop_count=1,
+            body=pack_trace(body),
         ),
-    }  # fmt: skip
+    }
 
 
 def _exact(space: Space, name: str, actor: str) -> dict[str, Any]:
@@ -284,9 +354,11 @@ def _exact(space: Space, name: str, actor: str) -> dict[str, Any]:
     Lock.objects.filter(board=board).update(holder=actor, acquired_at=moment_)
     task = Task.objects.create(board=board, queue=f"{name}-work", value="1", size=1, added_at=moment_, added_by=actor)
     return {
-        "keyvalue.namespace": board, "keyvalue.item": Item.objects.get(namespace=board),
-        "keyvalue.lock": Lock.objects.get(board=board), "keyvalue.task": task,
-    }  # fmt: skip
+        "keyvalue.namespace": board,
+        "keyvalue.item": Item.objects.get(namespace=board),
+        "keyvalue.lock": Lock.objects.get(board=board),
+        "keyvalue.task": task,
+    }
 
 
 def _refused(caller: Any) -> None:
@@ -294,9 +366,9 @@ def _refused(caller: Any) -> None:
 
 
 @pytest.fixture
-def own_home(settings: Any, tmp_path: Path) -> Home:
+def own_home(settings: Any, tmp_path: Path) -> DataHome:
     """A data home of the test's own, so that its checkpoints are about its chains."""
-    home = Home("own", tmp_path / "own")
+    home = DataHome("own", tmp_path / "own")
     home.keys.mkdir(parents=True)
     settings.HOME = home
     return home

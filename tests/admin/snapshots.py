@@ -24,13 +24,13 @@ class Snapshot:
         self._noted: list[tuple[int, list[tuple[int, Any]]]] = []
         before = {model: set(model._base_manager.values_list("pk", flat=True)) for model in apps.get_models()}
         with pytest.MonkeyPatch.context() as patch:  # the words of grains are in no model
-            note = full_text.note
+            note = full_text.index_terms
 
             def remember(space: int, grains: Any) -> None:
                 self._noted.append((space, [(grain, list(keys)) for grain, keys in grains]))
                 note(space, self._noted[-1][1])
 
-            patch.setattr(full_text, "note", remember)
+            patch.setattr(full_text, "index_terms", remember)
             self.built = build()
         self._rows = [
             (model, rows)
@@ -47,5 +47,5 @@ class Snapshot:
         for model, rows in self._rows:
             model._base_manager.bulk_create(rows)
         for space, grains in self._noted:
-            full_text.note(space, grains)
+            full_text.index_terms(space, grains)
         return copy.deepcopy(self.built)

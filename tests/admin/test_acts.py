@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from accounts.capabilities import NEVER_FOR_AGENTS, OPERATIONS, WANT_A_FRESH_CODE
+from accounts.capabilities import NEED_FRESH_CODE, NEVER_FOR_AGENTS, OPERATIONS
 from accounts.models import Agent, AuditEntry, Grant, Membership, Session, Space, Token, User
 from fluxcore.models import Job
 from memory.grains.models import Grain
 from memory.health.models import Warning
 from memory.keyvalue.models import Item, Lock, Namespace
-from tests.admin.conftest import ROLES, House, details, entries, list_of, pages, stale, words
+from tests.admin.conftest import ROLES, AdminSpaces, details, entries, list_of, pages, stale, words
 from tests.dashboard.conftest import post, send
 
 NEW = "add"
@@ -26,13 +26,13 @@ class Doing:
 
     role: str
     verb: str
-    done: Callable[[House], bool]
+    done: Callable[[AdminSpaces], bool]
     fields: dict[str, Any] = field(default_factory=dict)
-    before: Callable[[House], Any] = lambda house: None
+    before: Callable[[AdminSpaces], Any] = lambda house: None
     chain: str = "home"  # or "instance"
 
 
-def user(house: House) -> User:
+def user(house: AdminSpaces) -> User:
     return User.objects.get(pk=house.row("accounts.user").pk)
 
 
@@ -40,11 +40,11 @@ def agent() -> Agent:
     return Agent.objects.get(name="alice")
 
 
-def warning(house: House) -> Warning:
+def warning(house: AdminSpaces) -> Warning:
     return Warning.objects.get(pk=house.row("health.warning").pk)
 
 
-def item(house: House) -> Item:
+def item(house: AdminSpaces) -> Item:
     return Item.objects.get(pk=house.row("keyvalue.item").pk)
 
 
@@ -52,29 +52,40 @@ def parked() -> bool:
     return Job.objects.get(kind="home.tidy").state == "parked"
 
 
-def status(house: House) -> str:
+def status(house: AdminSpaces) -> str:
     return str(Grain.objects.get(pk=house.row("grains.grain").pk).status)
 
 
 DOINGS: dict[tuple[str, str], Doing] = {
     ("accounts.space", NEW): Doing(
-        "administrator", "spaces.create", lambda house: Space.objects.filter(name="attic").exists(), {"name": "attic"},
+        "administrator",
+        "spaces.create",
+        lambda house: Space.objects.filter(name="attic").exists(),
+        {"name": "attic"},
         chain="instance",
     ),
     ("accounts.agent", NEW): Doing(
-        "owner", "agents.create", lambda house: Agent.objects.filter(name="carol", parent__name="alice").exists(),
+        "owner",
+        "agents.create",
+        lambda house: Agent.objects.filter(name="carol", parent__name="alice").exists(),
         {"space": "home", "name": "carol", "trust": "sandboxed", "parent": "alice", "capabilities": "grains.read"},
     ),
     ("accounts.agent", "mint"): Doing(
-        "owner", "tokens.mint", lambda house: Token.objects.filter(agent__name="alice").count() == 2,
+        "owner",
+        "tokens.mint",
+        lambda house: Token.objects.filter(agent__name="alice").count() == 2,
         {"ceiling": "ai_stated", "expires_at": "7d", "note": "for the test"},
     ),
     ("accounts.agent", "grant"): Doing(
-        "operator", "capability_granted", lambda house: Grant.objects.filter(capability="memory.read:a/*").exists(),
+        "operator",
+        "capability_granted",
+        lambda house: Grant.objects.filter(capability="memory.read:a/*").exists(),
         {"capability": "memory.read:a/*", "expires_at": "1h"},
     ),
     ("accounts.agent", "capabilities"): Doing(
-        "owner", "agents.apply", lambda house: agent().capabilities == ["grains.read", "memory.read:x/*"],
+        "owner",
+        "agents.apply",
+        lambda house: agent().capabilities == ["grains.read", "memory.read:x/*"],
         {"capabilities": "memory.read:x/*\r\n\r\n grains.read "},
     ),
     ("accounts.agent", "trust"): Doing(
@@ -82,26 +93,36 @@ DOINGS: dict[tuple[str, str], Doing] = {
     ),
     ("accounts.agent", "require-votes"): Doing("owner", "agents.set_must_rate", lambda house: agent().must_rate),
     ("accounts.agent", "only-remind"): Doing(
-        "owner", "agents.set_must_rate", lambda house: not agent().must_rate,
+        "owner",
+        "agents.set_must_rate",
+        lambda house: not agent().must_rate,
         before=lambda house: Agent.objects.update(must_rate=True),
     ),
     ("accounts.agent", "tools"): Doing(
         "owner", "agents.set_tools", lambda house: agent().tools == ["extraction"], {"tools": ["extraction"]}
     ),
     ("health.warning", "acknowledge"): Doing(
-        "operator", "health.acknowledge", lambda house: warning(house).acknowledged_by != "",
+        "operator",
+        "health.acknowledge",
+        lambda house: warning(house).acknowledged_by != "",
         before=lambda house: Warning.objects.filter(pk=warning(house).pk).update(signal="orphan_rate"),
     ),
     ("keyvalue.namespace", NEW): Doing(
-        "operator", "boards.make", lambda house: Namespace.objects.filter(name="ops", ephemeral=True).exists(),
+        "operator",
+        "boards.make",
+        lambda house: Namespace.objects.filter(name="ops", ephemeral=True).exists(),
         {"space": "home", "board": "ops", "ephemeral": "on"},
     ),
     ("keyvalue.namespace", "delete"): Doing(
-        "operator", "boards.delete", lambda house: not Namespace.objects.filter(name="spare").exists(),
+        "operator",
+        "boards.delete",
+        lambda house: not Namespace.objects.filter(name="spare").exists(),
         before=lambda house: Namespace.objects.filter(pk=house.row("keyvalue.namespace").pk).update(name="spare"),
     ),
     ("keyvalue.item", "restore"): Doing(
-        "operator", "kv.restore", lambda house: (item(house).value, item(house).version) == ('"first of home"', 3),
+        "operator",
+        "kv.restore",
+        lambda house: (item(house).value, item(house).version) == ('"first of home"', 3),
         {"version": "1"},
     ),
     ("keyvalue.item", "delete"): Doing("operator", "kv.delete", lambda house: item(house).value is None),
@@ -119,73 +140,98 @@ DOINGS: dict[tuple[str, str], Doing] = {
         "owner", "tokens.revoke", lambda house: Token.objects.get(agent__name="alice").revoked_at is not None
     ),
     ("accounts.grant", NEW): Doing(
-        "operator", "capability_granted", lambda house: Grant.objects.filter(capability="memory.read:b/*").exists(),
+        "operator",
+        "capability_granted",
+        lambda house: Grant.objects.filter(capability="memory.read:b/*").exists(),
         {"space": "home", "agent": "alice", "capability": "memory.read:b/*", "expires_at": ""},
     ),
     ("accounts.grant", "revoke"): Doing(
         "operator", "capability_revoked", lambda house: Grant.objects.get(agent__name="alice").revoked_at is not None
     ),
     ("accounts.grantrequest", "accept"): Doing(
-        "operator", "capability_granted", lambda house: Grant.objects.filter(capability="memory.write:home/*").exists(),
+        "operator",
+        "capability_granted",
+        lambda house: Grant.objects.filter(capability="memory.write:home/*").exists(),
         {"expires_at": "8h"},
     ),
     ("accounts.grantrequest", "decline"): Doing(
-        "operator", "grants.decline",
+        "operator",
+        "grants.decline",
         lambda house: type(row := house.row("accounts.grantrequest")).objects.get(pk=row.pk).state == "declined",
     ),
     ("accounts.membership", NEW): Doing(
-        "owner", "people.set_role",
+        "owner",
+        "people.set_role",
         lambda house: Membership.objects.filter(user__username="olaf", role="operator").exists(),
         {"space": "home", "username": "olaf", "role": "operator"},
     ),
     ("accounts.membership", "role"): Doing(
-        "owner", "people.set_role",
+        "owner",
+        "people.set_role",
         lambda house: Membership.objects.get(pk=house.row("accounts.membership").pk).role == "operator",
         {"role": "operator"},
     ),
     ("accounts.membership", "remove"): Doing(
-        "owner", "people.set_role",
+        "owner",
+        "people.set_role",
         lambda house: not Membership.objects.filter(pk=house.row("accounts.membership").pk).exists(),
     ),
     ("accounts.user", NEW): Doing(
-        "owner", "people.invite",
+        "owner",
+        "people.invite",
         lambda house: Membership.objects.filter(user__username="emmy", role="viewer").exists(),
         {"username": "emmy", "space": "home", "role": "viewer"},
     ),
     ("accounts.user", "role"): Doing(
-        "administrator", "people.set_role", lambda house: Membership.objects.filter(user=user(house)).count() == 2,
-        {"space": "office", "role": "viewer"}, chain="office",
+        "administrator",
+        "people.set_role",
+        lambda house: Membership.objects.filter(user=user(house)).count() == 2,
+        {"space": "office", "role": "viewer"},
+        chain="office",
     ),
     ("accounts.user", "unlock"): Doing(
-        "administrator", "people.unlock", lambda house: user(house).enrolments.filter(purpose="unlock").exists(),
+        "administrator",
+        "people.unlock",
+        lambda house: user(house).enrolments.filter(purpose="unlock").exists(),
         chain="instance",
     ),
     ("accounts.user", "reset"): Doing(
-        "administrator", "people.reset", lambda house: user(house).enrolments.filter(purpose="factor").exists(),
+        "administrator",
+        "people.reset",
+        lambda house: user(house).enrolments.filter(purpose="factor").exists(),
         chain="instance",
     ),
     ("accounts.user", "sign-out"): Doing(
-        "administrator", "people.end_sessions", lambda house: not Session.objects.filter(user=user(house)).exists(),
+        "administrator",
+        "people.end_sessions",
+        lambda house: not Session.objects.filter(user=user(house)).exists(),
         chain="instance",
     ),
     ("accounts.user", "stop"): Doing(
         "administrator", "people.switch", lambda house: not user(house).is_active, chain="instance"
     ),
     ("accounts.user", "resume"): Doing(
-        "administrator", "people.switch", lambda house: user(house).is_active, chain="instance",
+        "administrator",
+        "people.switch",
+        lambda house: user(house).is_active,
+        chain="instance",
         before=lambda house: User.objects.filter(pk=user(house).pk).update(is_active=False),
     ),
     ("accounts.session", "end"): Doing(
-        "administrator", "people.end_sessions", lambda house: not Session.objects.filter(pk="f" * 64).exists(),
+        "administrator",
+        "people.end_sessions",
+        lambda house: not Session.objects.filter(pk="f" * 64).exists(),
         chain="instance",
     ),
     ("accounts.guesscount", "unlock"): Doing(
-        "administrator", "people.unlock",
+        "administrator",
+        "people.unlock",
         lambda house: not type(row := house.row("accounts.guesscount")).objects.filter(pk=row.pk).exists(),
         chain="instance",
     ),
     ("accounts.auditentry", "grant"): Doing(
-        "operator", "capability_granted",
+        "operator",
+        "capability_granted",
         lambda house: Grant.objects.filter(agent__name="alice", capability="memory.write:notes/today").exists(),
         {"capability": "memory.write:notes/today", "expires_at": "1d"},
     ),
@@ -197,28 +243,37 @@ DOINGS: dict[tuple[str, str], Doing] = {
         "operator", "grains.pin", lambda house: Grain.objects.get(pk=house.row("grains.grain").pk).pinned
     ),
     ("grains.grain", "unpin"): Doing(
-        "operator", "grains.pin", lambda house: not Grain.objects.get(pk=house.row("grains.grain").pk).pinned,
+        "operator",
+        "grains.pin",
+        lambda house: not Grain.objects.get(pk=house.row("grains.grain").pk).pinned,
         before=lambda house: Grain.objects.update(pinned=True),
     ),
     ("grains.grain", "close"): Doing(
-        "operator", "grains.close",
+        "operator",
+        "grains.close",
         lambda house: str(Grain.objects.get(pk=house.row("grains.grain").pk).valid_to) == "2026-03-02 09:00:30+00:00",
         {"at": "2026-03-02T09:00:30"},
     ),
     **{
         ("grains.grain", act): Doing(
-            "operator", f"grains.{act}", lambda house, there=there: status(house) == there,
+            "operator",
+            f"grains.{act}",
+            lambda house, there=there: status(house) == there,
             before=lambda house, where=where: Grain.objects.update(status=where),
         )
         for act, where, there in (
-            ("archive", "active", "archived"), ("restore", "dormant", "active"),
-            ("quarantine", "archived", "quarantined"), ("release", "quarantined", "active"),
-            ("delete", "active", "pending_deletion"), ("undelete", "pending_deletion", "active"),
+            ("archive", "active", "archived"),
+            ("restore", "dormant", "active"),
+            ("quarantine", "archived", "quarantined"),
+            ("release", "quarantined", "active"),
+            ("delete", "active", "pending_deletion"),
+            ("undelete", "pending_deletion", "active"),
         )
     },
     **{
         ("grains.grain", act): Doing(
-            "operator", f"grains.{act}",
+            "operator",
+            f"grains.{act}",
             lambda house, to=to: Grain.objects.get(pk=house.row("grains.grain").pk).decay_class == to,
             before=lambda house, to=to: Grain.objects.update(decay_class=1 - to),
         )
@@ -227,11 +282,11 @@ DOINGS: dict[tuple[str, str], Doing] = {
     ("grains.grain", "purge"): Doing(
         "owner", "grains.purge", lambda house: not Grain.objects.filter(pk=house.row("grains.grain").pk).exists()
     ),
-}  # fmt: skip
+}
 EVERY = pytest.mark.parametrize(("page", "act"), DOINGS, ids=lambda found: str(found))
 
 
-def address(house: House, page: str, act: str) -> str:
+def address(house: AdminSpaces, page: str, act: str) -> str:
     return f"{list_of(page)}add/" if act == NEW else house.address(page, act=act)
 
 
@@ -240,7 +295,7 @@ def needs(page: str, act: str) -> str:
     return found.adds.needs if act == NEW else next(one.needs for one in found.acts if one.name == act)
 
 
-def chain_of(house: House, name: str) -> str:
+def chain_of(house: AdminSpaces, name: str) -> str:
     return "instance" if name == "instance" else house.row("accounts.space", name).uuid.hex
 
 
@@ -288,7 +343,7 @@ def test_without_a_fresh_code_it_asks_for_one_and_nothing_happens_before_it_is_r
     doing.before(house)
     client = stale(house.client(doing.role))
     where = address(house, page, act)
-    wants = needs(page, act) in WANT_A_FRESH_CODE
+    wants = needs(page, act) in NEED_FRESH_CODE
     assert ('name="code"' in client.get(where).content.decode()) == wants
     if not wants:
         return

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from accounts import agents, audit, checkpoints, grants, holdings, people, scopes, tokens, verifying
+from accounts import agents, audit, effective_capabilities, grants, people, scopes, tokens
+from accounts.audit import chain_status, checkpoints
 from accounts.models import Agent, AuditEntry, Membership, User
 from accounts.principals import shell
 from fluxcore.errors import AboveTrust, Conflict, Invalid
@@ -17,9 +18,9 @@ CHAINS = "/admin/accounts/auditentry/chains/"
 
 @pytest.fixture(autouse=True)
 def _nothing_known():
-    verifying._known.clear()
+    chain_status._verified.clear()
     yield
-    verifying._known.clear()
+    chain_status._verified.clear()
 
 
 def test_verify_all_sees_the_chain_of_a_space_that_is_gone(house, own_home):
@@ -27,7 +28,7 @@ def test_verify_all_sees_the_chain_of_a_space_that_is_gone(house, own_home):
     agents.create_agent(shell(), space="gone", name="helper", capabilities=[])
     agents.switch_agent(shell(), space="gone", name="helper", active=False)
     chain = AuditEntry.objects.get(action="agents.switch", outcome="done").chain
-    checkpoints.make()
+    checkpoints.make_checkpoint()
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM accounts_agent WHERE name = 'helper'")
         cursor.execute("DELETE FROM accounts_space WHERE name = 'gone'")
@@ -35,7 +36,7 @@ def test_verify_all_sees_the_chain_of_a_space_that_is_gone(house, own_home):
     assert "broken" not in words(post(client, CHAINS, chain=""))
     AuditEntry.objects.filter(chain=chain, action="agents.switch").delete()
     said = words(post(client, CHAINS, chain=""))
-    assert chain[:8] in said and "entry" in said and checkpoints.verdicts().sound is False
+    assert chain[:8] in said and "entry" in said and checkpoints.verify_chains().sound is False
     AuditEntry.objects.filter(chain=chain).delete()
     assert "missing" in words(post(client, CHAINS, chain=chain))
     assert post(house.client("owner"), CHAINS, chain=chain).status_code == 404
@@ -43,14 +44,14 @@ def test_verify_all_sees_the_chain_of_a_space_that_is_gone(house, own_home):
 
 def test_new_capabilities_do_not_undo_a_trust_that_was_lowered_meanwhile(house, monkeypatch):
     agents.set_trust(shell(), space="home", name="alice", trust="trusted")
-    really, lowered = holdings.check, []
+    really, lowered = effective_capabilities.check, []
 
     def check(*given):
         really(*given)
         if not lowered:
             lowered.append(agents.set_trust(shell(), space="home", name="alice", trust="untrusted"))
 
-    monkeypatch.setattr(holdings, "check", check)
+    monkeypatch.setattr(effective_capabilities, "check", check)
     with pytest.raises(AboveTrust):
         agents.apply_agent(shell(), space="home", name="alice", capabilities=["grains.read", "grains.write"])
     assert Agent.objects.get(name="alice", space__name="home").trust == "untrusted"

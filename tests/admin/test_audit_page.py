@@ -9,9 +9,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from accounts import audit, checkpoints, verifying
+from accounts import audit
+from accounts.admin import audit as chain_page
+from accounts.audit import chain_status, checkpoints
 from accounts.models import AuditEntry
-from accounts.pages import chain as chain_page
 from tests.admin.conftest import list_of, words
 from tests.dashboard.conftest import post
 
@@ -21,9 +22,9 @@ EXPORT = "/admin/accounts/auditentry/export/"
 
 @pytest.fixture(autouse=True)
 def _nothing_known():
-    verifying._known.clear()
+    chain_status._verified.clear()
     yield
-    verifying._known.clear()
+    chain_status._verified.clear()
 
 
 def exported(answer):
@@ -50,14 +51,14 @@ def test_members_see_their_spaces_chain_and_administrators_all(house, own_home, 
 def test_it_says_how_old_the_checkpoint_is_and_what_came_after(house, own_home):
     client = house.client("administrator")
     assert "none yet" in words(client.get(CHAINS))
-    checkpoints.make()
+    checkpoints.make_checkpoint()
     assert "up to date" in words(client.get(CHAINS))
     post(client, house.address("accounts.agent", act="stop"), reason="one more entry")
     assert "newer" in words(client.get(CHAINS))
 
 
 def test_a_sound_chain_is_verified_with_a_click(house, own_home):
-    checkpoints.make()
+    checkpoints.make_checkpoint()
     for role, chains in (("viewer", [hexes(house)["home"]]), ("administrator", ["", "instance"])):
         for chain in chains:
             answer = post(house.client(role), CHAINS, chain=chain)
@@ -66,7 +67,7 @@ def test_a_sound_chain_is_verified_with_a_click(house, own_home):
 
 @pytest.mark.parametrize("harm", ["edited", "removed", "cut off"])
 def test_a_broken_chain_is_named_and_the_index_remembers(house, own_home, harm):
-    checkpoints.make()
+    checkpoints.make_checkpoint()
     mine = AuditEntry.objects.filter(chain=hexes(house)["home"])
     last = mine.order_by("-seq")[0]
     if harm == "edited":
@@ -91,13 +92,13 @@ def test_nobody_verifies_or_exports_a_chain_they_may_not_read(house, own_home):
 
 
 def test_chains_that_are_too_long_for_a_page_are_for_the_shell(house, own_home, monkeypatch):
-    monkeypatch.setattr(verifying, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(chain_status, "MOST_ENTRIES", 3)
     answer = post(house.client("administrator"), CHAINS, chain="")
     assert answer.status_code == 413 and "flux_audit verify" in words(answer)
 
 
 def test_one_verification_at_a_time(house, own_home):
-    with verifying._turn:
+    with chain_status._turn:
         answer = post(house.client("viewer"), CHAINS, chain=hexes(house)["home"])
     assert answer.status_code == 503 and "verifying already" in words(answer)
 
@@ -108,8 +109,9 @@ def test_an_export_holds_the_entries_as_they_are_hashed_of_the_chains_one_may_re
     assert answer["Content-Disposition"] == 'attachment; filename="audit.jsonl"'
     assert exported(answer) == everything
     assert {entry["chain"] for entry in exported(house.client("administrator").get(EXPORT))} == {
-        "instance", *hexes(house).values()
-    }  # fmt: skip
+        "instance",
+        *hexes(house).values(),
+    }
     one = house.client("administrator").get(EXPORT, {"chain": hexes(house)["office"]})
     assert {entry["chain"] for entry in exported(one)} == {hexes(house)["office"]}
 
@@ -136,8 +138,15 @@ def test_an_export_ends_even_if_somebody_numbered_entries_from_zero(make_token, 
     AuditEntry.objects.filter(chain="instance").delete()
     for seq in (-1, 0, 1):
         AuditEntry.objects.create(
-            chain="instance", seq=seq, at="2026-01-01T00:00:00Z", actor="x", action="x", object="", outcome="done",
-            prev="", hash="",
-        )  # fmt: skip
+            chain="instance",
+            seq=seq,
+            at="2026-01-01T00:00:00Z",
+            actor="x",
+            action="x",
+            object="",
+            outcome="done",
+            prev="",
+            hash="",
+        )
     monkeypatch.setattr(chain_page, "_CHUNK", 1)
     assert [json.loads(line)["seq"] for line in chain_page._lines(["instance"])] == [-1, 0, 1]

@@ -39,10 +39,15 @@ def test_the_tiles_count_what_one_can_do_something_about_and_lead_there(house, o
         "operator": ["1 grant request waits", "1 job failed", "1 removed text was stored again this week"],
         "owner": ["1 grant request waits", "1 job failed", "1 token ends within a week", "1 agent has never called"],
         "administrator": [
-            "2 grant requests wait", "2 jobs failed", "2 tokens end within a week", "2 agents have never called",
-            "1 name is locked", "1 stranger was refused", "2 removed texts were stored again this week",
+            "2 grant requests wait",
+            "2 jobs failed",
+            "2 tokens end within a week",
+            "2 agents have never called",
+            "1 name is locked",
+            "1 stranger was refused",
+            "2 removed texts were stored again this week",
         ],
-    }[role]:  # fmt: skip
+    }[role]:
         assert tile in text, tile
     assert ("is locked" in text) == both and ("refused in" in text) == both
     for found in client.get("/admin/").context["tiles"]:
@@ -65,10 +70,10 @@ def test_a_tile_goes_when_its_reason_does(house, own_home):
 
 
 def test_a_log_of_checkpoints_that_is_gone_is_said_aloud(house, own_home):
-    from accounts import checkpoints
+    from accounts.audit import checkpoints
 
     client = house.client("administrator")
-    checkpoints.make()
+    checkpoints.make_checkpoint()
     assert "checkpoints" not in words(client.get("/admin/")).split("Audit")[0]
     own_home.checkpoints.unlink()
     assert "1 warning about the audit's checkpoints" in words(client.get("/admin/")).replace("&#x27;", "'")

@@ -9,10 +9,22 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from fluxcore import booth, clock
-from memory.grains import history
-from memory.grains.models import Conduit, Grain, Member, Passage, Relation, Touch, Trace, Transition, Vector, Vote
-from memory.grains.receipt import packed
+from fluxcore import clock
+from fluxcore.writes import booth
+from memory.grains.models import (
+    ClusterUse,
+    ClusterUseVote,
+    Conduit,
+    Grain,
+    Member,
+    Relation,
+    Trace,
+    Transition,
+    Vector,
+    Vote,
+)
+from memory.recall import grain_recalls
+from memory.recall.trace_record import pack_trace
 from tests.admin.conftest import list_of, words
 
 HOSTILE = "<script>alert(1)</script> & a very long story " + "that goes on " * 40
@@ -26,9 +38,14 @@ def client(house):
 def another(house, text=HOSTILE, **fields):
     grain = house.row("grains.grain")
     return Grain.objects.create(
-        space=grain.space, text=text, digest="d" * 64, origin="ai_stated", writer="agent:alice",
-        recorded_at=clock.now(), **fields,
-    )  # fmt: skip
+        space=grain.space,
+        text=text,
+        digest="d" * 64,
+        origin="ai_stated",
+        writer="agent:alice",
+        recorded_at=clock.now(),
+        **fields,
+    )
 
 
 def link(source, target, relation, *, idle_days=0):
@@ -42,7 +59,7 @@ def test_a_grain_shows_its_links_what_finds_it_and_when_it_was_recalled(house, c
     grain, trace = house.row("grains.grain"), house.row("grains.trace")
     other = another(house, "The mat was replaced")
     link(other, grain, Relation.SUPERSEDES, idle_days=7)
-    booth.write(lambda: history.note([(grain.space_id, trace.pk, [grain.pk])]))
+    booth.write(lambda: grain_recalls.record_recalls([(grain.space_id, trace.pk, [grain.pk])]))
     answer = client.get(house.address("grains.grain"))
     text = words(answer)
     assert "home mat" in text and "The mat was replaced supersedes 0.40" in text
@@ -54,7 +71,7 @@ def test_a_grain_shows_its_links_what_finds_it_and_when_it_was_recalled(house, c
 
 def test_a_viewer_does_not_see_what_others_asked(house):
     grain, trace = house.row("grains.grain"), house.row("grains.trace")
-    booth.write(lambda: history.note([(grain.space_id, trace.pk, [grain.pk])]))
+    booth.write(lambda: grain_recalls.record_recalls([(grain.space_id, trace.pk, [grain.pk])]))
     text = words(house.client("viewer").get(house.address("grains.grain")))
     assert "somebody else's question" in text.replace("&#x27;", "'") and "What lies under" not in text
 
@@ -81,7 +98,7 @@ def test_a_touch_shows_the_votes_it_is_the_sum_of(house, client):
 
 
 def test_a_recall_names_what_is_gone(house, client):
-    for model in (Passage, Touch, Member, Transition):
+    for model in (ClusterUseVote, ClusterUse, Member, Transition):
         model.objects.all().delete()
     Vote.objects.all().delete()
     Conduit.objects.all().delete()
@@ -101,7 +118,7 @@ def test_an_answer_of_nothing_is_a_page_too(house, client):
         "fallback": True,
         "grains": [],
     }
-    Trace.objects.filter(pk=house.row("grains.trace").pk).update(body=packed(body), confidence=0)
+    Trace.objects.filter(pk=house.row("grains.trace").pk).update(body=pack_trace(body), confidence=0)
     assert "Nothing answered." in words(client.get(house.address("grains.trace")))
 
 
@@ -115,9 +132,13 @@ def test_texts_of_others_are_shortened_and_harmless_everywhere(house, client):
     made = link(hostile, grain, Relation.RELATED)
     Trace.objects.update(query=HOSTILE, label="<b>x</b>")
     for path in (
-        list_of("grains.conduit"), f"{list_of('grains.conduit')}{made.pk}/change/", house.address("grains.grain"),
-        list_of("grains.trace"), house.address("grains.trace"), list_of("grains.grain"),
-    ):  # fmt: skip
+        list_of("grains.conduit"),
+        f"{list_of('grains.conduit')}{made.pk}/change/",
+        house.address("grains.grain"),
+        list_of("grains.trace"),
+        house.address("grains.trace"),
+        list_of("grains.grain"),
+    ):
         body = client.get(path).content.decode()
         assert "<script>alert" not in body and "<b>x</b>" not in body, path
     assert "&lt;script&gt;" in client.get(list_of("grains.conduit")).content.decode()

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from accounts import naming
+from accounts import capability_preview
 from accounts.models import Agent
-from tests.admin.conftest import House, words
+from tests.admin.conftest import AdminSpaces, words
 from tests.dashboard.conftest import post
 
 PAGE = "/admin/capabilities/"
@@ -17,9 +17,9 @@ PAGE = "/admin/capabilities/"
 @pytest.fixture
 def paths(monkeypatch):
     """A room that keeps named things, as later ones will."""
-    monkeypatch.setattr(naming, "_providers", dict(naming._providers))
+    monkeypatch.setattr(capability_preview, "_providers", dict(capability_preview._providers))
 
-    @naming.names_of("artifacts")
+    @capability_preview.register_names("artifacts")
     def names(space, most):
         from accounts.models import Space
 
@@ -36,12 +36,17 @@ def reached(answer, operation: str) -> tuple[str, list[str], list[str]]:
 
 def test_capabilities_are_shown_on_names_that_exist_and_on_names_to_try(house, paths):
     answer = post(
-        house.client("viewer"), PAGE, space="home", capabilities="artifacts.read:home/*\nartifacts.write\ngrains.read",
+        house.client("viewer"),
+        PAGE,
+        space="home",
+        capabilities="artifacts.read:home/*\nartifacts.write\ngrains.read",
         names="home/deep/er.md\nelsewhere",
-    )  # fmt: skip
+    )
     assert reached(answer, "artifacts.read") == (
-        "by name", ["home/report-0.md", "home/report-1.md"], ["home/deep/er.md", "elsewhere"],
-    )  # fmt: skip
+        "by name",
+        ["home/report-0.md", "home/report-1.md"],
+        ["home/deep/er.md", "elsewhere"],
+    )
     assert reached(answer, "artifacts.write")[0] == "everywhere" and len(reached(answer, "artifacts.write")[1]) == 4
     assert reached(answer, "artifacts.propose") == ("no", [], [])
     assert reached(answer, "grains.read") == ("everywhere", ["The secret of the home is under the mat"], [])
@@ -87,7 +92,7 @@ def test_nonsense_is_named_beside_the_field(house):
     assert answer.status_code == 422 and "Unknown capability" in words(answer)
 
 
-def before_changing(house: House, capabilities: str):
+def before_changing(house: AdminSpaces, capabilities: str):
     where = house.address("accounts.agent", act="capabilities")
     return post(house.client("owner"), where, capabilities=capabilities, _preview="1")
 
@@ -104,8 +109,12 @@ def test_the_form_shows_what_would_be_and_changes_nothing(house, paths):
 
 def test_a_new_agent_can_be_previewed_too(house, paths):
     answer = post(
-        house.client("owner"), "/admin/accounts/agent/add/", space="home", name="", capabilities="artifacts.read",
+        house.client("owner"),
+        "/admin/accounts/agent/add/",
+        space="home",
+        name="",
+        capabilities="artifacts.read",
         _preview="1",
-    )  # fmt: skip
+    )
     assert reached(answer, "artifacts.read")[1] == ["home/report-0.md", "home/report-1.md"]
     assert not Agent.objects.filter(name="").exists()

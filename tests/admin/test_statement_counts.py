@@ -27,19 +27,19 @@ from accounts.models import (
     Space,
     Token,
     User,
-)  # fmt: skip
+)
 from fluxcore import clock
 from fluxcore.models import Event, Job
 from memory.grains.models import (
     Cluster,
+    ClusterUse,
     Conduit,
     Entry,
     Grain,
-    Judged,
+    JudgedQuestion,
     Member,
     Removal,
     Tombstone,
-    Touch,
     Trace,
     Transition,
     Vector,
@@ -111,8 +111,10 @@ def conduits(many: int) -> None:
 
 def votes(many: int) -> None:
     made = grains(many)
-    judged = Judged.objects.bulk_create(
-        Judged(uuid=uuid.uuid4(), space_id=one.space_id, actor="agent:x", asked_at=clock.now(), query="x", terms=b"")
+    judged = JudgedQuestion.objects.bulk_create(
+        JudgedQuestion(
+            uuid=uuid.uuid4(), space_id=one.space_id, actor="agent:x", asked_at=clock.now(), query="x", terms=b""
+        )
         for one in made
     )
     Vote.objects.bulk_create(
@@ -153,8 +155,14 @@ FILL: dict[str, Callable[[int], Any]] = {
     "accounts.user": memberships,
     "accounts.membership": memberships,
     "accounts.session": lambda many: Session.objects.bulk_create(
-        Session(session_key=f"{n:064}", session_data="", expire_date=clock.now(), user=user, created_at=clock.now(),
-                seen_at=moment(n))
+        Session(
+            session_key=f"{n:064}",
+            session_data="",
+            expire_date=clock.now(),
+            user=user,
+            created_at=clock.now(),
+            seen_at=moment(n),
+        )
         for n, user in enumerate(users(many))
     ),
     "accounts.enrolment": lambda many: Enrolment.objects.bulk_create(
@@ -168,8 +176,17 @@ FILL: dict[str, Callable[[int], Any]] = {
         RefusalMinute(source="192.0.2.1", minute=moment(n)) for n in range(many)
     ),
     "accounts.auditentry": lambda many: AuditEntry.objects.bulk_create(
-        AuditEntry(chain=Space.objects.get(pk=pk).uuid.hex, seq=1, at=clock.now(), actor="agent:x", action="x",
-                   object="x", outcome="refused", prev="", hash="")
+        AuditEntry(
+            chain=Space.objects.get(pk=pk).uuid.hex,
+            seq=1,
+            at=clock.now(),
+            actor="agent:x",
+            action="x",
+            object="x",
+            outcome="refused",
+            prev="",
+            hash="",
+        )
         for pk in in_space(many)
     ),
     "fluxcore.job": lambda many: Job.objects.bulk_create(
@@ -182,36 +199,59 @@ FILL: dict[str, Callable[[int], Any]] = {
     "grains.entry": entries,
     "grains.conduit": conduits,
     "grains.vector": lambda many: Vector.objects.bulk_create(
-        Vector(space_id=one.space_id, grain=one, encoder="x", dimension=1, scale=1.0, data=b"x")
-        for one in grains(many)
+        Vector(space_id=one.space_id, grain=one, encoder="x", dimension=1, scale=1.0, data=b"x") for one in grains(many)
     ),
     "grains.trace": lambda many: Trace.objects.bulk_create(
-        Trace(space_id=pk, actor="agent:x", at=clock.now(), query="x", rung="warm", confidence=0.5, hop_count=0,
-              body="{}")
+        Trace(
+            space_id=pk, actor="agent:x", at=clock.now(), query="x", rung="warm", confidence=0.5, hop_count=0, body="{}"
+        )
         for pk in in_space(many)
     ),
     "grains.vote": votes,
     "grains.transition": lambda many: Transition.objects.bulk_create(
-        Transition(space_id=one.space_id, grain=one, before="active", after="dormant", why="faded", actor="worker",
-                   at=clock.now(), lived=0)
+        Transition(
+            space_id=one.space_id,
+            grain=one,
+            before="active",
+            after="dormant",
+            why="faded",
+            actor="worker",
+            at=clock.now(),
+            lived=0,
+        )
         for one in grains(many)
     ),
     "grains.tombstone": lambda many: Tombstone.objects.bulk_create(
-        Tombstone(space_id=pk, uuid=uuid.uuid4(), origin="x", recorded_at=clock.now(),
-                  purged_at=clock.now(), actor="worker", links=0, votes=0)
+        Tombstone(
+            space_id=pk,
+            uuid=uuid.uuid4(),
+            origin="x",
+            recorded_at=clock.now(),
+            purged_at=clock.now(),
+            actor="worker",
+            links=0,
+            votes=0,
+        )
         for pk in in_space(many)
     ),
     "grains.removal": lambda many: Removal.objects.bulk_create(
-        Removal(space_id=pk, digest=uuid.uuid4().hex, status="quarantined", authority=2, actor="user:x", at=clock.now(),
-                lived=0)
+        Removal(
+            space_id=pk,
+            digest=uuid.uuid4().hex,
+            status="quarantined",
+            authority=2,
+            actor="user:x",
+            at=clock.now(),
+            lived=0,
+        )
         for pk in in_space(many)
     ),
     "grains.cluster": clusters,
     "grains.member": lambda many: Member.objects.bulk_create(
         Member(space_id=grain.space_id, cluster=one, grain=grain) for one, grain in clusters(many)
     ),
-    "grains.touch": lambda many: Touch.objects.bulk_create(
-        Touch(space_id=grain.space_id, cluster=one, grain=grain, weight=1, at=clock.now())
+    "grains.touch": lambda many: ClusterUse.objects.bulk_create(
+        ClusterUse(space_id=grain.space_id, cluster=one, grain=grain, weight=1, at=clock.now())
         for one, grain in clusters(many)
     ),
     "keyvalue.namespace": lambda many: namespaces(many),
@@ -231,7 +271,7 @@ FILL: dict[str, Callable[[int], Any]] = {
         Warning(space_id=pk, signal="orphan_rate", severity="INFO", times=1, raised_at=clock.now(), seen_at=clock.now())
         for pk in in_space(many)
     ),
-}  # fmt: skip
+}
 
 
 def counted(client: Any, path: str) -> int:

@@ -7,8 +7,8 @@ from django.apps import apps
 from django.contrib import admin
 from django.core import serializers
 
-from accounts.modeladmin import FluxModelAdmin
-from tests.admin.conftest import ROLES, House, list_of, pages, stale
+from accounts.adminsite.modeladmin import FluxModelAdmin
+from tests.admin.conftest import ROLES, AdminSpaces, list_of, pages, stale
 from tests.dashboard.conftest import send
 
 pytestmark = pytest.mark.either_database  # it stops before it reaches the database
@@ -27,7 +27,7 @@ def everything() -> str:
     )
 
 
-def tries(house: House, page: str) -> list[tuple[str, dict[str, str]]]:
+def tries(house: AdminSpaces, page: str) -> list[tuple[str, dict[str, str]]]:
     """What a browser sends to an ordinary administration of Django's, and a little more."""
     home, row = list_of(page), house.row(page)
     changed = {field.name: "changed" for field in row._meta.fields if field.name not in ("id", "digest", "session_key")}
@@ -35,8 +35,16 @@ def tries(house: House, page: str) -> list[tuple[str, dict[str, str]]]:
         (f"{home}add/?_popup=1&_to_field=id", {**changed, "_save": "Save", "_popup": "1"}),
         (home, {"action": "delete_selected", "_selected_action": str(row.pk), "post": "yes", "index": "0"}),
         (home, {"action": "delete_selected", "_selected_action": str(row.pk), "select_across": "1"}),
-        (home, {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "form-0-id": str(row.pk), "_save": "Save",
-                **{f"form-0-{name}": value for name, value in changed.items()}}),
+        (
+            home,
+            {
+                "form-TOTAL_FORMS": "1",
+                "form-INITIAL_FORMS": "1",
+                "form-0-id": str(row.pk),
+                "_save": "Save",
+                **{f"form-0-{name}": value for name, value in changed.items()},
+            },
+        ),
         (f"{home}?_popup=1&_to_field=uuid", {**changed, "_save": "Save"}),
         (f"{home}{row.pk}/change/", {**changed, "_save": "Save"}),
         (f"{home}{row.pk}/change/?_popup=1&_to_field=id", {**changed, "_saveasnew": "1", "_continue": "1"}),
@@ -44,7 +52,7 @@ def tries(house: House, page: str) -> list[tuple[str, dict[str, str]]]:
         (f"{home}{row.pk}/delete/?_popup=1", {"post": "yes"}),
         (f"{home}{row.pk}/history/", {"post": "yes"}),
         (f"{home}{row.pk}/", {**changed, "_save": "Save"}),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -73,8 +81,11 @@ def test_addresses_that_look_up_any_row_are_not_there(house, role):
     for path in (
         "/admin/autocomplete/?app_label=accounts&model_name=agent&field_name=parent&term=b",
         f"/admin/r/{kind}/{house.row('accounts.agent').pk}/",
-        "/admin/accounts/nothing/", "/admin/auth/group/", "/admin/otp_totp/totpdevice/", "/admin/admin/logentry/",
-    ):  # fmt: skip
+        "/admin/accounts/nothing/",
+        "/admin/auth/group/",
+        "/admin/otp_totp/totpdevice/",
+        "/admin/admin/logentry/",
+    ):
         assert client.get(path).status_code == 404, path
         assert send(client, path).status_code in (403, 404), path
     assert client.get("/admin/jsi18n/").status_code == 200
@@ -85,9 +96,17 @@ def test_addresses_that_look_up_any_row_are_not_there(house, role):
 def test_no_column_can_be_guessed_at_through_the_address(house):
     client = house.client("administrator")
     for query in (
-        "digest__startswith=a", "agent__space__name=home", "password__startswith=argon", "user__password__contains=a",
-        "sealed_key__gt=a", "id__gt=0", "pk=1", "_to_field=digest", "session_data__contains=x", "uuid=1",
-    ):  # fmt: skip
+        "digest__startswith=a",
+        "agent__space__name=home",
+        "password__startswith=argon",
+        "user__password__contains=a",
+        "sealed_key__gt=a",
+        "id__gt=0",
+        "pk=1",
+        "_to_field=digest",
+        "session_data__contains=x",
+        "uuid=1",
+    ):
         for page in pages():
             answer = client.get(f"{list_of(page)}?{query}")
             assert answer.status_code == 302 and answer["Location"] == f"{list_of(page)}?e=1", (page, query)
@@ -100,8 +119,13 @@ def test_without_the_second_factor_every_address_leads_to_the_sign_in(house):
     del session["otp_device_id"]
     session.save()
     before = everything()
-    paths = ["/admin/", "/admin/capabilities/", "/admin/accounts/auditentry/chains/",
-             "/admin/accounts/auditentry/export/", "/admin/jsi18n/"]  # fmt: skip
+    paths = [
+        "/admin/",
+        "/admin/capabilities/",
+        "/admin/accounts/auditentry/chains/",
+        "/admin/accounts/auditentry/export/",
+        "/admin/jsi18n/",
+    ]
     for page, found in pages().items():
         paths += [list_of(page), f"{list_of(page)}add/", house.address(page)]
         paths += [house.address(page, act=act.name) for act in found.acts]
@@ -120,8 +144,17 @@ def test_every_page_is_of_the_one_kind():
         assert page.called and page.group and page.about and page.empty_says, name
         assert not page.inlines and not page.list_editable and not page.autocomplete_fields, name
         assert page.get_actions.__func__ is admin.ModelAdmin.get_actions and page.actions is None, name
-        for method in ("has_change_permission", "has_delete_permission", "changelist_view", "changeform_view",
-                       "delete_view", "history_view", "act_view", "add_view", "lookup_allowed"):  # fmt: skip
+        for method in (
+            "has_change_permission",
+            "has_delete_permission",
+            "changelist_view",
+            "changeform_view",
+            "delete_view",
+            "history_view",
+            "act_view",
+            "add_view",
+            "lookup_allowed",
+        ):
             assert method not in vars(type(page)), f"{name} goes its own way in {method}"
 
 

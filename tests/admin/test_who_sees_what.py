@@ -47,15 +47,34 @@ OPENS = {
 }
 # A word that stands only on rows of the other space.
 FOREIGN = {
-    "accounts.space": "office", "accounts.agent": "bob", "accounts.token": "bob", "accounts.grant": "bob",
-    "accounts.grantrequest": "bob", "accounts.membership": "olaf", "accounts.auditentry": "bob",
-    "fluxcore.job": "office", "fluxcore.event": "bob", "grains.grain": "office", "accounts.user": "olaf",
-    "grains.conduit": "office", "grains.entry": "office", "grains.vector": "office", "grains.trace": "office",
-    "grains.vote": "office", "grains.transition": "office", "grains.tombstone": "office", "grains.removal": "office",
-    "grains.cluster": "office", "grains.member": "office", "grains.touch": "office",
-    "health.warning": "office", "keyvalue.namespace": "office", "keyvalue.item": "office", "keyvalue.lock": "office",
+    "accounts.space": "office",
+    "accounts.agent": "bob",
+    "accounts.token": "bob",
+    "accounts.grant": "bob",
+    "accounts.grantrequest": "bob",
+    "accounts.membership": "olaf",
+    "accounts.auditentry": "bob",
+    "fluxcore.job": "office",
+    "fluxcore.event": "bob",
+    "grains.grain": "office",
+    "accounts.user": "olaf",
+    "grains.conduit": "office",
+    "grains.entry": "office",
+    "grains.vector": "office",
+    "grains.trace": "office",
+    "grains.vote": "office",
+    "grains.transition": "office",
+    "grains.tombstone": "office",
+    "grains.removal": "office",
+    "grains.cluster": "office",
+    "grains.member": "office",
+    "grains.touch": "office",
+    "health.warning": "office",
+    "keyvalue.namespace": "office",
+    "keyvalue.item": "office",
+    "keyvalue.lock": "office",
     "keyvalue.task": "office",
-}  # fmt: skip
+}
 EVERYBODY = pytest.mark.parametrize("role", ROLES)
 MEMBERS = pytest.mark.parametrize("role", ROLES[:3])
 

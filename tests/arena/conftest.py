@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from tests.arena.scribe import ENCODER, Scribe
+from tests.arena.graph_writer import ENCODER, GraphWriter
 
 
 @pytest.fixture
-def scribe(space: Any) -> Scribe:
-    return Scribe(space.pk)
+def scribe(space: Any) -> GraphWriter:
+    return GraphWriter(space.pk)
 
 
 @pytest.fixture
 def shelf(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    from memory.arena import shelf as module
+    from memory.arena import cache as module
 
     monkeypatch.setattr(module, "encoder_name", lambda: ENCODER)
-    yield module.Shelf()
+    yield module.ArenaCache()
     shutil.rmtree(settings.HOME.arenas, ignore_errors=True)

@@ -13,12 +13,12 @@ from accounts import agents
 from accounts.models import Space
 from accounts.principals import shell
 from fluxcore import events
-from memory.arena import tables
-from memory.arena.build import build
-from memory.engine import words
-from memory.engine.index import EVER, FOREVER, NO_ROW, SECOND
-from memory.grains.models import Conduit, Entry, Grain, Member, Shift, Vector
-from tests.arena.scribe import DIMENSION, ENCODER, MOMENT, Scribe, direction
+from memory.arena import queries
+from memory.arena.build import build_arena
+from memory.engine.index.space_index import BEGINNING_OF_TIME, END_OF_TIME, NO_ROW, SECOND
+from memory.engine.text import words
+from memory.grains.models import Conduit, ContextShift, Entry, Grain, Member, Vector
+from tests.arena.graph_writer import DIMENSION, ENCODER, MOMENT, GraphWriter, unit_vector
 
 pytestmark = pytest.mark.storage
 
@@ -29,19 +29,19 @@ def row(arena, grain: Grain) -> int:
 
 def test_the_tables_are_those_of_the_models():
     for model, table, columns in (
-        (Grain, tables.GRAINS, tables.GRAIN_COLUMNS),
-        (Vector, tables.VECTORS, (*tables.VECTOR_COLUMNS, "space_id", "encoder", "grain_id")),
-        (Conduit, tables.CONDUITS, (*tables.CONDUIT_COLUMNS, "space_id")),
-        (Entry, tables.ENTRIES, ("id", "space_id", "kind", "feature")),
-        (Member, tables.MEMBERS, (*tables.MEMBER_COLUMNS, "space_id", "grain_id", "entry_id")),
-        (Shift, tables.SHIFTS, ("space_id", "remaining")),
+        (Grain, queries.GRAINS, queries.GRAIN_COLUMNS),
+        (Vector, queries.VECTORS, (*queries.VECTOR_COLUMNS, "space_id", "encoder", "grain_id")),
+        (Conduit, queries.CONDUITS, (*queries.CONDUIT_COLUMNS, "space_id")),
+        (Entry, queries.ENTRIES, ("id", "space_id", "kind", "feature")),
+        (Member, queries.MEMBERS, (*queries.MEMBER_COLUMNS, "space_id", "grain_id", "entry_id")),
+        (ContextShift, queries.SHIFTS, ("space_id", "remaining")),
     ):
         assert model._meta.db_table == table
         assert set(columns) <= {field.column for field in model._meta.fields}
 
 
 def test_an_empty_space_has_an_arena(scribe):
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     assert arena.index.size == 0
     assert arena.index.dense is None
     assert arena.row_of([1, 2]).tolist() == [NO_ROW, NO_ROW]
@@ -50,11 +50,21 @@ def test_an_empty_space_has_an_arena(scribe):
 def test_a_grain_is_a_row_of_numbers(scribe):
     said = datetime(2023, 5, 8, 13, 56, 7, 999_999, tzinfo=UTC)
     grain = scribe.store(
-        "Caroline adopted two cats", session="s1", ordinal=4, speaker="Mel Brown", tags=["pets"], said_at=said,
-        valid_from=MOMENT, valid_to=MOMENT + timedelta(days=1), authority=1, decay_class=2, status="dormant",
-        pinned=True, confidence=0.25,
-    )  # fmt: skip
-    arena = build(scribe.space, ENCODER)
+        "Caroline adopted two cats",
+        session="s1",
+        ordinal=4,
+        speaker="Mel Brown",
+        tags=["pets"],
+        said_at=said,
+        valid_from=MOMENT,
+        valid_to=MOMENT + timedelta(days=1),
+        authority=1,
+        decay_class=2,
+        status="dormant",
+        pinned=True,
+        confidence=0.25,
+    )
+    arena = build_arena(scribe.space, ENCODER)
     index, at = arena.index, row(arena, grain)
     values = {name: column[at] for name, column in index.columns.items()}
     assert values["id"] == grain.pk
@@ -73,9 +83,9 @@ def test_a_grain_is_a_row_of_numbers(scribe):
 
 def test_a_grain_without_times_is_valid_for_ever_and_was_said_when_it_was_recorded(scribe):
     grain = scribe.store("No times at all")
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     columns, at = arena.index.columns, row(arena, grain)
-    assert (columns["valid_from"][at], columns["valid_to"][at]) == (EVER, FOREVER)
+    assert (columns["valid_from"][at], columns["valid_to"][at]) == (BEGINNING_OF_TIME, END_OF_TIME)
     assert columns["said"][at] == int(MOMENT.timestamp()) * SECOND
     assert (columns["session"][at], columns["speaker"][at]) == (0, 0)
 
@@ -83,7 +93,7 @@ def test_a_grain_without_times_is_valid_for_ever_and_was_said_when_it_was_record
 def test_words_speakers_and_tags_lead_to_the_grain(scribe):
     scribe.store("Nothing of it here")
     grain = scribe.store("The cats, two cats", speaker="Melanie", tags=["pets", "At Home"])
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     postings, at = arena.index.postings, row(arena, grain)
     cat, name = words.key(words.terms("cats")[0]), words.key(words.terms("Melanie")[0])
     assert [part.tolist() for part in postings.of(cat)] == [[at], [2]]
@@ -94,19 +104,19 @@ def test_words_speakers_and_tags_lead_to_the_grain(scribe):
 def test_vectors_are_those_of_the_encoder_asked_for(scribe):
     first, second = scribe.store("one"), scribe.store("two", vector=False)
     scribe.vector(second, encoder="another")
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     dense = arena.index.dense
     assert dense.dimension == DIMENSION
     assert dense.has[[row(arena, first), row(arena, second)]].tolist() == [True, False]
-    rows, scores = dense.search(direction("one"), k=3)
+    rows, scores = dense.search(unit_vector("one"), k=3)
     assert rows.tolist() == [row(arena, first)] and scores[0] == pytest.approx(1, abs=0.01)
-    assert build(scribe.space, "unheard of").index.dense is None
+    assert build_arena(scribe.space, "unheard of").index.dense is None
 
 
 def test_conduits_lead_from_entries_and_grains_to_grains(scribe):
     first, second = scribe.store("one", entries=["paris"]), scribe.store("two")
     scribe.link(first, second, 0.75, relation=5)
-    flat = build(scribe.space, ENCODER).index.graph.flat()
+    flat = build_arena(scribe.space, ENCODER).index.graph.flat()
     found = sorted(
         zip(flat.source.tolist(), flat.key.tolist(), flat.target.tolist(), flat.weight.tolist(), strict=True)
     )
@@ -118,7 +128,7 @@ def test_neighbours_in_a_session_know_each_other(scribe):
     made = {text: scribe.store(text, session="s", ordinal=place) for text, place in texts}
     scribe.store("x", session="other", ordinal=2)
     scribe.store("y")
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     at = {text: row(arena, grain) for text, grain in made.items()}
     columns = arena.index.columns
     assert [columns["next"][at[text]] for text in "abc"] == [at["b"], at["c"], NO_ROW]
@@ -128,10 +138,10 @@ def test_neighbours_in_a_session_know_each_other(scribe):
 
 def test_another_space_is_not_read(scribe):
     agents.create_space(shell(), name="other")
-    other = Scribe(Space.objects.get(name="other").pk)
+    other = GraphWriter(Space.objects.get(name="other").pk)
     theirs = other.store("secret of another space", entries=["paris"])
     scribe.store("ours", entries=["paris"])
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     assert arena.index.size == 1
     assert arena.row_of([theirs.pk]).tolist() == [NO_ROW]
     assert len(arena.index.graph.flat().id) == 1
@@ -140,16 +150,16 @@ def test_another_space_is_not_read(scribe):
 def test_the_position_is_that_of_the_log_before_the_rows_were_read(scribe):
     scribe.store("one")
     head = events.head()
-    assert build(scribe.space, ENCODER).position == head
+    assert build_arena(scribe.space, ENCODER).position == head
 
 
 def test_a_space_is_read_in_seven_statements_whatever_its_size(scribe, monkeypatch):
-    monkeypatch.setattr(tables, "CHUNK", 3)
+    monkeypatch.setattr(queries, "CHUNK", 3)
     for number in range(8):
         scribe.store(f"text {number}", entries=["paris", "rome"], session="s")
     with CaptureQueriesContext(
         connection,
     ) as seen:
-        arena = build(scribe.space, ENCODER)
+        arena = build_arena(scribe.space, ENCODER)
     assert arena.index.size == 8 and len(arena.index.graph.flat().id) == 16
     assert len(seen) <= 7

@@ -10,16 +10,17 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from fluxcore import booth, events
+from fluxcore import events
 from fluxcore.events import Position
 from fluxcore.models import Event
-from memory.arena import ahead, coherence, tables
-from memory.arena.build import build
+from fluxcore.writes import booth
+from memory.arena import coherence, log_reader, queries
+from memory.arena.build import build_arena
 from memory.arena.changes import CONDUIT, Changes
-from memory.arena.coherence import catch_up, gather
-from memory.engine.index import GONE, NO_ROW
-from tests.arena.canon import canon
-from tests.arena.scribe import ENCODER, packed_conduits
+from memory.arena.coherence import catch_up, merge_changes
+from memory.engine.index.space_index import GONE, NO_ROW
+from tests.arena.canonical import canonical_values
+from tests.arena.graph_writer import ENCODER, packed_conduits
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,32 +36,32 @@ def space(transactional_db):
 
 
 def everything(scribe):
-    return ahead.follow(scribe.space, Position(), 100)
+    return log_reader.read_changes(scribe.space, Position(), 100)
 
 
 def test_every_kind_of_change_is_there_at_the_next_look(scribe):
     first = scribe.store("The first", session="s", entries=["paris"])
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     second = scribe.store("The second", session="s", speaker="Ann", tags=["x"], entries=["paris"])
     assert catch_up(arena)
-    assert canon(arena) == canon(build(scribe.space, ENCODER))
+    assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
     link = scribe.link(first, second)
     scribe.change(first, status="archived", pinned=True)
     assert catch_up(arena)
-    assert canon(arena) == canon(build(scribe.space, ENCODER))
+    assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
     scribe.weigh(link, 0.1)
     third = scribe.store("The third", session="s")
     number = third.pk
     scribe.purge(third)
     scribe.cut(link)
     assert catch_up(arena)
-    assert canon(arena) == canon(build(scribe.space, ENCODER))
+    assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
     # Stored and purged between two looks, it never was.
     assert arena.row_of([number]).tolist() == [NO_ROW]
 
 
 def test_a_look_costs_one_statement_and_two_when_grains_changed(scribe):
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     catch_up(arena)
     with CaptureQueriesContext(connection) as quiet:
         catch_up(arena)
@@ -75,7 +76,7 @@ def test_a_look_costs_one_statement_and_two_when_grains_changed(scribe):
 def test_a_look_reads_the_end_of_the_log_and_not_the_whole_of_it(scribe):
     scribe.store("one")
     with CaptureQueriesContext(connection) as seen:
-        ahead.follow(scribe.space, Position(0, 1), 10)
+        log_reader.read_changes(scribe.space, Position(0, 1), 10)
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN QUERY PLAN {seen[0]['sql']}")
         plan = " ".join(str(row[-1]) for row in cursor.fetchall())
@@ -86,37 +87,37 @@ def test_replaying_what_was_read_already_does_no_harm(scribe):
     before = events.head()
     grain = scribe.store("one", session="s", entries=["paris"])
     scribe.change(grain, status="dormant")
-    arena = build(scribe.space, ENCODER)
-    whole = canon(arena)
+    arena = build_arena(scribe.space, ENCODER)
+    whole = canonical_values(arena)
     arena.position = before
     assert catch_up(arena)
-    assert canon(arena) == whole
+    assert canonical_values(arena) == whole
 
 
 def test_what_is_stored_while_the_rows_are_read_is_not_missed(scribe, monkeypatch):
     scribe.store("before")
-    plain = tables.entries
+    plain = queries.read_entries
 
     def in_between(space):
         scribe.store("in between", entries=["paris"])
         return plain(space)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "entries", in_between)
-        arena = build(scribe.space, ENCODER)
+        patch.setattr(queries, "read_entries", in_between)
+        arena = build_arena(scribe.space, ENCODER)
     assert arena.index.size == 1
     assert catch_up(arena)
-    assert canon(arena) == canon(build(scribe.space, ENCODER))
+    assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
 
 
 def test_events_without_changes_and_of_other_spaces_are_not_even_read(scribe, monkeypatch):
     """Or a process that seldom recalls would fall behind on news of others' recalls."""
     monkeypatch.setattr(coherence, "BEHIND_LIMIT", 5)
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     for space in (scribe.space, scribe.space + 1):
         booth.write(lambda space=space: [events.append("t", space=space, actor="a", subject="s") for _ in range(9)])
     position = arena.position
-    assert ahead.follow(scribe.space, position, 100) == []
+    assert log_reader.read_changes(scribe.space, position, 100) == []
     assert catch_up(arena) and not arena.behind
     assert (arena.index.size, arena.position) == (0, position)
     scribe.store("one")
@@ -127,7 +128,7 @@ def test_an_arena_whose_place_was_at_news_that_are_gone_is_still_sound(scribe, m
     scribe.store("one")
     booth.write(lambda: events.append("test", space=scribe.space, actor="a", subject="s"))
     scribe.settle()
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     Event.objects.filter(packed__isnull=True, space=scribe.space, subject="s").delete()
     scribe.store("two")
     monkeypatch.setattr(coherence, "QUIET_SECONDS", -1.0)
@@ -136,7 +137,7 @@ def test_an_arena_whose_place_was_at_news_that_are_gone_is_still_sound(scribe, m
 
 @pytest.mark.parametrize("packed", [b"nonsense", b"G\x08\x00\x00\x00abc", b"C\x03\x00\x00\x00abc"])
 def test_a_change_nobody_can_read_makes_the_arena_unsound(scribe, packed):
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     position = arena.position
     booth.write(lambda: events.append("test", space=scribe.space, actor="a", subject="s", packed=packed))
     assert not catch_up(arena)
@@ -147,7 +148,7 @@ def test_a_change_nobody_can_read_makes_the_arena_unsound(scribe, packed):
 def test_a_log_that_was_cut_below_the_arena_makes_it_unsound(scribe, monkeypatch):
     scribe.store("one")
     scribe.settle()
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     scribe.store("two")
     scribe.store("three")
     scribe.settle()
@@ -160,7 +161,7 @@ def test_a_log_that_was_cut_below_the_arena_makes_it_unsound(scribe, monkeypatch
 def test_a_quiet_arena_moves_on_with_the_log_of_others(scribe, monkeypatch):
     scribe.store("one")
     scribe.settle()
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     booth.write(lambda: events.append("test", space=scribe.space + 1, actor="a", subject="s"))
     Event.objects.filter(id__lt=events.head().id - 1).delete()
     monkeypatch.setattr(coherence, "QUIET_SECONDS", -1.0)
@@ -175,14 +176,14 @@ def test_the_last_word_on_a_conduit_counts(scribe):
     link = scribe.link(first, second)
     scribe.weigh(link, 0.9)
     scribe.weigh(link, 0.3)
-    changes = gather(everything(scribe))
+    changes = merge_changes(everything(scribe))
     assert changes.conduits["weight"].tolist() == pytest.approx([0.3])
     assert changes.conduits.dtype == CONDUIT
     number = link.pk
     scribe.cut(link)
-    changes = gather(everything(scribe))
+    changes = merge_changes(everything(scribe))
     assert (len(changes.conduits), changes.cut) == (0, (number,))
-    assert gather([]).pack() == Changes().pack()
+    assert merge_changes([]).pack() == Changes().pack()
 
 
 def test_the_last_word_is_the_one_with_the_higher_number(scribe):
@@ -192,15 +193,15 @@ def test_the_last_word_is_the_one_with_the_higher_number(scribe):
     position = events.head()
     scribe.weigh(link, 0.9)
     scribe.weigh(link, 0.3)
-    early, late = ahead.follow(scribe.space, position, 10)[-2:]
-    assert gather([late, early]).conduits["weight"].tolist() == pytest.approx([0.3])
+    early, late = log_reader.read_changes(scribe.space, position, 10)[-2:]
+    assert merge_changes([late, early]).conduits["weight"].tolist() == pytest.approx([0.3])
 
 
 def test_an_open_transaction_elsewhere_neither_hides_a_commit_nor_is_passed_over(scribe):
     """PostgreSQL: a writer that took its number early and commits late, while others commit above it."""
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has one writer at a time")
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     began, may_commit = threading.Event(), threading.Event()
 
     def slow() -> None:
@@ -237,18 +238,18 @@ def test_an_open_transaction_elsewhere_neither_hides_a_commit_nor_is_passed_over
         assert time.monotonic() < until
         assert catch_up(arena)
     assert arena.position > place
-    assert canon(arena) == canon(build(scribe.space, ENCODER))
+    assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
 
 
 def test_a_conduit_brings_the_grains_it_needs(scribe):
     first = scribe.store("one")
     scribe.settle()
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     position = arena.position
     second = scribe.store("two")
     assert catch_up(arena)
     # As if the event that names the second grain had been lost.
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     arena.index.size, arena.position = 1, position
     arena._settle()
     booth.write(lambda: scribe.tell(conduits=[scribe.conduit(second, start=first)]))
@@ -260,7 +261,7 @@ def test_a_conduit_brings_the_grains_it_needs(scribe):
 def test_far_behind_it_answers_from_what_is_there_and_catches_up_aside(scribe, monkeypatch):
     monkeypatch.setattr(coherence, "BEHIND_LIMIT", 5)
     monkeypatch.setattr(coherence, "SLICE", 3)
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     for number in range(8):
         scribe.store(f"number {number}")
     assert not catch_up(arena)
@@ -270,12 +271,12 @@ def test_far_behind_it_answers_from_what_is_there_and_catches_up_aside(scribe, m
         assert time.monotonic() < until
         time.sleep(0.01)
     assert catch_up(arena)
-    assert canon(arena) == canon(build(scribe.space, ENCODER))
+    assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
 
 
 def test_readers_see_whole_changes_while_others_write(scribe, in_threads):
     """Each commit stores a pair and links it: no reader ever finds one without the other."""
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     odd: list[int] = []
     done = threading.Event()
 
@@ -325,7 +326,7 @@ def in_threads():
 
 def test_a_purged_grain_is_gone_at_once(scribe):
     grain = scribe.store("to be forgotten")
-    arena = build(scribe.space, ENCODER)
+    arena = build_arena(scribe.space, ENCODER)
     scribe.purge(grain)
     assert catch_up(arena)
     assert arena.index.columns["status"][0] == GONE
@@ -333,4 +334,4 @@ def test_a_purged_grain_is_gone_at_once(scribe):
 
 def test_packed_conduits_survive_the_log(scribe):
     link = scribe.link(scribe.store("one"), scribe.store("two"), 0.25, relation=3)
-    assert gather(everything(scribe)).conduits.tolist() == packed_conduits([link]).tolist()
+    assert merge_changes(everything(scribe)).conduits.tolist() == packed_conduits([link]).tolist()

@@ -21,12 +21,12 @@ from fluxcore import jobs
 from fluxcore.events import Position
 from fluxcore.models import Event, Job
 from memory.arena import arena as arenas
-from memory.arena import coherence, files, merge, rows
-from memory.arena import shelf as module
-from memory.arena.build import build
+from memory.arena import cache as module
+from memory.arena import coherence, files, grain_rows, merge
+from memory.arena.build import build_arena
 from memory.grains.models import Grain
-from tests.arena.canon import canon
-from tests.arena.scribe import ENCODER
+from tests.arena.canonical import canonical_values
+from tests.arena.graph_writer import ENCODER
 
 pytestmark = [pytest.mark.storage, pytest.mark.django_db(transaction=True)]
 
@@ -53,8 +53,8 @@ def written(scribe):
     ]
     scribe.link(made[0], made[1])
     scribe.settle()
-    arena = build(scribe.space, ENCODER)
-    assert files.write(arena) == 1
+    arena = build_arena(scribe.space, ENCODER)
+    assert files.write_generation(arena) == 1
     return scribe
 
 
@@ -65,11 +65,11 @@ def folder(space: int, generation: int = 1) -> Path:
 def test_what_was_written_is_what_is_opened(written):
     opened = files.open_newest(written.space, ENCODER)
     assert opened.generation == 1
-    assert canon(opened) == canon(build(written.space, ENCODER))
+    assert canonical_values(opened) == canonical_values(build_arena(written.space, ENCODER))
 
 
 def test_an_empty_space_can_be_written(scribe):
-    files.write(build(scribe.space, ENCODER))
+    files.write_generation(build_arena(scribe.space, ENCODER))
     assert files.open_newest(scribe.space, ENCODER).index.size == 0
 
 
@@ -78,17 +78,17 @@ def test_base_and_delta_are_written_as_one(written):
     for number in range(3):
         written.store(f"late {number}", session="s1", speaker="Bob", entries=["rome"])
     assert coherence.catch_up(arena) and arena.late == 3
-    assert files.write(arena) == 2
+    assert files.write_generation(arena) == 2
     opened = files.open_newest(written.space, ENCODER)
     assert (opened.generation, opened.late, opened.index.postings.added, opened.index.graph.since) == (2, 0, 0, 0)
-    assert canon(opened) == canon(build(written.space, ENCODER))
+    assert canonical_values(opened) == canonical_values(build_arena(written.space, ENCODER))
 
 
 def test_what_came_since_is_replayed_on_opening(written):
     written.store("a late one", session="s1", entries=["rome"])
     written.change(Grain.objects.earliest("id"), status="archived")
     opened = files.open_newest(written.space, ENCODER)
-    assert canon(opened) == canon(build(written.space, ENCODER))
+    assert canonical_values(opened) == canonical_values(build_arena(written.space, ENCODER))
 
 
 def test_changes_stay_private_and_the_files_as_they_are(written):
@@ -100,7 +100,7 @@ def test_changes_stay_private_and_the_files_as_they_are(written):
     assert one.index.columns["status"][0] == 2 and two.index.columns["status"][0] == 0
     assert {path.name: path.read_bytes() for path in folder(written.space).iterdir()} == before
     assert coherence.catch_up(two)
-    assert canon(one) == canon(two)
+    assert canonical_values(one) == canonical_values(two)
 
 
 def test_new_rows_find_a_place_in_the_mapped_arrays(written):
@@ -157,7 +157,7 @@ HARMS = {
     "not a meta": lambda space: (folder(space) / files.META).write_text("[]"),
     "meddled with": lambda space: meddle(space, size=3),
     "another format": lambda space: signed(space, format=files.FORMAT + 1),
-    "another analysis": lambda space: signed(space, analysis=rows.ANALYSIS + 1),
+    "another analysis": lambda space: signed(space, analysis=grain_rows.ANALYSIS + 1),
     "another space": lambda space: signed(space, space=space + 1),
     "another encoder": lambda space: signed(space, encoder="another"),
     "another log": lambda space: signed(space, mark="another log"),
@@ -168,10 +168,10 @@ HARMS = {
 
 def test_at_any_doubt_they_are_left_aside(written):
     """One test for all kinds of harm: each needs the same space, and a database of its own takes longest."""
-    arena = build(written.space, ENCODER)
+    arena = build_arena(written.space, ENCODER)
     for name, harm in HARMS.items():
-        files.remove(written.space)
-        files.write(arena)
+        files.remove_generations(written.space)
+        files.write_generation(arena)
         assert files.open_newest(written.space, ENCODER) is not None, name
         harm(written.space)
         assert files.open_newest(written.space, ENCODER) is None, name
@@ -181,7 +181,7 @@ def test_instead_of_doubtful_files_the_arena_is_built(written, shelf):
     zero(written.space)
     with shelf.arena(written.space) as (arena, rung):
         assert (rung, arena.generation) == ("warm", 0)
-        assert canon(arena) == canon(build(written.space, ENCODER))
+        assert canonical_values(arena) == canonical_values(build_arena(written.space, ENCODER))
 
 
 def test_a_log_that_was_cut_below_them_is_a_doubt(written):
@@ -216,23 +216,23 @@ def test_only_the_newest_generation_is_kept_and_half_written_ones_go_in_time(wri
     fresh.mkdir()
     old = time.time() - 2 * files._ABANDONED_SECONDS
     os.utime(left, (old, old))
-    files.write(build(written.space, ENCODER))
+    files.write_generation(build_arena(written.space, ENCODER))
     assert sorted(path.name for path in home.iterdir()) == [".00000009-busy", "00000002"]
 
 
 def test_whoever_has_an_old_generation_mapped_goes_on(written):
     opened = files.open_newest(written.space, ENCODER)
-    files.write(build(written.space, ENCODER))
+    files.write_generation(build_arena(written.space, ENCODER))
     assert not folder(written.space).exists()
     written.store("one more", entries=["paris"])
     assert coherence.catch_up(opened)
-    assert canon(opened) == canon(build(written.space, ENCODER))
+    assert canonical_values(opened) == canonical_values(build_arena(written.space, ENCODER))
 
 
 def test_a_write_that_fails_leaves_nothing(written, monkeypatch):
     monkeypatch.setattr(files, "_write_meta", lambda *what: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        files.write(build(written.space, ENCODER))
+        files.write_generation(build_arena(written.space, ENCODER))
     home = settings.HOME.arenas / str(written.space)
     assert [path.name for path in home.iterdir()] == ["00000001"]
 
@@ -243,7 +243,7 @@ def test_an_unsound_arena_takes_its_files_with_it(written, shelf):
     arena.sound = False
     with shelf.arena(written.space) as (again, _):
         assert again.generation == 0 and again.index.size == 7
-    assert files.newest(written.space) == 0
+    assert files.newest_generation(written.space) == 0
 
 
 def test_the_worker_writes_a_new_base_when_a_large_arena_has_outgrown_its_own(written, shelf, monkeypatch):
@@ -266,11 +266,11 @@ def test_the_worker_writes_a_new_base_when_a_large_arena_has_outgrown_its_own(wr
     shelf.drop(written.space)  # the worker is another process
     assert jobs.run_one()
     assert Job.objects.get(kind=merge.KIND).state == "done"
-    assert files.newest(written.space) == 2
-    other = module.Shelf()
+    assert files.newest_generation(written.space) == 2
+    other = module.ArenaCache()
     with other.arena(written.space) as (arena, _):
         assert (arena.generation, arena.late) == (2, 0)
-        assert canon(arena) == canon(build(written.space, ENCODER))
+        assert canonical_values(arena) == canonical_values(build_arena(written.space, ENCODER))
     other._arenas[written.space] = first
     with other.arena(written.space) as (arena, _):
         assert arena.generation == 2, "readers switch between requests"
@@ -282,7 +282,7 @@ def test_a_new_base_has_no_rows_of_what_is_gone(written, shelf):
     assert shelf.write(written.space) == 2
     opened = files.open_newest(written.space, ENCODER)
     assert opened.index.size == 5
-    assert canon(opened) == canon(build(written.space, ENCODER))
+    assert canonical_values(opened) == canonical_values(build_arena(written.space, ENCODER))
 
 
 def test_the_position_is_kept_with_the_rows(written):

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from memory.arena.gate import Gate
+from memory.arena.read_write_lock import ReadWriteLock
 from tests.concurrency.load import together
 
 
 def test_readers_are_side_by_side():
-    gate, inside = Gate(), threading.Barrier(4, timeout=5)
+    gate, inside = ReadWriteLock(), threading.Barrier(4, timeout=5)
 
     def read(number: int) -> None:
         with gate.reading():
@@ -22,7 +22,7 @@ def test_readers_are_side_by_side():
 
 
 def test_nobody_sees_half_a_change():
-    gate, pair, seen = Gate(), [0, 0], []
+    gate, pair, seen = ReadWriteLock(), [0, 0], []
 
     def role(number: int) -> None:
         for _ in range(60):
@@ -43,7 +43,7 @@ def test_nobody_sees_half_a_change():
 
 
 def test_readers_who_keep_coming_do_not_keep_a_change_out():
-    gate, done = Gate(), threading.Event()
+    gate, done = ReadWriteLock(), threading.Event()
 
     def role(number: int) -> None:
         if number == 0:
@@ -60,7 +60,7 @@ def test_readers_who_keep_coming_do_not_keep_a_change_out():
 
 
 def test_whoever_reads_may_read_again_while_a_change_waits():
-    gate, waiting = Gate(), threading.Event()
+    gate, waiting = ReadWriteLock(), threading.Event()
 
     def change() -> None:
         waiting.set()
@@ -81,7 +81,7 @@ def test_whoever_reads_may_read_again_while_a_change_waits():
 
 
 def test_whoever_reads_cannot_change():
-    gate = Gate()
+    gate = ReadWriteLock()
     with gate.reading(), pytest.raises(RuntimeError), gate.changing():
         pass
     with gate.changing():

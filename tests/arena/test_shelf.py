@@ -14,16 +14,17 @@ from django.test.utils import CaptureQueriesContext
 from accounts import agents
 from accounts.models import Space
 from accounts.principals import shell
-from fluxcore import booth, config, events
+from fluxcore import config, events
+from fluxcore.writes import booth
 from memory.arena import arena as arenas
+from memory.arena import cache as module
 from memory.arena import coherence
-from memory.arena import shelf as module
-from memory.arena.build import assemble, build
+from memory.arena.build import assemble_index, build_arena
 from memory.arena.changes import CONDUIT
-from memory.arena.rows import Record
-from memory.engine.index import SECOND
-from tests.arena.canon import canon
-from tests.arena.scribe import ENCODER, Scribe
+from memory.arena.grain_rows import GrainRecord
+from memory.engine.index.space_index import SECOND
+from tests.arena.canonical import canonical_values
+from tests.arena.graph_writer import ENCODER, GraphWriter
 from tests.concurrency.load import together
 
 pytestmark = [pytest.mark.storage, pytest.mark.django_db(transaction=True)]
@@ -40,7 +41,7 @@ def others(space):
     made = []
     for name in ("second", "third"):
         agents.create_space(shell(), name=name)
-        made.append(Scribe(Space.objects.get(name=name).pk))
+        made.append(GraphWriter(Space.objects.get(name=name).pk))
     return made
 
 
@@ -86,7 +87,7 @@ def test_spaces_are_kept_apart(scribe, others, shelf):
 def test_a_large_space_without_files_does_not_hold_anybody_up(scribe, shelf, monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", 2)
     may_go_on = threading.Event()
-    monkeypatch.setattr(module, "build", lambda *what: may_go_on.wait(20) and build(*what))
+    monkeypatch.setattr(module, "build_arena", lambda *what: may_go_on.wait(20) and build_arena(*what))
     for number in range(4):
         scribe.store(f"number {number}")
     for _ in range(3):
@@ -103,11 +104,11 @@ def test_a_large_space_without_files_does_not_hold_anybody_up(scribe, shelf, mon
 def test_a_build_that_fails_is_tried_again_and_meanwhile_it_is_cold(scribe, shelf, monkeypatch):
     monkeypatch.setattr(module, "AT_ONCE", 0)
     scribe.store("one")
-    monkeypatch.setattr(module, "build", lambda *what: 1 / 0)
+    monkeypatch.setattr(module, "build_arena", lambda *what: 1 / 0)
     with shelf.arena(scribe.space) as (_, rung):
         assert rung == "cold"
     wait_for(lambda: not [one for one in threading.enumerate() if one.name == f"arena-{scribe.space}"])
-    monkeypatch.setattr(module, "build", build)
+    monkeypatch.setattr(module, "build_arena", build_arena)
     with shelf.arena(scribe.space) as (_, rung):
         assert rung == "cold"
     wait_for(lambda: shelf.spaces() == [scribe.space])
@@ -136,7 +137,7 @@ def test_an_unsound_arena_is_built_anew_before_the_answer(scribe, shelf):
     scribe.settle()
     with shelf.arena(scribe.space) as (arena, rung):
         assert arena is not first and rung == "warm"
-        assert canon(arena) == canon(build(scribe.space, ENCODER))
+        assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
 
 
 def test_the_least_recently_used_makes_room(scribe, others, shelf, monkeypatch):
@@ -189,7 +190,7 @@ def test_small_arenas_fold_what_came_since(scribe, shelf, monkeypatch):
         scribe.store(f"number {number}")
     with shelf.arena(scribe.space) as (arena, _):
         assert arena.late == 0 and arena.index.size == 5
-        assert canon(arena) == canon(build(scribe.space, ENCODER))
+        assert canonical_values(arena) == canonical_values(build_arena(scribe.space, ENCODER))
 
 
 def test_a_reader_may_ask_again_inside_its_block(scribe, shelf):
@@ -205,7 +206,7 @@ def test_a_reader_may_ask_again_inside_its_block(scribe, shelf):
 def test_eight_readers_at_the_first_use_build_one_arena(scribe, shelf, monkeypatch):
     scribe.store("one")
     built = []
-    monkeypatch.setattr(module, "build", lambda *what: built.append(what) or build(*what))
+    monkeypatch.setattr(module, "build_arena", lambda *what: built.append(what) or build_arena(*what))
     seen = []
 
     def read(number: int) -> None:
@@ -220,12 +221,12 @@ def test_eight_readers_at_the_first_use_build_one_arena(scribe, shelf, monkeypat
 
 
 def test_a_forked_process_begins_with_an_empty_shelf(monkeypatch):
-    mine = module.shelf()
-    assert module.shelf() is mine
+    mine = module.arena_cache()
+    assert module.arena_cache() is mine
     monkeypatch.setattr(module.os, "getpid", lambda: 12345)
-    assert module.shelf() is not mine
+    assert module.arena_cache() is not mine
     monkeypatch.undo()
-    module.shelf()
+    module.arena_cache()
 
 
 def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
@@ -236,13 +237,21 @@ def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
     picks = chance.choice(20_000, (count, 16), p=odds / odds.sum())
     vectors = chance.integers(-127, 127, (count, 256), np.int8)
     records = [
-        Record(
-            number + 1, " ".join(vocabulary[at] for at in picks[number]), f"{number:064x}", f"s{number // 20}",
-            number, ("Ann", "Bob")[number % 2], [], None, 1_700_000_000 * SECOND, scale=0.01,
+        GrainRecord(
+            number + 1,
+            " ".join(vocabulary[at] for at in picks[number]),
+            f"{number:064x}",
+            f"s{number // 20}",
+            number,
+            ("Ann", "Bob")[number % 2],
+            [],
+            None,
+            1_700_000_000 * SECOND,
+            scale=0.01,
             data=vectors[number].tobytes(),
         )
         for number in range(count)
-    ]  # fmt: skip
+    ]
     conduits = np.zeros(9 * count, CONDUIT)
     conduits["id"] = np.arange(1, 9 * count + 1)
     conduits["to_grain"] = chance.integers(1, count, 9 * count)
@@ -252,7 +261,7 @@ def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
     conduits["entry_key"] = conduits["from_entry"].astype(np.uint64) * np.uint64(1_000_003)
     conduits["weight"], conduits["affinity"] = 0.5, 1
     conduits["made_at"] = conduits["used_at"] = 1_700_000_000
-    index = assemble([records], [conduits])
+    index = assemble_index([records], [conduits])
     per_grain = index.nbytes / count
     print(f"\n{per_grain:.0f} bytes a grain")
     assert index.size == count and index.graph.size == 9 * count
@@ -261,7 +270,7 @@ def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
 
 def test_files_are_asked_for_where_reading_the_texts_again_would_take_long(scribe, shelf, monkeypatch):
     asked = []
-    monkeypatch.setattr(module.merge, "ask_soon", asked.append)
+    monkeypatch.setattr(module.merge, "request_merge_soon", asked.append)
     monkeypatch.setattr(module, "ON_DISK", 2)
     monkeypatch.setattr(arenas, "LATE_ROWS", 1)
     for number in range(2):

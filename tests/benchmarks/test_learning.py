@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import attunement, learning, lessons, paraphrases
 from benchmarks.made.__main__ import sets
-from tests.engine.memories import remembered
+from tests.engine.memories import make_space
 
 
 def test_a_smoke_run_reports_gains_harm_and_the_control(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,7 +48,7 @@ def test_half_is_judged_and_the_rest_is_told_apart_by_its_evidence() -> None:
 
 
 def test_a_question_is_said_in_three_other_ways() -> None:
-    index = remembered("The boiler is old.", "The boiler hums.", "A plumber from Ghent.", vectors=False).index
+    index = make_space("The boiler is old.", "The boiler hums.", "A plumber from Ghent.", vectors=False).index
     said = paraphrases.of("When did we buy the boiler in Ghent?", index)
     assert said == {
         "keywords": "buy boiler Ghent?",
@@ -58,7 +58,7 @@ def test_a_question_is_said_in_three_other_ways() -> None:
 
 
 def test_nothing_is_taken_from_a_question_that_has_nothing_to_spare() -> None:
-    index = remembered("The boiler is old.", vectors=False).index
+    index = make_space("The boiler is old.", vectors=False).index
     assert paraphrases.of("Boiler?", index)["without the rarest"] == "Boiler?"
     assert paraphrases.of("Who are you?", index)["keywords"] == "Who are you?"
 

@@ -64,7 +64,7 @@ CHAT = {
         for n in range(8)
     ],
     "queries": [{"id": "q", "query": "?", "evidence": ["1", "2", "5"], "category": "single"}],
-}  # fmt: skip
+}
 
 
 def test_variants_take_away_what_they_say_and_keep_the_evidence() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import fit_ranker, fitting, quality, spaces, sureness
 from benchmarks.made.__main__ import sets
-from memory.engine import rank
+from memory.engine.ranking import rank
 
 
 def test_a_smoke_run_reports_means_calibration_and_ablation(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_fit_on_judged_questions_beats_the_base_on_them_and_is_written_readabl
     fit_ranker.write(ranker, sure, "Fitted for a test.", target)
     scope: dict = {}
     exec(target.read_text(), scope)
-    again = rank.load(scope["WEIGHTS"])
+    again = rank.load_ranker(scope["WEIGHTS"])
     assert again.version == "small"
     assert np.allclose(again.shared, ranker.shared, atol=1e-3)
     assert scope["CONFIDENCE"]["signs"]

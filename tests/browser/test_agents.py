@@ -21,11 +21,12 @@ from datetime import timedelta
 from accounts import agents, grants, tokens
 from accounts.models import Space, Token
 from accounts.principals import shell
-from fluxcore import booth, clock
-from memory.extraction import breaker, budget
+from fluxcore.writes import booth
+from fluxcore import clock
+from memory.extraction import circuit_breaker, budget
 from memory.extraction.models import Spend
 from memory.health.models import Tally
-from memory.health.sheet import hour_of
+from memory.health.event_sums import hour_of
 space, now = Space.objects.get(name="main"), clock.now()
 for name, trust, capabilities in (
     ("research-bot", "trusted", ["grains.read", "grains.write", "grains.feedback", "health.read"]),
@@ -46,7 +47,7 @@ for who, busy in (("research-bot", 40), ("night-reader", 12)):
                             ("judged", int(busy * wave * .5))):
             if value:
                 Tally.objects.create(space=space, who=f"agent:{who}", hour=hour - back, name=name, value=value)
-booth.write(lambda: breaker.failed("no answer within 30 seconds"))
+booth.write(lambda: circuit_breaker.record_failure("no answer within 30 seconds"))
 Spend.objects.create(space=space, day=now.date(), calls=1730, failed=12, tokens=1_204_377)
 """
 

@@ -18,9 +18,10 @@ def house(tmp_path_factory):
     call = made.instance.call
     for key, value, ttl in (
         ("status/assistant", {"doing": "reading the harbour report", "since": "09:40"}, 3600),
-        ("config/retries", 3, None), ("progress/import", {"done": 412, "of": 900}, None),
+        ("config/retries", 3, None),
+        ("progress/import", {"done": 412, "of": 900}, None),
         ("claims/ticket-77", "assistant", 900),
-    ):  # fmt: skip
+    ):
         body = {"value": value, **({"ttl_secs": ttl} if ttl else {})}
         assert call("PUT", f"/boards/main/kv/{key}", body).status == 200
     call("POST", "/boards", {"board": "scratch", "ephemeral": True})

@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from tests.codes import code_for
+from tests.sign_in_codes import code_for
 
 pytestmark = pytest.mark.browser
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
-from tests.codes import code_for
 from tests.servers import missing
+from tests.sign_in_codes import code_for
 
 pytestmark = pytest.mark.browser
 

@@ -10,8 +10,8 @@ from urllib.parse import urljoin
 
 import pytest
 
-from tests.codes import code_for
 from tests.instances import Instance
+from tests.sign_in_codes import code_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("pages")]  # one instance serves this file
 
@@ -149,9 +149,12 @@ def test_every_page_can_be_read_and_used_on_any_screen(house, browser, complaint
     house.codes = house.enrol(page, house.instance.state["enrolment"])
     fit(page, "Welcome, ada")
     for path, title in {
-        "/": "main", "/account": "Your account", "/account/password": "Change the password",
-        "/account/authenticator": "Use another phone", "/fresh-code": "A fresh code, please",
-    }.items():  # fmt: skip
+        "/": "main",
+        "/account": "Your account",
+        "/account/password": "Change the password",
+        "/account/authenticator": "Use another phone",
+        "/fresh-code": "A fresh code, please",
+    }.items():
         house.go(page, path)
         fit(page, title)
     house.go(page, "/mobile-preview")
@@ -326,9 +329,25 @@ def test_the_keyboard_reaches_everything_in_order(house, browser):
     for _ in range(17):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent.trim().split(/\\s+/).join(' ')"))
-    assert reached == ["Flux Memory", "main research", "Switch", "Your account", "Sign out", "Overview", "Recall",
-                       "Graph", "Live", "Board", "Traces", "Vitals", "Grains", "Agents", "Audit", "Import",
-                       "Administration"]  # fmt: skip
+    assert reached == [
+        "Flux Memory",
+        "main research",
+        "Switch",
+        "Your account",
+        "Sign out",
+        "Overview",
+        "Recall",
+        "Graph",
+        "Live",
+        "Board",
+        "Traces",
+        "Vitals",
+        "Grains",
+        "Agents",
+        "Audit",
+        "Import",
+        "Administration",
+    ]
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     skip.focus()
     page.keyboard.press("Enter")

@@ -13,11 +13,12 @@ _PAST = """
 import math
 from datetime import timedelta
 from accounts.models import Space
-from fluxcore import booth, clock, jobs
+from fluxcore.writes import booth
+from fluxcore import clock, jobs
 from memory.health import chores
-from memory.health.models import Condition, Reading, Tally, Warning
-from memory.health.sheet import hour_of
-from memory.health.signals import BY_NAME
+from memory.health.models import SpaceHealth, Reading, Tally, Warning
+from memory.health.event_sums import hour_of
+from memory.health.signals import SIGNALS_BY_NAME
 booth.write(chores.ask_to_gather)
 jobs.drain()
 space = Space.objects.get(name="main")
@@ -29,7 +30,7 @@ shapes = {"orphan_rate": (0.1, 0.13, None, 0.15), "retrieval_success_rate": (0.7
           "avg_hops_per_retrieval": (1.3, 0.4, None, 4), "learning_gain": (0.04, 0.01, -0.02, None)}
 made = []
 for at in range(end - 30 * 86400, end, 3600):
-    for number, name in enumerate(BY_NAME):
+    for number, name in enumerate(SIGNALS_BY_NAME):
         middle, swing, low, high = shapes.get(name, (0.2, 0.05, 0, 0.4))
         value = middle + swing * math.sin(at / 9000 + number)
         if name == "orphan_rate" and at > end - 30000:
@@ -37,8 +38,8 @@ for at in range(end - 30 * 86400, end, 3600):
         made.append(Reading(space=space, at=at, signal=name, value=value, low=low, high=high, state="healthy",
                             hourly=True))
 Reading.objects.bulk_create(made)
-condition = Condition.objects.get(space=space)
-for one in made[-len(BY_NAME):]:
+condition = SpaceHealth.objects.get(space=space)
+for one in made[-len(SIGNALS_BY_NAME):]:
     condition.signals[one.signal] |= {"value": one.value, "low": one.low, "high": one.high, "state": "healthy"}
 condition.signals["orphan_rate"] |= {"value": 0.27, "state": "high", "severity": "WARNING"}
 condition.signals["highway_count"] |= {"value": 3, "state": "warming"}

@@ -15,7 +15,7 @@ from tests.concurrency.databases import database_with_tables, new_database
 from tests.instances import Instance
 
 
-class Said:
+class CommandResult:
     """What a command printed, and how it ended."""
 
     def __init__(self, text: str, status: int) -> None:
@@ -26,14 +26,14 @@ class Said:
 
 
 @pytest.fixture
-def run(db: None) -> Callable[..., Said]:
-    def call(*arguments: str) -> Said:
+def run(db: None) -> Callable[..., CommandResult]:
+    def call(*arguments: str) -> CommandResult:
         out = io.StringIO()
         try:
             call_command(*arguments, stdout=out)
         except SystemExit as end:
-            return Said(out.getvalue(), int(end.code or 0))
-        return Said(out.getvalue(), 0)
+            return CommandResult(out.getvalue(), int(end.code or 0))
+        return CommandResult(out.getvalue(), 0)
 
     return call
 

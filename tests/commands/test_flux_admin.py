@@ -6,10 +6,10 @@ import base64
 
 import pytest
 
-from accounts import guesses, links, signin
 from accounts.models import AuditEntry, Authenticator, Enrolment, GuessCount, Membership, User
-from fluxcore import booth
+from accounts.signin import credentials, links, lockout
 from fluxcore.errors import SignInRefused
+from fluxcore.writes import booth
 from tests.dashboard.conftest import PASSWORD, code_for
 
 KEY = bytes(range(20))
@@ -26,9 +26,18 @@ def files(tmp_path):
 def create(run, files):
     def call(name="ada", *more):
         return run(
-            "flux_admin", "create", name, "--password-file", str(files / "password"),
-            "--totp-key-file", str(files / "key"), "--totp-code", code_for(KEY), "--json", *more,
-        )  # fmt: skip
+            "flux_admin",
+            "create",
+            name,
+            "--password-file",
+            str(files / "password"),
+            "--totp-key-file",
+            str(files / "key"),
+            "--totp-code",
+            code_for(KEY),
+            "--json",
+            *more,
+        )
 
     return call
 
@@ -45,12 +54,22 @@ def test_create_makes_an_administrator_with_a_second_factor(create):
 def test_the_first_code_is_spent(standing_clock, create):
     create()
     with pytest.raises(SignInRefused, match="used"):
-        signin.check_code(User.objects.get(), code_for(KEY), source="test")
+        credentials.check_code(User.objects.get(), code_for(KEY), source="test")
 
 
 def test_create_refuses_a_wrong_first_code_and_makes_nobody(run, files):
-    said = run("flux_admin", "create", "ada", "--password-file", str(files / "password"), "--totp-key-file",
-               str(files / "key"), "--totp-code", "000000", "--json")  # fmt: skip
+    said = run(
+        "flux_admin",
+        "create",
+        "ada",
+        "--password-file",
+        str(files / "password"),
+        "--totp-key-file",
+        str(files / "key"),
+        "--totp-code",
+        "000000",
+        "--json",
+    )
     assert said.status == 65 and said.json()["error"]["details"]["field"] == "totp_code"
     assert not User.objects.exists()
 
@@ -96,9 +115,15 @@ def test_invite_can_make_an_administrator(run):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--space", "home"], ["--role", "owner"], [], ["--space", "home", "--role", "king"],
-                  ["--space", "nowhere", "--role", "owner"]],
-)  # fmt: skip
+    "arguments",
+    [
+        ["--space", "home"],
+        ["--role", "owner"],
+        [],
+        ["--space", "home", "--role", "king"],
+        ["--space", "nowhere", "--role", "owner"],
+    ],
+)
 def test_invite_wants_a_space_and_a_role_that_exist(run, space, arguments):
     assert run("flux_admin", "invite", "grace", *arguments, "--json").status in (65, 66)
     assert not User.objects.exists()
@@ -118,9 +143,9 @@ def test_role_gives_changes_and_takes_away(run, space):
 
 def test_unlock_lifts_the_lock_and_hands_out_a_link(run, create):
     create()
-    key = guesses.password_key("ada")
+    key = lockout.password_key("ada")
     for _ in range(11):
-        booth.write(lambda: guesses.take(key, guesses.PASSWORD))
+        booth.write(lambda: lockout.count_guess(key, lockout.PASSWORD))
     assert run("flux_admin", "list", "--json").json()["people"][0]["locked"]
     said = run("flux_admin", "unlock", "ada", "--json").json()
     assert links.find(said["link"].removeprefix("/enrol/")).purpose == Enrolment.Purpose.UNLOCK

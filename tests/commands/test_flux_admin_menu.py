@@ -29,9 +29,14 @@ class Terminal:
     def __init__(self, instance: Instance, *words: str) -> None:
         self._own, theirs = pty.openpty()
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "manage.py"), "flux_admin", *words], env=instance.environment, cwd=ROOT,
-            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, str(ROOT / "manage.py"), "flux_admin", *words],
+            env=instance.environment,
+            cwd=ROOT,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
         os.close(theirs)
         self.said = ""
 

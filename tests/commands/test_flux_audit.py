@@ -7,13 +7,13 @@ import json
 import pytest
 
 from accounts.models import AuditEntry
-from fluxsite.home import Home, make_home
+from fluxsite.home import DataHome, make_home
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, settings):
     """A data home of its own: checkpoints stay, the chains of a test do not."""
-    settings.HOME = Home("tests", tmp_path / "home")
+    settings.HOME = DataHome("tests", tmp_path / "home")
     make_home(settings.HOME)
     return settings.HOME
 

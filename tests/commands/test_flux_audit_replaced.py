@@ -21,23 +21,36 @@ def outside(one, folder):
 def test_a_reset_and_a_restore_are_no_alarm_but_are_said(made_on_each_database, tmp_path):
     one, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.zip"
     *_, made, sound, _, after_reset, _, after_restore = all_of(
-        one, "flux_space create team", f"flux_backup create {file}", "flux_space create late", "flux_audit checkpoint",
-        "flux_audit verify", "flux_reset --confirm test", "flux_audit verify",
-        f"flux_backup restore {file} --confirm test", "flux_audit verify",
-    )  # fmt: skip
+        one,
+        "flux_space create team",
+        f"flux_backup create {file}",
+        "flux_space create late",
+        "flux_audit checkpoint",
+        "flux_audit verify",
+        "flux_reset --confirm test",
+        "flux_audit verify",
+        f"flux_backup restore {file} --confirm test",
+        "flux_audit verify",
+    )
     assert made["chains"]["instance"]["entries"] == 3
     assert (sound["sound"], sound["replaced"]) == (True, [])
     assert (after_reset["sound"], [one["kind"] for one in after_reset["replaced"]]) == (True, ["reset"])
     assert after_restore["sound"], after_restore
     assert [(one["kind"], one["entries"]["instance"]) for one in after_restore["replaced"]] == [
-        ("reset", 3), ("restore", 1)
-    ]  # fmt: skip
+        ("reset", 3),
+        ("restore", 1),
+    ]
     # Every line ever signed is still there, in both places, and speaks of the chains as they are now.
     log = (one.folder / "checkpoints.jsonl").read_text()
     assert (tmp_path / "outside" / "test.jsonl").read_text() == log
     assert [json.loads(line)["kind"] for line in log.splitlines()] == [
-        "key", "checkpoint", "reset", "checkpoint", "restore", "checkpoint"
-    ]  # fmt: skip
+        "key",
+        "checkpoint",
+        "reset",
+        "checkpoint",
+        "restore",
+        "checkpoint",
+    ]
     with closing(connect(one)) as database:
         database.execute("DELETE FROM accounts_auditentry WHERE chain = 'instance' AND seq = 2")
     broken = json.loads(one.command("flux_audit", "verify", "--json", check=False).stdout)
@@ -58,9 +71,13 @@ def test_an_older_database_put_in_place_by_hand_is_an_alarm(made):
 def test_a_restore_on_a_new_machine_goes_on_with_the_log_outside(made_on_each_database, tmp_path):
     old, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.zip"
     all_of(
-        old, "flux_space create team", "flux_audit checkpoint", f"flux_backup create {file}", "flux_space create late",
+        old,
+        "flux_space create team",
         "flux_audit checkpoint",
-    )  # fmt: skip
+        f"flux_backup create {file}",
+        "flux_space create late",
+        "flux_audit checkpoint",
+    )
     old.folder.rename(tmp_path / "lost")
     new = old
     new.command("flux_backup", "restore", str(file), "--confirm", "test")

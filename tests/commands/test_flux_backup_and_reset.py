@@ -11,10 +11,16 @@ from tests.concurrency.databases import connect
 def test_a_backup_brings_everything_back(made_on_each_database, tmp_path):
     one, file = made_on_each_database(), tmp_path / "saved.zip"
     _, before, _, _, empty, restored, back, after, verdict = one.commands(
-        "flux_agent create helper", "flux_audit export", f"flux_backup create {file}",
-        "flux_reset --confirm test", "flux_agent --json", f"flux_backup restore {file} --confirm test --json",
-        "flux_agent --json", "flux_audit export", "flux_audit verify --json",
-    )  # fmt: skip
+        "flux_agent create helper",
+        "flux_audit export",
+        f"flux_backup create {file}",
+        "flux_reset --confirm test",
+        "flux_agent --json",
+        f"flux_backup restore {file} --confirm test --json",
+        "flux_agent --json",
+        "flux_audit export",
+        "flux_audit verify --json",
+    )
     assert json.loads(empty)["agents"] == []
     assert json.loads(restored)["set_aside"]
     assert {agent["name"] for agent in json.loads(back)["agents"]} == {"assistant", "helper"}
@@ -60,8 +66,11 @@ def test_a_reset_leaves_a_backup_and_a_first_link(made_on_each_database):
 def test_a_reset_empties_a_database_outside_the_home_too(instance, tmp_path):
     one = instance(DATABASE_URL=f"sqlite:///{tmp_path}/elsewhere.db")
     *_, before, _, after = one.commands(
-        "flux_init --no-input", "flux_agent --json", "flux_reset --confirm test", "flux_agent --json",
-    )  # fmt: skip
+        "flux_init --no-input",
+        "flux_agent --json",
+        "flux_reset --confirm test",
+        "flux_agent --json",
+    )
     assert [len(json.loads(said)["agents"]) for said in (before, after)] == [1, 0]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
 from fluxcore import jobs
-from memory.grains import recall
-from memory.grains.learning import votes
-from memory.health.models import Verdict
+from memory.health.models import CountedQuestion
+from memory.learning import feedback
+from memory.recall import recall
 
 
 def judged(run) -> None:
@@ -19,12 +19,18 @@ def judged(run) -> None:
     space = Space.objects.get(name="main")
     answer = recall.recall(shell(space), query="When was the heater maintained?", k=5)
     right = recall.recall(shell(space), query="boiler", k=1)["grains"][0]["id"]
-    votes.feedback(shell(space), trace_id=answer["trace_id"], missed=[right])
+    feedback.feedback(shell(space), trace_id=answer["trace_id"], missed=[right])
     jobs.drain()
-    from memory.grains.models import Judged
+    from memory.grains.models import JudgedQuestion
 
-    Verdict.objects.create(
-        space=space, judged=Judged.objects.get().pk, who="agent:a", hour=1, judged_now=True, useful=False, evidence=True
+    CountedQuestion.objects.create(
+        space=space,
+        judged=JudgedQuestion.objects.get().pk,
+        who="agent:a",
+        hour=1,
+        judged_now=True,
+        useful=False,
+        evidence=True,
     )
 
 

@@ -38,9 +38,10 @@ def test_it_shows_a_grain_and_what_became_of_it(run, grain):
 
 def test_there_and_back(run, grain):
     for there, back, status in (
-        ("archive", "restore", "archived"), ("quarantine", "release", "quarantined"),
+        ("archive", "restore", "archived"),
+        ("quarantine", "release", "quarantined"),
         ("delete", "undelete", "pending_deletion"),
-    ):  # fmt: skip
+    ):
         assert run("flux_grain", there, grain, "--json").json()["status"] == status
         assert run("flux_grain", there, grain).text.strip() == "It was so already."
         assert run("flux_grain", back, grain, "--json").json()["status"] == "active"
@@ -63,10 +64,10 @@ import json
 from fluxcore import jobs
 from accounts.models import Space
 from accounts.principals import shell
-from memory.arena.shelf import shelf
+from memory.arena.cache import shelf
 from memory.embedding import choice
 from memory.grains import recall, store
-from memory.grains.learning import votes
+from memory.learning import votes
 from memory.grains.models import Grain
 who = shell(Space.objects.get())
 grains = [store.store(who, content=f"note {{n}} on {MARKER} and the {{n}} swans")["grain_id"] for n in range(100)]

@@ -56,10 +56,14 @@ def test_it_holds_until_the_moment_named_or_until_revoked(run, helper, option, e
 @pytest.mark.parametrize(
     ("options", "field"),
     [
-        (("--hours=0",), "hours"), (("--hours=-1",), "hours"), (("--hours=nan",), "hours"), (("--days=1e9",), "days"),
-        (("--until=tomorrow",), "expires_at"), (("--until=2020-01-01T00:00:00Z",), "expires_at"),
+        (("--hours=0",), "hours"),
+        (("--hours=-1",), "hours"),
+        (("--hours=nan",), "hours"),
+        (("--days=1e9",), "days"),
+        (("--until=tomorrow",), "expires_at"),
+        (("--until=2020-01-01T00:00:00Z",), "expires_at"),
     ],
-)  # fmt: skip
+)
 def test_it_refuses_an_end_that_is_none(run, helper, options, field):
     refused = run("flux_grant", "give", "helper", "grains.read", *options, "--json")
     assert refused.json()["error"]["details"]["field"] == field

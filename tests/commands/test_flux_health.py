@@ -6,18 +6,24 @@ from datetime import timedelta
 
 from accounts.models import AuditEntry, Space
 from fluxcore import clock
-from memory.health.models import Condition, Warning
+from memory.health.models import SpaceHealth, Warning
 from memory.management.commands.flux_health import sparkline
 
 
 def warned(severity: str, status: str) -> None:
     space = Space.objects.get(name="main")
     now = clock.now()
-    Condition.objects.update_or_create(space=space, defaults={"status": status, "measured_at": now})
+    SpaceHealth.objects.update_or_create(space=space, defaults={"status": status, "measured_at": now})
     Warning.objects.create(
-        space=space, signal="orphan_rate", severity=severity, value=0.4, high=0.15, times=1,
-        raised_at=now - timedelta(hours=1), seen_at=now,
-    )  # fmt: skip
+        space=space,
+        signal="orphan_rate",
+        severity=severity,
+        value=0.4,
+        high=0.15,
+        times=1,
+        raised_at=now - timedelta(hours=1),
+        seen_at=now,
+    )
 
 
 def test_it_measures_and_shows_every_signal_with_its_range(run):
@@ -33,9 +39,14 @@ def test_scripts_read_json(run):
     run("flux_space", "create", "main")
     found = run("flux_health", "--measure", "--json").json()["spaces"]["main"]
     assert set(found) == {
-        "status", "signals", "active_warnings", "caller_feedback", "caller_provenance", "learning",
+        "status",
+        "signals",
+        "active_warnings",
+        "caller_feedback",
+        "caller_provenance",
+        "learning",
         "computed_at",
-    }  # fmt: skip
+    }
     assert len(found["signals"]) == 18
 
 
@@ -46,7 +57,7 @@ def test_it_ends_by_how_bad_it_is(run):
     said = run("flux_health", "--space", "main")
     assert said.status == 1 and "WARNING orphan_rate" in said.text and "flux_reembed" in said.text
     Warning.objects.update(severity="CRITICAL")
-    Condition.objects.update(status="critical")
+    SpaceHealth.objects.update(status="critical")
     assert run("flux_health").status == 2
 
 

@@ -26,10 +26,14 @@ def test_it_says_what_became_of_each_and_ends_with_65_if_something_was_refused(r
     assert said.status == 65
     found = said.json()
     assert {name: found[name] for name in ("format", "stored", "there", "refused")} == {
-        "format": "markdown", "stored": 1, "there": 0, "refused": 1,
-    }  # fmt: skip
-    assert found["errors"] == [{"place": "b.md", "status": "refused", "code": "invalid",
-                                "message": "It is not UTF-8: byte 3 cannot be read."}]  # fmt: skip
+        "format": "markdown",
+        "stored": 1,
+        "there": 0,
+        "refused": 1,
+    }
+    assert found["errors"] == [
+        {"place": "b.md", "status": "refused", "code": "invalid", "message": "It is not UTF-8: byte 3 cannot be read."}
+    ]
     report = [json.loads(line) for line in (tmp_path / "report").read_text().splitlines()]
     assert [(one["place"], one["status"]) for one in report] == [("a.md, piece 1", "stored"), ("b.md", "refused")]
     assert report[0]["grain_id"] == str(Grain.objects.get().uuid)

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import time
 
-from tests.codes import code_for
 from tests.instances import ROOT
+from tests.sign_in_codes import code_for
 
 
 def _mode(path):
@@ -44,11 +44,23 @@ def test_every_question_has_a_flag(instance, tmp_path):
     token_file = tmp_path / "token"
     made = json.loads(
         one.command(
-            "flux_init", "--no-input", "--json", "--mode", "flux_extracts", "--admin", "ada",
-            "--password-file", str(tmp_path / "password"), "--totp-key-file", str(tmp_path / "key"),
-            "--totp-code", code_for(key), "--token-file", str(token_file),
+            "flux_init",
+            "--no-input",
+            "--json",
+            "--mode",
+            "flux_extracts",
+            "--admin",
+            "ada",
+            "--password-file",
+            str(tmp_path / "password"),
+            "--totp-key-file",
+            str(tmp_path / "key"),
+            "--totp-code",
+            code_for(key),
+            "--token-file",
+            str(token_file),
         ).stdout
-    )  # fmt: skip
+    )
     assert made["mode"] == "flux_extracts"
     assert made["administrator"] == {"username": "ada", "second_factor": True}
     assert json.loads(one.command("flux_init", "--no-input", "--json").stdout)["mode"] == "flux_extracts"
@@ -61,9 +73,19 @@ def test_a_wrong_first_code_makes_no_administrator(instance, tmp_path):
     (tmp_path / "password").write_text("quiet river stone lamp")
     (tmp_path / "key").write_text(base64.b32encode(b"0123456789abcdefghij").decode())
     refused = one.command(
-        "flux_init", "--no-input", "--json", "--admin", "ada", "--password-file", str(tmp_path / "password"),
-        "--totp-key-file", str(tmp_path / "key"), "--totp-code", "000000", check=False,
-    )  # fmt: skip
+        "flux_init",
+        "--no-input",
+        "--json",
+        "--admin",
+        "ada",
+        "--password-file",
+        str(tmp_path / "password"),
+        "--totp-key-file",
+        str(tmp_path / "key"),
+        "--totp-code",
+        "000000",
+        check=False,
+    )
     assert refused.returncode == 65
     assert json.loads(refused.stdout)["error"]["details"]["field"] == "totp_code"
     status = json.loads(one.command("flux_status", "--json").stdout)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fluxcore import booth, jobs, schedule
+from fluxcore import jobs, schedule
 from fluxcore.models import Job
+from fluxcore.writes import booth
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
 from fluxcore import clock, jobs
-from memory.grains import recall
-from memory.grains.learning import votes
 from memory.grains.models import Attunement, Effect, Grain, Vote
+from memory.learning import feedback
+from memory.recall import recall
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def voted(run):
     person = shell(Space.objects.get(name="main"))
     answer = recall.recall(person, query="When was the heater maintained?", k=5)
     grain = str(Grain.objects.get(text__contains="boiler").uuid)
-    votes.feedback(person, trace_id=answer["trace_id"], missed=[grain])
+    feedback.feedback(person, trace_id=answer["trace_id"], missed=[grain])
     jobs.drain()
     return answer["trace_id"], grain
 
@@ -66,11 +66,16 @@ def test_it_takes_votes_back_by_any_bound(run, voted, bound):
 @pytest.mark.parametrize(
     "words",
     [
-        ("undo",), ("explain",), ("explain", "--trace", "x", "--grain", "y"), ("list", "--limit", "0"),
-        ("undo", "--since", "yesterday"), ("undo", "--grain", "x"), ("list", "--caller", ""),
+        ("undo",),
+        ("explain",),
+        ("explain", "--trace", "x", "--grain", "y"),
+        ("list", "--limit", "0"),
+        ("undo", "--since", "yesterday"),
+        ("undo", "--grain", "x"),
+        ("list", "--caller", ""),
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_it_refuses_what_it_cannot_understand(run, voted, words):
     said = run("flux_learning", *words, "--json")
     assert said.status == 65 and said.json()["error"]["code"] == "invalid"
@@ -88,9 +93,14 @@ def test_another_space_is_left_alone(run, voted):
 def test_it_lists_how_far_votes_moved_the_weights(run, voted):
     assert run("flux_learning", "--json").json()["weights"] == []
     Attunement.objects.create(
-        space=Space.objects.get(name="main"), version="of another release", weights={"names": 0.1, "hop": -0.4},
-        questions=40, before=0.5, after=0.55, at=clock.now(),
-    )  # fmt: skip
+        space=Space.objects.get(name="main"),
+        version="of another release",
+        weights={"names": 0.1, "hop": -0.4},
+        questions=40,
+        before=0.5,
+        after=0.55,
+        at=clock.now(),
+    )
     (own,) = run("flux_learning", "--json").json()["weights"]
     assert (own["space"], own["questions"], own["in_use"]) == ("main", 40, False)
     assert list(own["steps"]) == ["hop", "names"]

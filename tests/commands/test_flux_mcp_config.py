@@ -14,31 +14,51 @@ from typing import Any
 
 import pytest
 
-from fluxsite.home import Home, make_home
-from mcp_bridge import clients, hooks, installing
-from mcp_bridge.clients import CLIENTS
-from mcp_bridge.instructions import BEGIN, END, block
-from mcp_bridge.thin import envelope
+from fluxsite.home import DataHome, make_home
+from mcp_bridge.clients import hook_examples, installer, programs
+from mcp_bridge.clients.programs import CLIENTS
+from mcp_bridge.instructions import BEGIN, END, instructions_block
+from mcp_bridge.proxy import envelope
 from tests.instances import Instance
 
 pytestmark = pytest.mark.either_database
 
-WAY = clients.local(
-    "/usr/bin/python3", Path("/opt/flux/manage.py"), instance="work", space="main", agent="assistant",
-    ceiling="user_stated", home="/srv/flux",
-)  # fmt: skip
-OTHER = clients.local(
-    "/usr/bin/python3", Path("/opt/flux/manage.py"), instance="play", space="main", agent="assistant",
-    ceiling="user_stated", home="/srv/flux",
-)  # fmt: skip
-FILES = {"claude-code.json", "claude-desktop.json", "codex.toml", "cursor.json", "vscode.json", "gemini.json",
-         "AGENTS.md", "CLAUDE.md", "claude-code.hooks.json", "gemini.hooks.json"}  # fmt: skip
+WAY = programs.local_process(
+    "/usr/bin/python3",
+    Path("/opt/flux/manage.py"),
+    instance="work",
+    space="main",
+    agent="assistant",
+    ceiling="user_stated",
+    home="/srv/flux",
+)
+OTHER = programs.local_process(
+    "/usr/bin/python3",
+    Path("/opt/flux/manage.py"),
+    instance="play",
+    space="main",
+    agent="assistant",
+    ceiling="user_stated",
+    home="/srv/flux",
+)
+FILES = {
+    "claude-code.json",
+    "claude-desktop.json",
+    "codex.toml",
+    "cursor.json",
+    "vscode.json",
+    "gemini.json",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "claude-code.hooks.json",
+    "gemini.hooks.json",
+}
 
 
 @pytest.fixture
 def said(run: Any, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The command, in a home of its own and for a user with an empty one."""
-    settings.HOME = Home("tests", tmp_path / "flux" / "tests")
+    settings.HOME = DataHome("tests", tmp_path / "flux" / "tests")
     make_home(settings.HOME)
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     return run
@@ -56,18 +76,28 @@ def test_every_client_is_told_the_same_command(name: str) -> None:
     found = entry(name, CLIENTS[name].snippet(WAY))
     assert found["command"] == "/usr/bin/python3"
     assert found["args"] == [
-        "/opt/flux/manage.py", "flux_mcp", "--name", "work", "--space", "main", "--agent", "assistant", "--ceiling",
+        "/opt/flux/manage.py",
+        "flux_mcp",
+        "--name",
+        "work",
+        "--space",
+        "main",
+        "--agent",
+        "assistant",
+        "--ceiling",
         "user_stated",
-    ]  # fmt: skip
+    ]
     assert found["env"] == {"FLUX_HOME": "/srv/flux"}
 
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_a_running_server_is_named_by_its_address(name: str) -> None:
     for token in ("", "flux_secret"):
-        found = entry(name, CLIENTS[name].snippet(clients.remote("http://127.0.0.1:7464", token, instance="work")))
+        found = entry(
+            name, CLIENTS[name].snippet(programs.remote_server("http://127.0.0.1:7464", token, instance="work"))
+        )
         if name == "claude-desktop":  # it only starts processes
-            assert found["args"] == ["-m", "mcp_bridge.thin"]
+            assert found["args"] == ["-m", "mcp_bridge.proxy"]
             assert found["env"] == {"FLUX_URL": "http://127.0.0.1:7464", "FLUX_TOKEN": token or "flux_..."}
         else:
             assert "http://127.0.0.1:7464/mcp" in found.values()
@@ -96,13 +126,21 @@ def test_flux_init_writes_them_and_what_they_say_works(blank: Instance) -> None:
     assert {file.name for file in folder.iterdir()} == FILES
     found = entry("codex", (folder / "codex.toml").read_text())
     assert {"type": "stdio", **found} == entry("claude-code", (folder / "claude-code.json").read_text())
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-               "params": {"name": "flux_onboard", "arguments": {}, "_meta": envelope("test")}}  # fmt: skip
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "flux_onboard", "arguments": {}, "_meta": envelope("test")},
+    }
     environment = {"PATH": os.environ["PATH"], "FLUX_ENCODER": "none", **found["env"]}
     server = subprocess.Popen(
-        [found["command"], *found["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        [found["command"], *found["args"]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
         cwd="/",
-    )  # fmt: skip
+    )
     assert server.stdin is not None and server.stdout is not None
     server.stdin.write(json.dumps(message) + "\n")
     server.stdin.flush()
@@ -168,7 +206,7 @@ model = "o4"
 def test_toml_keeps_its_comments_and_an_old_entry_goes(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(TOML)
-    after = installing.plan(CLIENTS["codex"], WAY, file).after
+    after = installer.plan_install(CLIENTS["codex"], WAY, file).after
     assert after.startswith("# my own words\n") and "# [not a table]" in after and "OLD" not in after
     found = tomllib.loads(after)
     assert found["profiles"] == {"work": {"model": "o4"}} and found["mcp_servers"]["other"] == {"command": "x"}
@@ -178,35 +216,42 @@ def test_toml_keeps_its_comments_and_an_old_entry_goes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("cursor", "{ // a comment\n}"), ("cursor", "[]"), ("cursor", '{"mcpServers": []}'), ("codex", "a = "),
-        ("cursor", '{"theme": "a", "theme": "b"}'), ("cursor", "[" * 100_000),
-        ("codex", "mcp_servers = 5"), ("codex", 'mcp_servers = {"other" = {command = "x"}}'),
+        ("cursor", "{ // a comment\n}"),
+        ("cursor", "[]"),
+        ("cursor", '{"mcpServers": []}'),
+        ("codex", "a = "),
+        ("cursor", '{"theme": "a", "theme": "b"}'),
+        ("cursor", "[" * 100_000),
+        ("codex", "mcp_servers = 5"),
+        ("codex", 'mcp_servers = {"other" = {command = "x"}}'),
         ("codex", 'text = """\n[mcp_servers.flux-work]\n"""\n'),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_could_come_to_harm_is_left_alone(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / "config"
     file.write_text(text)
-    with pytest.raises(installing.Unmergeable):
-        installing.plan(CLIENTS[name], WAY, file)
+    with pytest.raises(installer.UnmergeableFile):
+        installer.plan_install(CLIENTS[name], WAY, file)
 
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_a_second_instance_gets_an_entry_of_its_own(tmp_path: Path, name: str) -> None:
     client, file = CLIENTS[name], tmp_path / "config"
     for way in (WAY, OTHER, WAY):
-        installing.plan(client, way, file).carry_out()
+        installer.plan_install(client, way, file).carry_out()
     found = tomllib.loads(file.read_text()) if client.toml else json.loads(file.read_text())
     assert found[client.table] == {"flux-work": client.entry(WAY), "flux-play": client.entry(OTHER)}
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-@pytest.mark.parametrize("way", [WAY, clients.remote("http://127.0.0.1:7464", instance="work")], ids=["local", "url"])
+@pytest.mark.parametrize(
+    "way", [WAY, programs.remote_server("http://127.0.0.1:7464", instance="work")], ids=["local", "url"]
+)
 def test_an_entry_of_the_same_instance_keeps_its_old_name(tmp_path: Path, name: str, way: Any) -> None:
     client, file = CLIENTS[name], tmp_path / "config"
-    installing.plan(client, replace(way, name="flux-memory"), file, replace=True).carry_out()
+    installer.plan_install(client, replace(way, name="flux-memory"), file, replace=True).carry_out()
     newer = replace(way, command="/usr/bin/python3.13") if way.command else replace(way, token="flux_new")
-    installing.plan(client, newer, file).carry_out()
+    installer.plan_install(client, newer, file).carry_out()
     assert entry(name, file.read_text()) == client.entry(newer)
     assert "flux-memory" in file.read_text() and "flux-work" not in file.read_text()
 
@@ -226,9 +271,9 @@ def test_an_entry_that_leads_elsewhere_is_replaced_only_by_its_name(said: Any, t
 def test_what_a_client_wrote_since_the_diff_was_shown_is_not_lost(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("{}")
-    plan = installing.plan(CLIENTS["cursor"], WAY, file)
+    plan = installer.plan_install(CLIENTS["cursor"], WAY, file)
     file.write_text('{"history": ["an hour of work"]}')
-    with pytest.raises(installing.Unmergeable):
+    with pytest.raises(installer.UnmergeableFile):
         plan.carry_out()
     assert file.read_text() == '{"history": ["an hour of work"]}' and list(tmp_path.iterdir()) == [file]
 
@@ -240,7 +285,7 @@ def test_the_backup_is_the_old_file_to_the_byte_and_a_link_stays_one(tmp_path: P
     before = b'{\r\n\t"prompt": "caf\xc3\xa9 \\ud83d"\r\n}\r\n'
     real.write_bytes(before)
     file.symlink_to(real)
-    backup = installing.plan(CLIENTS["cursor"], WAY, file).carry_out()
+    backup = installer.plan_install(CLIENTS["cursor"], WAY, file).carry_out()
     assert backup is not None and backup.read_bytes() == before
     after = real.read_bytes()
     assert file.is_symlink() and after.startswith(b'{\r\n\t"prompt"') and after.count(b"\n") == after.count(b"\r\n")
@@ -250,20 +295,20 @@ def test_the_backup_is_the_old_file_to_the_byte_and_a_link_stays_one(tmp_path: P
 def test_ends_and_beginnings_in_the_wrong_order_are_somebody_s_own_words(tmp_path: Path) -> None:
     file = tmp_path / "AGENTS.md"
     file.write_text(f"{END}\nmine\n{BEGIN}\n")
-    after = installing.plan_instructions(file, "ai_stated").after
-    assert after == f"{END}\nmine\n{BEGIN}\n\n{block('ai_stated')}"
+    after = installer.plan_instructions(file, "ai_stated").after
+    assert after == f"{END}\nmine\n{BEGIN}\n\n{instructions_block('ai_stated')}"
 
 
 def test_the_loop_is_put_into_the_file_an_agent_always_reads(said: Any, tmp_path: Path) -> None:
     file = tmp_path / "AGENTS.md"
     file.write_text("# House rules\n\nBe kind.")
     said("flux_mcp_config", "--instructions", str(file))
-    assert file.read_text() == f"# House rules\n\nBe kind.\n\n{block('user_stated')}"
+    assert file.read_text() == f"# House rules\n\nBe kind.\n\n{instructions_block('user_stated')}"
     file.write_text(f"Before.\n{BEGIN}\nold words\n{END}\nAfter.\n")
     said("flux_mcp_config", "--instructions", str(file), "--ceiling", "ai_stated")
-    assert file.read_text() == f"Before.\n{block('ai_stated')}After.\n"
+    assert file.read_text() == f"Before.\n{instructions_block('ai_stated')}After.\n"
     for tool in ("flux_retrieve", "flux_store", "flux_feedback"):
-        assert tool in block("user_stated")
+        assert tool in instructions_block("user_stated")
 
 
 def test_the_hook_asks_the_memory_with_a_prompt(blank: Instance, instance: Any) -> None:
@@ -272,18 +317,27 @@ def test_the_hook_asks_the_memory_with_a_prompt(blank: Instance, instance: Any) 
     one = instance("hooked")
     shutil.copytree(blank.folder, one.folder)
     one.command("flux_store", "Ada's cat is called Byron.")
-    way = clients.local(
-        sys.executable, Path(__file__).resolve().parents[2] / "manage.py", instance=one.name, space="main",
-        agent="assistant", ceiling="user_stated", home=str(one.home),
-    )  # fmt: skip
-    for example in hooks.examples(way).values():
-        assert hooks.command(way) in json.loads(example)["hooks"].popitem()[1][0]["hooks"][0]["command"]
+    way = programs.local_process(
+        sys.executable,
+        Path(__file__).resolve().parents[2] / "manage.py",
+        instance=one.name,
+        space="main",
+        agent="assistant",
+        ceiling="user_stated",
+        home=str(one.home),
+    )
+    for example in hook_examples.examples(way).values():
+        assert hook_examples.hook_command(way) in json.loads(example)["hooks"].popitem()[1][0]["hooks"][0]["command"]
 
     def asked(event: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["/bin/sh", "-c", hooks.command(way)], input=event, capture_output=True, text=True, cwd="/",
+            ["/bin/sh", "-c", hook_examples.hook_command(way)],
+            input=event,
+            capture_output=True,
+            text=True,
+            cwd="/",
             env={"PATH": os.environ["PATH"], "FLUX_ENCODER": "none"},
-        )  # fmt: skip
+        )
 
     done = asked(json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": "What is Ada's cat called?"}))
     found = json.loads(done.stdout)["hookSpecificOutput"]

@@ -23,9 +23,17 @@ def test_for_scripts_it_is_the_answer_of_the_verb(run, memory):
     answer = run("flux_recall", "When was the boiler serviced?", "--json").json()
     assert answer["grains"][0]["content"] == "The boiler was serviced in March"
     assert set(answer) == {
-        "grains", "trace_id", "confidence", "hop_count", "features", "fallback_triggered", "expansion_candidates",
-        "rung", "vectors_missing", "query_truncated",
-    }  # fmt: skip
+        "grains",
+        "trace_id",
+        "confidence",
+        "hop_count",
+        "features",
+        "fallback_triggered",
+        "expansion_candidates",
+        "rung",
+        "vectors_missing",
+        "query_truncated",
+    }
     assert str(Trace.objects.get().uuid) == answer["trace_id"], "the receipt is there when the command ends"
     assert Trace.objects.get().actor.startswith("shell:")
 
@@ -54,8 +62,13 @@ def test_a_question_can_be_bounded(run, memory, bounds):
 
 
 def test_statuses_and_times_bound_it_too(run, memory):
-    for bounds in (("--status", "archived"), ("--until", "2001-01-01T00:00:00Z"), ("--as-of", "2001-01-01T00:00:00Z"),
-                   ("--since", "2999-01-01T00:00:00Z"), ("--min-score", "1.0", "--tag", "none")):  # fmt: skip
+    for bounds in (
+        ("--status", "archived"),
+        ("--until", "2001-01-01T00:00:00Z"),
+        ("--as-of", "2001-01-01T00:00:00Z"),
+        ("--since", "2999-01-01T00:00:00Z"),
+        ("--min-score", "1.0", "--tag", "none"),
+    ):
         assert contents(run("flux_recall", "boiler", *bounds, "--json")) == [], bounds
 
 

@@ -9,16 +9,17 @@ from accounts.models import AuditEntry, Space
 from accounts.principals import shell
 from fluxcore import jobs
 from fluxcore.models import Event
-from fluxsite.home import Home, make_home
+from fluxsite.home import DataHome, make_home
+from memory.arena.cache import arena_cache
 from memory.arena.changes import unpack
-from memory.arena.shelf import shelf
-from memory.embedding import choice, kinds
-from memory.embedding.choice import Chosen
-from memory.engine.dense import quantise
-from memory.grains import enrich, recall, reembed, store
-from memory.grains.learning import votes
-from memory.grains.models import Grain, Judged, Vector
+from memory.embedding import active_encoder, encoder_kinds
+from memory.embedding.active_encoder import ProcessEncoder
+from memory.engine.index.dense import quantise
+from memory.grains import enrich, reembed, store
+from memory.grains.models import Grain, JudgedQuestion, Vector
+from memory.learning import feedback
 from memory.management.commands import flux_reembed
+from memory.recall import recall
 
 
 class Old:
@@ -38,19 +39,19 @@ class Broken(Old):
 @pytest.fixture
 def using(tmp_path, settings):
     """The instance as if config.yaml named this encoder."""
-    settings.HOME = Home("tests", tmp_path / "home")
+    settings.HOME = DataHome("tests", tmp_path / "home")
     make_home(settings.HOME)
-    before = choice.use(None)
-    yield lambda wanted: choice.use(Chosen(wanted, tmp_path))
-    choice.use(before)
+    before = active_encoder.replace_encoder(None)
+    yield lambda wanted: active_encoder.replace_encoder(ProcessEncoder(wanted, tmp_path))
+    active_encoder.replace_encoder(before)
 
 
 @pytest.fixture
 def grains(run, using):
     """Two spaces whose grains were encoded by an encoder of yesterday."""
-    chosen = Chosen("none", None)
+    chosen = ProcessEncoder("none", None)
     chosen._encoder = Old()
-    choice.use(chosen)
+    active_encoder.replace_encoder(chosen)
     for name in ("north", "south"):
         run("flux_space", "create", name)
         for number in range(5):
@@ -68,9 +69,10 @@ def encoders(space=None):
 def test_it_gives_every_grain_a_vector_of_the_encoder_in_use_and_drops_the_old_ones(run, grains):
     said = run("flux_reembed", "--json").json()
     assert said == {
-        "encoder": "hashed-256", "in_use": True,
+        "encoder": "hashed-256",
+        "in_use": True,
         "spaces": {name: {"encoded": 5, "refused": 0, "dropped": 5, "questions": 0} for name in ("north", "south")},
-    }  # fmt: skip
+    }
     assert encoders() == {"hashed-256": 10}
     assert "hashed" not in run("flux_reembed").text  # a table of what was done, not of how
 
@@ -84,22 +86,22 @@ def test_a_second_run_finds_nothing_to_do(run, grains):
 @pytest.fixture
 def judged(grains, using):
     """A question that was judged while the encoder of yesterday was in use."""
-    chosen = Chosen("none", None)
+    chosen = ProcessEncoder("none", None)
     chosen._encoder = Old()
-    choice.use(chosen)
+    active_encoder.replace_encoder(chosen)
     asker = shell(Space.objects.get(name="north"))
     answer = recall.recall(asker, query="Which fact is the second?")
-    votes.feedback(asker, trace_id=answer["trace_id"], grain_id=answer["grains"][0]["id"], useful=True)
+    feedback.feedback(asker, trace_id=answer["trace_id"], grain_id=answer["grains"][0]["id"], useful=True)
     jobs.drain()
-    assert Judged.objects.get().encoder == "old-64"
+    assert JudgedQuestion.objects.get().encoder == "old-64"
     using("hashed")
     return asker
 
 
 def test_judged_questions_get_vectors_of_the_encoder_in_use(run, judged):
     assert run("flux_reembed", "--json").json()["spaces"]["north"]["questions"] == 1
-    question = Judged.objects.get()
-    encoder = choice.make(kinds.HASHED, None)
+    question = JudgedQuestion.objects.get()
+    encoder = active_encoder.make_encoder(encoder_kinds.HASHED, None)
     data, scale = quantise(encoder.encode([question.query]))
     assert (question.encoder, bytes(question.data)) == (encoder.name, data[0].tobytes())
     assert question.scale == pytest.approx(float(scale[0]))
@@ -107,19 +109,19 @@ def test_judged_questions_get_vectors_of_the_encoder_in_use(run, judged):
 
 
 def test_an_arena_compares_questions_by_meaning_again(run, judged):
-    choice.chosen()
-    with shelf().arena(judged.space) as (arena, _):
+    active_encoder.load_encoder()
+    with arena_cache().arena(judged.space) as (arena, _):
         assert arena.encoder == "hashed-256"
         assert not arena.index.learned.encoded
     run("flux_reembed")
-    with shelf().arena(judged.space) as (arena, _):
+    with arena_cache().arena(judged.space) as (arena, _):
         assert arena.index.learned.encoded == 1
 
 
 def test_prepared_ahead_questions_keep_the_vectors_in_use(run, judged, using):
     using("none")
     assert run("flux_reembed", "--encoder", "hashed", "--json").json()["spaces"]["north"]["questions"] == 0
-    assert Judged.objects.get().encoder == "old-64"
+    assert JudgedQuestion.objects.get().encoder == "old-64"
 
 
 def test_one_space_alone(run, grains):
@@ -142,7 +144,7 @@ def test_prepared_ahead_of_the_change_nothing_in_use_is_dropped(run, grains, usi
 
 def test_an_instance_that_was_not_restarted_keeps_its_vectors(run, grains, monkeypatch, settings):
     monkeypatch.setattr(
-        flux_reembed.running, "state", lambda home: {"bound": {"EMBEDDING_MODEL_NAME": "something older"}}
+        flux_reembed.running_state, "read_state", lambda home: {"bound": {"EMBEDDING_MODEL_NAME": "something older"}}
     )
     said = run("flux_reembed", "--json").json()
     assert (said["in_use"], encoders()) == (False, {"hashed-256": 10, "old-64": 10})
@@ -151,9 +153,9 @@ def test_an_instance_that_was_not_restarted_keeps_its_vectors(run, grains, monke
 def test_stopped_in_the_middle_it_goes_on_where_it_was(run, grains, monkeypatch):
     monkeypatch.setattr(reembed, "PAGE", 2)
     north = Space.objects.get(name="north")
-    encoder = choice.make(kinds.HASHED, None)
+    encoder = active_encoder.make_encoder(encoder_kinds.HASHED, None)
     page = reembed.reembed(shell(north), encoder=encoder)
-    assert (page["encoded"], reembed.left(north.pk, "hashed-256")) == (2, 3)
+    assert (page["encoded"], reembed.count_left(north.pk, "hashed-256")) == (2, 3)
     assert run("flux_reembed", "--json").json()["spaces"]["north"]["encoded"] == 3
     assert encoders("north") == {"hashed-256": 5}
 
@@ -173,7 +175,7 @@ def test_it_is_on_the_chain_of_the_space(run, grains):
 
 
 def test_an_encoder_that_encodes_nothing_costs_nothing(run, grains, monkeypatch):
-    monkeypatch.setattr(choice, "make", lambda kind, models: Broken())
+    monkeypatch.setattr(active_encoder, "make_encoder", lambda kind, models: Broken())
     assert run("flux_reembed", "--json").json()["error"]["code"] == "conflict"
     assert encoders() == {"old-64": 10}
 
@@ -189,4 +191,4 @@ def test_what_is_pending_stays_the_workers(run, grains):
     store.store(shell(Space.objects.get(name="north")), content="new meanwhile")
     run("flux_reembed")
     assert enrich.pending() == 1
-    assert reembed.left(Space.objects.get(name="north").pk, "hashed-256") == 0
+    assert reembed.count_left(Space.objects.get(name="north").pk, "hashed-256") == 0

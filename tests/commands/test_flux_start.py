@@ -96,8 +96,12 @@ def test_a_second_start_names_the_addresses_and_how_to_stop_it(running):
 
 def test_it_shows_what_it_is_doing_until_it_is_ready(running):
     said = running.output.read_text()
-    steps = ["Starting Flux Memory (instance one)", "Preparing the database", "Starting the dashboard, REST and MCP",
-             "Flux Memory is running"]  # fmt: skip
+    steps = [
+        "Starting Flux Memory (instance one)",
+        "Preparing the database",
+        "Starting the dashboard, REST and MCP",
+        "Flux Memory is running",
+    ]
     places = [said.index(step) for step in steps]
     assert places == sorted(places) and places[0] == 0
 
@@ -207,10 +211,22 @@ def test_a_later_start_keeps_the_data_and_shows_no_token(made):
 def test_for_scripts_it_prints_one_json_line(made):
     one = made()
     process = subprocess.Popen(
-        [sys.executable, str(ROOT / "manage.py"), "flux_start", "--json", "--rest-port", "0", "--people-port", "0",
-         "--mcp-port", "0"],
-        env=one.environment, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            str(ROOT / "manage.py"),
+            "flux_start",
+            "--json",
+            "--rest-port",
+            "0",
+            "--people-port",
+            "0",
+            "--mcp-port",
+            "0",
+        ],
+        env=one.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         ready = json.loads(process.stdout.readline())
         assert ready["ready"] is True

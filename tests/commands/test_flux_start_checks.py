@@ -46,10 +46,19 @@ def test_it_names_the_check_and_nothing_ever_listens(configured, lines, check):
     one = configured(lines)
     ports = {door: free_port() for door in DOORS}
     one.process = subprocess.Popen(
-        [sys.executable, str(ROOT / "manage.py"), "flux_start", "--json",
-         *(word for door, port in ports.items() for word in (f"--{door}-port", str(port)))],
-        env=one.environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            str(ROOT / "manage.py"),
+            "flux_start",
+            "--json",
+            *(word for door, port in ports.items() for word in (f"--{door}-port", str(port))),
+        ],
+        env=one.environment,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while one.process.poll() is None:
         assert [door for door, port in ports.items() if _listens(port)] == []
         time.sleep(0.02)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from accounts import tokens
-from fluxsite.home import Home, make_home
+from fluxsite.home import DataHome, make_home
 from memory.grains.store import store
-from memory.health.usage import in_units
+from memory.health.usage import format_bytes
 from memory.keyvalue import boards, keeping
 
 
@@ -31,11 +31,16 @@ def test_usage_by_space_and_agent(run, used):
     assert found["rows"] == [
         {"space": "home", "agent": None, "grains": 3, "grain_bytes": 18, "key_bytes": 5, "boards": 1, **none},
         {
-            "space": "home", "agent": "a-name-that-is-much-longer-than-a-column", "grains": 2, "grain_bytes": 12,
-            "key_bytes": 0, "boards": 0, **none,
+            "space": "home",
+            "agent": "a-name-that-is-much-longer-than-a-column",
+            "grains": 2,
+            "grain_bytes": 12,
+            "key_bytes": 0,
+            "boards": 0,
+            **none,
         },
         {"space": "home", "agent": "bob", "grains": 1, "grain_bytes": 6, "key_bytes": 3, "boards": 1, **none},
-    ]  # fmt: skip
+    ]
     assert found["limits"]["agent"]["MAX_BOARDS_PER_AGENT"] == 20
 
 
@@ -59,15 +64,22 @@ def test_it_fits_eighty_columns(run, used, configure):
 
 @pytest.mark.parametrize(
     ("size", "says"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (2**20 - 1, "1024 KiB"), (5 * 2**30, "5 GiB"),
-     (2**60, "1048576 TiB")],
-)  # fmt: skip
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1 KiB"),
+        (1536, "1.5 KiB"),
+        (2**20 - 1, "1024 KiB"),
+        (5 * 2**30, "5 GiB"),
+        (2**60, "1048576 TiB"),
+    ],
+)
 def test_sizes_in_units(size, says):
-    assert in_units(size) == says
+    assert format_bytes(size) == says
 
 
 def test_keys_that_others_can_read_are_named_with_the_remedy(run, settings, tmp_path):
-    settings.HOME = Home("test", tmp_path / "test")
+    settings.HOME = DataHome("test", tmp_path / "test")
     make_home(settings.HOME)
     (settings.HOME.keys / "audit_public_keys").touch(mode=0o644)
     key = settings.HOME.keys / "secret_key"

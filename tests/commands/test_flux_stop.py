@@ -132,8 +132,10 @@ def test_ctrl_c_while_it_starts_leaves_nothing(made):
     ports = ["--rest-port", "0", "--people-port", "0", "--mcp-port", "0"]
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "manage.py"), "flux_start", *ports],
-        env=one.environment, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env=one.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     one.process = process
     until = time.monotonic() + 60
     while len(pids := one.pids()) < 4:  # the servers are there, none of them answers yet

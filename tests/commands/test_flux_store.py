@@ -32,21 +32,46 @@ def texts():
 
 def test_it_remembers_a_text_with_all_that_is_said_about_it(run, main):
     said = run(
-        "flux_store", "The boiler was serviced", "--session", "house", "--speaker", "Ada", "--time",
-        "2026-03-02T09:00:00+01:00", "--tag", "heating", "--tag", "home", "--valid-from", "2026-03-01T00:00:00Z",
-        "--valid-to", "2027-03-01T00:00:00Z", "--provenance", "external_source", "--reason", "from the invoice",
+        "flux_store",
+        "The boiler was serviced",
+        "--session",
+        "house",
+        "--speaker",
+        "Ada",
+        "--time",
+        "2026-03-02T09:00:00+01:00",
+        "--tag",
+        "heating",
+        "--tag",
+        "home",
+        "--valid-from",
+        "2026-03-01T00:00:00Z",
+        "--valid-to",
+        "2027-03-01T00:00:00Z",
+        "--provenance",
+        "external_source",
+        "--reason",
+        "from the invoice",
         "--json",
-    )  # fmt: skip
+    )
     grain = Grain.objects.get()
     assert said.json() == {
-        "grain_id": str(grain.uuid), "status": "stored", "action": "stored_wired", "provenance": "external_source"
-    }  # fmt: skip
+        "grain_id": str(grain.uuid),
+        "status": "stored",
+        "action": "stored_wired",
+        "provenance": "external_source",
+    }
     assert (grain.text, grain.session, grain.speaker, grain.tags) == (
-        "The boiler was serviced", "house", "Ada", ["heating", "home"]
-    )  # fmt: skip
+        "The boiler was serviced",
+        "house",
+        "Ada",
+        ["heating", "home"],
+    )
     assert [moment.isoformat() for moment in (grain.said_at, grain.valid_from, grain.valid_to)] == [
-        "2026-03-02T08:00:00+00:00", "2026-03-01T00:00:00+00:00", "2027-03-01T00:00:00+00:00",
-    ]  # fmt: skip
+        "2026-03-02T08:00:00+00:00",
+        "2026-03-01T00:00:00+00:00",
+        "2027-03-01T00:00:00+00:00",
+    ]
     entry = AuditEntry.objects.get(action="grains.store")
     assert entry.actor.startswith("shell:") and entry.reason == "from the invoice"
 
@@ -88,10 +113,18 @@ def test_nothing_on_standard_input_stores_nothing(run, main, given):
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("",), (" ",), ("x\udcff",), ("x", "--time", "yesterday"), ("x", "--tag", ""), ("x", "--speaker", "a\nb"),
-     ("x", "--valid-from", "2027-01-01T00:00:00Z", "--valid-to", "2026-01-01T00:00:00Z")],
+    [
+        (),
+        ("",),
+        (" ",),
+        ("x\udcff",),
+        ("x", "--time", "yesterday"),
+        ("x", "--tag", ""),
+        ("x", "--speaker", "a\nb"),
+        ("x", "--valid-from", "2027-01-01T00:00:00Z", "--valid-to", "2026-01-01T00:00:00Z"),
+    ],
     ids=ascii,
-)  # fmt: skip
+)
 def test_what_cannot_be_stored_is_refused(run, main, arguments):
     said = run("flux_store", *arguments, "--json")
     assert (said.status, said.json()["error"]["code"]) == (65, "invalid")

@@ -12,11 +12,24 @@ from fluxcore import command_names
 from memory.management import tables
 
 SHOWN = [
-    "flux_token", "flux_agent", "flux_agent show assistant", "flux_space", "flux_grant", "flux_audit tail",
-    "flux_audit verify", "flux_jobs list", "flux_jobs schedule", "flux_admin list", "flux_kv list assistant --values",
-    "flux_board boards", "flux_board locks", "flux_health", "flux_status", "flux_learning list",
+    "flux_token",
+    "flux_agent",
+    "flux_agent show assistant",
+    "flux_space",
+    "flux_grant",
+    "flux_audit tail",
+    "flux_audit verify",
+    "flux_jobs list",
+    "flux_jobs schedule",
+    "flux_admin list",
+    "flux_kv list assistant --values",
+    "flux_board boards",
+    "flux_board locks",
+    "flux_health",
+    "flux_status",
+    "flux_learning list",
     "flux_agent tools assistant",
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -54,7 +67,7 @@ def test_tables_fit_eighty_columns(filled, monkeypatch):
 def shown(columns, *rows, width=80) -> str:
     console = Console(width=width, highlight=False, soft_wrap=True)
     with console.capture() as said:
-        tables.show(console, columns, [[Text(cell) for cell in row] for row in rows])
+        tables.print_table(console, columns, [[Text(cell) for cell in row] for row in rows])
     return said.get()
 
 
@@ -72,8 +85,13 @@ def test_columns_that_hold_nothing_give_their_room_away():
 def test_what_is_too_wide_for_columns_is_shown_field_by_field():
     said = shown(("one", "two", "three"), ("x" * 50, "", "y" * 60), ("a", "b", "c"))
     assert said.splitlines() == [
-        f"one    {'x' * 50}", f"three  {'y' * 60}", "", "one    a", "two    b", "three  c",
-    ]  # fmt: skip
+        f"one    {'x' * 50}",
+        f"three  {'y' * 60}",
+        "",
+        "one    a",
+        "two    b",
+        "three  c",
+    ]
 
 
 def test_a_word_longer_than_the_line_stays_whole():

@@ -7,9 +7,14 @@ from rich.console import Console
 from memory.management.welcome import welcome
 
 STATE = {
-    "name": "default", "ports": {"people": 1}, "token": None, "enrolment": None, "mint": None, "encoder": None,
+    "name": "default",
+    "ports": {"people": 1},
+    "token": None,
+    "enrolment": None,
+    "mint": None,
+    "encoder": None,
     "urls": {"people": "http://127.0.0.1:1", "rest": "http://127.0.0.1:2", "mcp": "http://127.0.0.1:3"},
-}  # fmt: skip
+}
 
 
 def printed(**state) -> str:

@@ -27,14 +27,15 @@ django.setup()
 
 from django.db import connection, transaction  # noqa: E402
 
-from fluxcore import booth, clock, events, lanes  # noqa: E402
+from fluxcore import clock, events  # noqa: E402
+from fluxcore.writes import booth, write_locks  # noqa: E402
+from memory.arena import cache as shelves  # noqa: E402
 from memory.arena import files  # noqa: E402
-from memory.arena import shelf as shelves  # noqa: E402
-from memory.arena.build import build  # noqa: E402
+from memory.arena.build import build_arena  # noqa: E402
 from memory.arena.changes import Changes  # noqa: E402
 from memory.grains.models import Conduit, Grain  # noqa: E402
-from tests.arena.canon import checksum  # noqa: E402
-from tests.arena.scribe import ENCODER, Scribe  # noqa: E402
+from tests.arena.canonical import arena_checksum  # noqa: E402
+from tests.arena.graph_writer import ENCODER, GraphWriter  # noqa: E402
 
 PATIENCE_SECONDS = 120.0
 
@@ -52,7 +53,7 @@ class Counter:
 
 
 def write(space: int, counter: Counter, commits: int) -> dict[str, object]:
-    scribe, chance = Scribe(space), random.Random(11)
+    scribe, chance = GraphWriter(space), random.Random(11)
     grains: list[Grain] = []
     links: list[Conduit] = []
 
@@ -88,7 +89,7 @@ def write(space: int, counter: Counter, commits: int) -> dict[str, object]:
     if connection.vendor == "postgresql":
         straggler.start()
     for number in range(1, commits + 1):
-        booth.write(lambda number=number: commit(number), lane=lanes.of(space))
+        booth.write(lambda number=number: commit(number), lane=write_locks.lock_name(space))
         counter.set(number)
         time.sleep(chance.uniform(0, 0.004))
     done.set()
@@ -98,7 +99,7 @@ def write(space: int, counter: Counter, commits: int) -> dict[str, object]:
     return {"commits": commits}
 
 
-def straggle(scribe: Scribe, done: threading.Event) -> None:
+def straggle(scribe: GraphWriter, done: threading.Event) -> None:
     """Transactions that take their number early and commit late, beside the writer's."""
     number = 0
     while not done.is_set():
@@ -112,7 +113,7 @@ def straggle(scribe: Scribe, done: threading.Event) -> None:
 
 
 def read(space: int, counter: Counter, commits: int, way: str) -> dict[str, object]:
-    shelf = shelves.shelf()
+    shelf = shelves.arena_cache()
     late, looks, seen = [], 0, 0
     wrote = opened = False
     until = time.monotonic() + PATIENCE_SECONDS
@@ -129,16 +130,20 @@ def read(space: int, counter: Counter, commits: int, way: str) -> dict[str, obje
         if way == "write-files" and counted > commits // 4 and not wrote:
             shelf.write(space)
             wrote = True
-        if way == "open-files" and counted > commits // 2 and not opened and files.newest(space):
+        if way == "open-files" and counted > commits // 2 and not opened and files.newest_generation(space):
             shelf.drop(space)
             with shelf.arena(space) as (arena, _):
                 opened = arena.generation > 0
         time.sleep(0.02)
     with shelf.arena(space) as (arena, _):
         return {
-            "late": late, "looks": looks, "checksum": checksum(arena), "size": arena.index.size,
-            "generation": arena.generation, "fresh": checksum(build(space, ENCODER)),
-        }  # fmt: skip
+            "late": late,
+            "looks": looks,
+            "checksum": arena_checksum(arena),
+            "size": arena.index.size,
+            "generation": arena.generation,
+            "fresh": arena_checksum(build_arena(space, ENCODER)),
+        }
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.concurrency.databases import database_with_tables
 from tests.instances import Instance
-from tests.shells import Shell
+from tests.management_shell import Shell
 
 AGENTS = 40
 _MAKE_AGENTS = """
@@ -93,7 +93,7 @@ def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture
 def threaded_booth(settings: Any, transactional_db: None) -> Iterator[None]:
     """The write booth as the doors run it: one thread that commits for all callers."""
-    from fluxcore import booth
+    from fluxcore.writes import booth
 
     settings.BOOTH = "thread"
     yield
@@ -105,9 +105,9 @@ def close_connection_after_commit() -> None:
     """The booth's thread lives on; its connection must not keep the test database from being dropped."""
     from django.db import connection
 
-    from fluxcore import booth
+    from fluxcore.writes import booth
 
-    booth.slip().after_commit(connection.close)
+    booth.outbox().after_commit(connection.close)
 
 
 @pytest.fixture

@@ -43,12 +43,12 @@ def connect(instance: Instance) -> Any:
     return pysqlite3.connect(str(instance.folder / "flux.db"), timeout=30, isolation_level=None)
 
 
-def amounts(name: str, few: int, many: int) -> pytest.MarkDecorator:
+def few_or_many(name: str, few: int, many: int) -> pytest.MarkDecorator:
     """Few are enough to find what counts wrongly; many are to be sure."""
     return pytest.mark.parametrize(name, [few, pytest.param(many, marks=pytest.mark.torture)])
 
 
-def on(*kinds: str) -> pytest.MarkDecorator:
+def on_fleets(*kinds: str) -> pytest.MarkDecorator:
     """Run a test on fleets of these kinds; one xdist worker holds all tests of a fleet."""
     marks = {"postgres": [pytest.mark.postgres], "redis": [pytest.mark.redis], "sqlite": []}
     return pytest.mark.parametrize(

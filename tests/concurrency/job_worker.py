@@ -21,7 +21,8 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 
-from fluxcore import booth, events, jobs  # noqa: E402
+from fluxcore import events, jobs  # noqa: E402
+from fluxcore.writes import booth  # noqa: E402
 from fluxsite import celery  # noqa: E402
 
 

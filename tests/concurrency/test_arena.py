@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import amounts, on
+from tests.concurrency.databases import few_or_many, on_fleets
 from tests.instances import ROOT
 
 WAYS = ("build", "write-files", "open-files")
@@ -23,8 +23,8 @@ print(json.dumps(Space.objects.get(name="{name}").pk))
 """
 
 
-@amounts("commits", 160, 400)
-@on("sqlite", "postgres")
+@few_or_many("commits", 160, 400)
+@on_fleets("sqlite", "postgres")
 def test_three_readers_see_every_commit_of_a_writer_at_their_next_look(
     fleet: Fleet, tmp_path: Path, commits: int
 ) -> None:
@@ -34,10 +34,22 @@ def test_three_readers_see_every_commit_of_a_writer_at_their_next_look(
 
     def start(*arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.concurrency.arena_process", arguments[0], str(space), str(counter),
-             str(commits), *arguments[1:]],
-            env=fleet.instance.environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "tests.concurrency.arena_process",
+                arguments[0],
+                str(space),
+                str(counter),
+                str(commits),
+                *arguments[1:],
+            ],
+            env=fleet.instance.environment,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     processes = [start("read", way) for way in WAYS] + [start("write")]
     said = []

@@ -38,8 +38,11 @@ def test_ringing_a_hung_redis_gives_up_soon(tmp_path: Path, redis_server: Any) -
     ringer = subprocess.Popen(
         [sys.executable, "-c", "import os" + _RING],
         env={**environment, "DJANGO_SETTINGS_MODULE": "fluxsite.settings", "PYTHONPATH": os.fspath(ROOT)},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
     try:
         assert ringer.stdout is not None
         assert ringer.stdout.readline() == "rung\n"

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from accounts import agents, grants, holdings, roles, tokens
+from accounts import agents, effective_capabilities, grants, roles, tokens
 from accounts.models import Agent, AuditEntry, Grant, GrantRequest, User
 from accounts.principals import shell
 from fluxcore.errors import Conflict, FluxError
@@ -40,7 +40,7 @@ def outcomes(in_threads):
 def who(space):
     """Somebody for each thread, by turns at the shell and in the browser: their writes run side by side."""
     user = User.objects.create(username="ada")
-    person = roles.person(user, fresh=True, space=space, role="owner")
+    person = roles.person_principal(user, fresh=True, space=space, role="owner")
     return lambda number: person if number % 2 else shell()
 
 
@@ -89,4 +89,4 @@ def test_whoever_is_being_stopped_ends_without_an_open_grant(make_token, in_thre
 
         in_threads(PEOPLE, act)
         assert not Agent.objects.get(name="alice").active
-        assert not holdings.open_grants().exists()
+        assert not effective_capabilities.open_grants().exists()

@@ -11,9 +11,10 @@ import pytest
 from accounts import audit
 from accounts.models import AuditEntry
 from accounts.principals import shell
-from fluxcore import booth, events, metrics
+from fluxcore import events, metrics
 from fluxcore.errors import Invalid
 from fluxcore.models import Event
+from fluxcore.writes import booth
 from memory.grains import store
 from memory.grains.models import Grain
 
@@ -22,7 +23,7 @@ THREADS, EACH = 32, 10
 
 def batches() -> tuple[int, int]:
     """Commits made and callers served by this process's booth so far."""
-    found = {sample.name: sample.value for family in metrics.BOOTH.collect() for sample in family.samples}
+    found = {sample.name: sample.value for family in metrics.BATCH_SIZE.collect() for sample in family.samples}
     return int(found["flux_booth_batch_size_count"]), int(found["flux_booth_batch_size_sum"])
 
 

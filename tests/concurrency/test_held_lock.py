@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import on
+from tests.concurrency.databases import on_fleets
 from tests.concurrency.load import Call, Reply, send, together
 
 _HOLD = """
@@ -39,7 +39,7 @@ def lock_held(fleet: Fleet) -> Iterator[None]:
         holder.communicate("let go\n", timeout=10)
 
 
-@on("sqlite")
+@on_fleets("sqlite")
 def test_three_seconds_are_waited_out(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
@@ -62,7 +62,7 @@ def test_three_seconds_are_waited_out(fleet: Fleet) -> None:
     assert max(reply.seconds for reply in replies) > 1, "nobody had to wait, so nothing was shown"
 
 
-@on("sqlite")
+@on_fleets("sqlite")
 def test_longer_is_refused_in_time_and_reads_go_on(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()

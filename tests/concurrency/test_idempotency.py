@@ -7,7 +7,7 @@ import random
 from collections import Counter, defaultdict
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import amounts, on
+from tests.concurrency.databases import few_or_many, on_fleets
 from tests.concurrency.load import Call, fire
 
 _FOUND = """
@@ -20,8 +20,8 @@ print(json.dumps([rows.count(), sum(row.corroborations for row in rows), writes.
 """
 
 
-@amounts("keys", 60, 200)
-@on("sqlite", "postgres")
+@few_or_many("keys", 60, 200)
+@on_fleets("sqlite", "postgres")
 def test_keys_sent_five_times_each_count_once_each(fleet: Fleet, keys: int) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
@@ -46,7 +46,7 @@ def test_keys_sent_five_times_each_count_once_each(fleet: Fleet, keys: int) -> N
     assert statuses == {"stored": texts, "corroborated": keys - texts}
 
 
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_the_same_key_with_another_text_is_refused(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()

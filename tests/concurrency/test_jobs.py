@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from fluxsite.supervisor import STOP_SECONDS
+from fluxsite.run.supervisor import STOP_SECONDS
 from tests.concurrency.databases import database_with_tables
-from tests.concurrency.workshop import Workshop
+from tests.concurrency.worker_pool import WorkerPool
 from tests.servers import free_port
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Workshop]]:
-    made: list[Workshop] = []
+def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., WorkerPool]]:
+    made: list[WorkerPool] = []
 
-    def make(*options: str, database: str) -> Workshop:
+    def make(*options: str, database: str) -> WorkerPool:
         environment = {}
         if database == "postgres":
             environment["DATABASE_URL"] = database_with_tables(request.getfixturevalue("postgres_url"))
         if database == "redis":
             environment["REDIS_URL"] = request.getfixturevalue("redis_server").url
-        made.append(Workshop(tmp_path, *options, **environment))
+        made.append(WorkerPool(tmp_path, *options, **environment))
         return made[-1]
 
     yield make
@@ -65,7 +65,7 @@ def test_an_idle_worker_told_to_end_ends_at_once(workshop: Any) -> None:
 
 
 def test_jobs_are_found_while_the_broker_is_away(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, "--sweep", "3", REDIS_URL=f"redis://127.0.0.1:{free_port()}/0")
+    shop = WorkerPool(tmp_path, "--sweep", "3", REDIS_URL=f"redis://127.0.0.1:{free_port()}/0")
     try:
         shop.add(effect=5)
         shop.hire()

@@ -9,7 +9,7 @@ import time
 from contextlib import closing
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import amounts, connect, on
+from tests.concurrency.databases import connect, few_or_many, on_fleets
 from tests.concurrency.load import Call, fire
 
 LIMIT = 50
@@ -19,8 +19,8 @@ def texts(token: str, count: int, what: str) -> list[Call]:
     return [Call(token, {"content": f"{what} {number}"}) for number in range(count)]
 
 
-@amounts("crowd", 150, 300)
-@on("sqlite", "postgres", "redis")
+@few_or_many("crowd", 150, 300)
+@on_fleets("sqlite", "postgres", "redis")
 def test_exactly_the_limit_passes_and_nobody_else_is_touched(fleet: Fleet, crowd: int) -> None:
     fleet.limit(LIMIT)
     (_, busy), (_, calm) = fleet.agent(), fleet.agent()
@@ -43,7 +43,7 @@ def test_exactly_the_limit_passes_and_nobody_else_is_touched(fleet: Fleet, crowd
         assert reply.sent + float(reply.retry_after or 0) <= last + 60 + 2, reply
 
 
-@on("sqlite", "postgres", "redis")
+@on_fleets("sqlite", "postgres", "redis")
 def test_retry_after_tells_the_truth_to_the_second(fleet: Fleet) -> None:
     fleet.limit(LIMIT)
     number, token = fleet.agent()
@@ -78,7 +78,7 @@ def spend(fleet: Fleet, agent: int, *, seconds_ago: int) -> None:
         line.execute(f"INSERT INTO fluxcore_limitwindow (key, counts) VALUES ('grains:{agent}', '{counts}')")
 
 
-@on("redis")
+@on_fleets("redis")
 def test_a_hung_redis_never_opens_the_limit(fleet: Fleet) -> None:
     """Meanwhile the database counts: at worst both hand out one limit each, never more."""
     fleet.limit(LIMIT)
@@ -97,7 +97,7 @@ def test_a_hung_redis_never_opens_the_limit(fleet: Fleet) -> None:
     assert LIMIT - 1 <= len(passed) <= 2 * LIMIT + 1
 
 
-@on("redis")
+@on_fleets("redis")
 def test_after_a_hang_redis_counts_again(fleet: Fleet) -> None:
     import redis
 

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from kombu import Connection
 
-from fluxsite import messages
+from fluxsite import file_broker
 from tests.instances import ROOT
 
 WRITERS, EACH = 3, 400
 _WRITE = """
 import sys
 from kombu import Connection
-from fluxsite import messages
+from fluxsite import file_broker
 channel = Connection("flux-files://", transport_options={"folder": sys.argv[1]}).channel()
 for number in range(int(sys.argv[3])):
     channel._put("flux", {"number": f"{sys.argv[2]}-{number}", "text": "x" * 5000})
@@ -30,7 +30,7 @@ for number in range(int(sys.argv[3])):
 
 
 def channel(folder: Path) -> Any:
-    return Connection(f"{messages.SCHEME}://", transport_options={"folder": str(folder)}).channel()
+    return Connection(f"{file_broker.SCHEME}://", transport_options={"folder": str(folder)}).channel()
 
 
 def test_every_message_reaches_one_reader_whole(tmp_path: Path) -> None:

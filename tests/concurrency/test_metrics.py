@@ -6,7 +6,7 @@ import json
 import re
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import on
+from tests.concurrency.databases import on_fleets
 
 REQUESTS = 40
 
@@ -17,7 +17,7 @@ def stores(fleet: Fleet, token: str) -> int:
     return int(sum(float(line) for line in lines))
 
 
-@on("sqlite")
+@on_fleets("sqlite")
 def test_every_process_tells_the_sum_of_all(fleet: Fleet) -> None:
     fleet.limit(1000)
     fleet.instance.command("flux_agent", "create", "meter", "--capability", "metrics.read")

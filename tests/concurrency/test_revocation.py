@@ -8,7 +8,7 @@ import time
 from collections import Counter
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import amounts, on
+from tests.concurrency.databases import few_or_many, on_fleets
 from tests.concurrency.load import Call, Reply, send, together
 
 CLIENTS = 16
@@ -22,8 +22,8 @@ print(time.time())
 
 
 # Requests before the revocation, and as many after it.
-@amounts("enough", 150, 550)
-@on("sqlite", "postgres")
+@few_or_many("enough", 150, 550)
+@on_fleets("sqlite", "postgres")
 def test_no_request_sent_after_the_revocation_is_accepted(fleet: Fleet, enough: int) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
@@ -82,8 +82,8 @@ print(time.time())
 """
 
 
-@amounts("enough", 150, 550)
-@on("sqlite", "postgres")
+@few_or_many("enough", 150, 550)
+@on_fleets("sqlite", "postgres")
 def test_no_read_sent_after_a_grant_was_taken_back_is_answered(fleet: Fleet, enough: int) -> None:
     token, grant = fleet.python(_GRANT.format(name=f"granted-{enough}"))
     replies: list[Reply] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import on
+from tests.concurrency.databases import on_fleets
 from tests.concurrency.load import Call, fire
 
 
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_one_text_from_several_agents_is_one_grain(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     tokens = [fleet.agent()[1] for _ in range(4)]

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from fluxcore import booth, jobs, lived, schedule
-from fluxcore.models import Job, Pulse, Turn
+from fluxcore import jobs, schedule, uptime
+from fluxcore.models import Job, ScheduleState, UptimeClock
+from fluxcore.writes import booth
 
 WORKERS, PERIODS = 8, 6
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -29,12 +30,12 @@ def test_of_eight_workers_one_asks_in_each_period(in_threads: Callable[..., None
             in_threads(WORKERS, lambda _: schedule.ask_for_what_is_due())
         for name in ("one", "other"):
             assert Job.objects.filter(kind=f"test.{name}").count() == period + 1
-    assert set(Turn.objects.values_list("name", "count")) == {("one", PERIODS), ("other", PERIODS)}
+    assert set(ScheduleState.objects.values_list("name", "count")) == {("one", PERIODS), ("other", PERIODS)}
 
 
 @pytest.mark.usefixtures("transactional_db")
 def test_a_minute_is_lived_once_however_many_count_it(in_threads: Callable[..., None]) -> None:
     for minute in range(PERIODS):
         with time_machine.travel(NOON + timedelta(minutes=minute), tick=False):
-            in_threads(WORKERS, lambda _: booth.write(lived.beat))
-    assert Pulse.objects.get().lived == 60.0 * (PERIODS - 1)
+            in_threads(WORKERS, lambda _: booth.write(uptime.count_minute))
+    assert UptimeClock.objects.get().lived == 60.0 * (PERIODS - 1)

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from django_otp.oath import hotp
 
-from tests.codes import code_for
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import amounts, on
-from tests.visitors import Visitor
+from tests.concurrency.databases import few_or_many, on_fleets
+from tests.sign_in_codes import code_for
+from tests.web_visitor import WebVisitor
 
 PASSWORD = "four unrelated words here"
 _MAKE = """
@@ -32,15 +32,15 @@ def person(fleet: Fleet, name: str) -> bytes:
     return bytes.fromhex(fleet.python(_MAKE.format(name=name, password=PASSWORD)))
 
 
-def half_way(fleet: Fleet, name: str) -> tuple[Visitor, str]:
-    visitor = Visitor(fleet.instance)
+def half_way(fleet: Fleet, name: str) -> tuple[WebVisitor, str]:
+    visitor = WebVisitor(fleet.instance)
     answer = visitor.post("/sign-in", username=name, password=PASSWORD)
     assert answer.status == 302, answer.text
     return visitor, visitor.form("/sign-in/code")
 
 
-@amounts("crowd", 8, 24)
-@on("sqlite", "postgres")
+@few_or_many("crowd", 8, 24)
+@on_fleets("sqlite", "postgres")
 def test_of_a_crowd_with_one_code_one_comes_in(fleet: Fleet, crowd: int) -> None:
     name = f"simultaneous{crowd}"
     key = person(fleet, name)
@@ -57,12 +57,12 @@ def test_of_a_crowd_with_one_code_one_comes_in(fleet: Fleet, crowd: int) -> None
     assert again.send("/sign-in/code", token=token, code=code).status == 401
 
 
-@amounts("crowd", 40, 500)
-@on("sqlite", "postgres")
+@few_or_many("crowd", 40, 500)
+@on_fleets("sqlite", "postgres")
 def test_of_many_wrong_passwords_at_most_ten_are_looked_at(fleet: Fleet, crowd: int) -> None:
     name = f"guessed{crowd}"
     person(fleet, name)
-    visitor = Visitor(fleet.instance)
+    visitor = WebVisitor(fleet.instance)
     token = visitor.form("/sign-in")
 
     def guess(number: int) -> int:
@@ -75,8 +75,8 @@ def test_of_many_wrong_passwords_at_most_ten_are_looked_at(fleet: Fleet, crowd: 
     assert visitor.send("/sign-in", token=token, username=name, password=PASSWORD).status == 429
 
 
-@amounts("crowd", 25, 200)
-@on("sqlite", "postgres")
+@few_or_many("crowd", 25, 200)
+@on_fleets("sqlite", "postgres")
 def test_of_many_wrong_codes_at_most_five_are_looked_at(fleet: Fleet, crowd: int) -> None:
     name = f"codes{crowd}"
     key = person(fleet, name)

@@ -16,9 +16,9 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import connect, on
+from tests.concurrency.databases import connect, on_fleets
 from tests.concurrency.load import Call, fire, send
-from tests.feeds import SOON, agents_address, agents_feed, ended, heard, refusal
+from tests.live_feeds import SOON, agents_address, agents_feed, handshake_refusal, next_message, wait_for_end
 
 _ACT = """
 import json, time
@@ -57,7 +57,7 @@ def store(fleet: Fleet, token: str, *texts: str) -> list[str]:
     return [reply.json()["grain_id"] for reply in replies]
 
 
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_a_feed_says_what_happens_in_its_space_and_never_the_text(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
@@ -66,37 +66,37 @@ def test_a_feed_says_what_happens_in_its_space_and_never_the_text(fleet: Fleet) 
         assert asked[0].status == 200
         time.sleep(0.2)  # receipts are gathered for 50 ms: the news of it, which is not for agents, is written before
         [grain] = store(fleet, token, "The launch is on Friday")
-        said = heard(feed)
+        said = next_message(feed)
     assert set(said) == {"kind", "at", "actor", "subject", "data", "position"}
     assert (said["kind"], said["subject"]) == ("grain.stored", grain)
     assert said["actor"].startswith("agent:client-") and said["at"].endswith("Z")
     assert "Friday" not in str(said)
 
 
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_writes_of_all_processes_arrive_once_in_one_order_and_a_feed_resumes_where_it_broke(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     with agents_feed(fleet.instance, token) as first, agents_feed(fleet.instance, token) as second:
         grains = store(fleet, token, *(f"order {number}" for number in range(300)))
-        seen = [heard(first) for _ in grains]
-        assert [said["subject"] for said in seen] == [heard(second)["subject"] for _ in grains]
+        seen = [next_message(first) for _ in grains]
+        assert [said["subject"] for said in seen] == [next_message(second)["subject"] for _ in grains]
     assert sorted(said["subject"] for said in seen) == sorted(grains)
     half = len(seen) // 2
     more = store(fleet, token, "after the break")
     with agents_feed(fleet.instance, token, since=seen[half - 1]["position"]) as again:
-        rest = [heard(again)["subject"] for _ in range(len(seen) - half + 1)]
+        rest = [next_message(again)["subject"] for _ in range(len(seen) - half + 1)]
     assert rest == [said["subject"] for said in seen[half:]] + more
 
 
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_a_revoked_token_closes_its_sockets_soon_and_they_say_nothing_newer(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     number, token = fleet.agent()
     _, writer = fleet.agent()
     feeds = [agents_feed(fleet.instance, token) for _ in range(3)]
     results: list[tuple[int, float, list[dict[str, Any]]]] = []
-    listeners = [threading.Thread(target=lambda feed=feed: results.append(ended(feed, 60))) for feed in feeds]
+    listeners = [threading.Thread(target=lambda feed=feed: results.append(wait_for_end(feed, 60))) for feed in feeds]
     written: list[tuple[float, str]] = []  # when each was sent, and its grain
     over = threading.Event()
     numbers = itertools.count()
@@ -131,25 +131,25 @@ def test_a_revoked_token_closes_its_sockets_soon_and_they_say_nothing_newer(flee
         assert code == 4401
         assert len(said) >= 20
         assert not {one["subject"] for one in said} & newer
-    assert refusal(agents_address(fleet.instance), Authorization=f"Bearer {token}").status == 401
+    assert handshake_refusal(agents_address(fleet.instance), Authorization=f"Bearer {token}").status == 401
 
 
 @pytest.mark.torture
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_on_a_quiet_machine_no_socket_outlives_its_token_by_a_second(fleet: Fleet) -> None:
     slowest = 0.0
     for _ in range(10):
         number, token = fleet.agent()
         with agents_feed(fleet.instance, token) as feed:
             revoked_at = act(fleet, number, token, REVOKE)
-            code, moment, _ = ended(feed)
+            code, moment, _ = wait_for_end(feed)
         assert code == 4401
         slowest = max(slowest, moment - revoked_at)
     print(f"\nten revocations on {fleet.kind}: the slowest socket closed after {slowest:.2f} s")
     assert slowest < 1
 
 
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 @pytest.mark.parametrize(
     ("what", "code"), [(STOP, 4401), (EXPIRE, 4401), (STRIP, 4403)], ids=["stopped", "expired", "stripped"]
 )
@@ -157,51 +157,51 @@ def test_whatever_else_ends_a_right_closes_the_socket_soon(fleet: Fleet, what: s
     number, token = fleet.agent()
     with agents_feed(fleet.instance, token) as feed:
         done_at = act(fleet, number, token, what)
-        found, moment, said = ended(feed)
+        found, moment, said = wait_for_end(feed)
     # On PostgreSQL what others wrote before may be told late, behind a transaction that was open.
     since = [one for one in said if datetime.fromisoformat(one["at"]).timestamp() > done_at]
     assert (found, since) == (code, [])
     assert moment - done_at < SOON
 
 
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_a_grant_that_runs_out_takes_the_feed_with_it(fleet: Fleet) -> None:
     number, token = fleet.agent()
     act(fleet, number, token, STRIP)
-    assert refusal(agents_address(fleet.instance), Authorization=f"Bearer {token}").status == 403
+    assert handshake_refusal(agents_address(fleet.instance), Authorization=f"Bearer {token}").status == 403
     ends_at = act(fleet, number, token, GRANT)
     with agents_feed(fleet.instance, token) as feed:
-        code, moment, _ = ended(feed)
+        code, moment, _ = wait_for_end(feed)
     assert code == 4403
     assert 0 < moment - ends_at < SOON
 
 
-@on("postgres")
+@on_fleets("postgres")
 def test_while_the_database_does_not_answer_nobody_is_trusted(fleet: Fleet) -> None:
     _, token = fleet.agent()
     with agents_feed(fleet.instance, token) as feed, connect(fleet.instance) as line, line.transaction():
         line.execute("LOCK TABLE accounts_token IN ACCESS EXCLUSIVE MODE")
         began = time.time()
-        code, moment, said = ended(feed)
+        code, moment, said = wait_for_end(feed)
     assert (code, said) == (1013, [])
     assert moment - began > 2
     agents_feed(fleet.instance, token).close()
 
 
-@on("sqlite")
+@on_fleets("sqlite")
 def test_whoever_talks_into_a_feed_is_hung_up_on(fleet: Fleet) -> None:
     _, token = fleet.agent()
     for words, code in (("hello", 4400), (b"\x00", 4400), ("x" * 5000, 1009)):
         with agents_feed(fleet.instance, token) as feed:
             feed.send(words)
-            assert ended(feed)[0] == code
+            assert wait_for_end(feed)[0] == code
 
 
-@on("sqlite")
+@on_fleets("sqlite")
 def test_an_agent_holds_eight_sockets_and_a_closed_one_makes_room(fleet: Fleet) -> None:
     _, token = fleet.agent()
     feeds = [agents_feed(fleet.instance, token) for _ in range(8)]
-    answer = refusal(agents_address(fleet.instance), Authorization=f"Bearer {token}")
+    answer = handshake_refusal(agents_address(fleet.instance), Authorization=f"Bearer {token}")
     assert answer.status == 429 and answer.json()["code"] == "rate_limited" and int(answer.headers["retry-after"]) > 0
     _, other = fleet.agent()
     agents_feed(fleet.instance, other).close()
@@ -211,7 +211,7 @@ def test_an_agent_holds_eight_sockets_and_a_closed_one_makes_room(fleet: Fleet) 
         feed.close()
 
 
-@on("sqlite")
+@on_fleets("sqlite")
 def test_a_ping_is_answered_and_an_idle_feed_stays_open(fleet: Fleet) -> None:
     _, token = fleet.agent()
     with agents_feed(fleet.instance, token) as feed:
@@ -219,32 +219,32 @@ def test_a_ping_is_answered_and_an_idle_feed_stays_open(fleet: Fleet) -> None:
         with pytest.raises(TimeoutError):
             feed.recv(timeout=1.5)
         store(fleet, token, "still here")
-        assert heard(feed)["kind"] == "grain.stored"
+        assert next_message(feed)["kind"] == "grain.stored"
 
 
-@on("sqlite")
+@on_fleets("sqlite")
 @pytest.mark.parametrize("since", ["0.99999999999", "x", "-1.0", "1", "0.9223372036854775808", "0." + "9" * 60])
 def test_a_position_that_never_was_is_refused_before_the_socket_opens(fleet: Fleet, since: str) -> None:
     _, token = fleet.agents[-1]
-    answer = refusal(agents_address(fleet.instance, since), Authorization=f"Bearer {token}")
+    answer = handshake_refusal(agents_address(fleet.instance, since), Authorization=f"Bearer {token}")
     assert answer.status == 422 and answer.json()["details"]["field"] == "since"
 
 
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_a_long_log_is_caught_up_with_from_its_beginning(fleet: Fleet) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
     fill_the_log(fleet, token, events=450, size=10)
     [last] = store(fleet, token, "the end of the backlog")
     with agents_feed(fleet.instance, token, since="0.0") as feed:
-        seen = [heard(feed)]
+        seen = [next_message(feed)]
         while seen[-1]["subject"] != last:
-            seen.append(heard(feed))
+            seen.append(next_message(feed))
     positions = [tuple(int(part) for part in said["position"].split(".")) for said in seen]
     assert len(seen) >= 450 and positions == sorted(set(positions))
 
 
-@on("sqlite")
+@on_fleets("sqlite")
 def test_no_socket_is_left_behind_by_clients_that_vanish(fleet: Fleet) -> None:
     _, token = fleet.agent()
     for _ in range(3):
@@ -254,7 +254,7 @@ def test_no_socket_is_left_behind_by_clients_that_vanish(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("to_the_end", [False, pytest.param(True, marks=pytest.mark.torture)])
-@on("sqlite")
+@on_fleets("sqlite")
 def test_who_does_not_read_is_dropped_and_nobody_else_waits_for_them(fleet: Fleet, to_the_end: bool) -> None:
     fleet.limit(1_000_000)
     _, token = fleet.agent()
@@ -264,7 +264,7 @@ def test_who_does_not_read_is_dropped_and_nobody_else_waits_for_them(fleet: Flee
         deaf = raw_feed(fleet.instance, token, since=start)
         began = time.monotonic()
         store(fleet, token, "said to everybody else meanwhile")
-        while heard(calm)["kind"] != "grain.stored":
+        while next_message(calm)["kind"] != "grain.stored":
             pass
         assert time.monotonic() - began < 4
         waited_until(lambda: sockets_held(fleet, token) == 1, seconds=30)
@@ -273,7 +273,7 @@ def test_who_does_not_read_is_dropped_and_nobody_else_waits_for_them(fleet: Flee
             waited_until(lambda: not connected(deaf), seconds=20)
         deaf.close()
         store(fleet, token, "and afterwards")
-        assert heard(calm)["kind"] == "grain.stored"
+        assert next_message(calm)["kind"] == "grain.stored"
 
 
 def opened_in_time(fleet: Fleet, token: str) -> ClientConnection:
@@ -307,7 +307,7 @@ def connected(client: socket.socket) -> bool:
 
 def heard_after(fleet: Fleet, token: str, feed: Any) -> dict[str, Any]:
     store(fleet, token, "a place to begin")
-    return heard(feed)
+    return next_message(feed)
 
 
 def fill_the_log(fleet: Fleet, token: str, *, events: int, size: int) -> None:

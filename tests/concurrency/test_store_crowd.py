@@ -10,19 +10,19 @@ from collections import Counter
 import pytest
 
 from tests.concurrency.conftest import Fleet
-from tests.concurrency.databases import connect, on
+from tests.concurrency.databases import connect, on_fleets
 from tests.concurrency.load import Call, Reply, send, together
 
 CLIENTS, READERS = 8, 3
 
 
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_a_crowd_loses_nothing_and_meets_no_lock(fleet: Fleet) -> None:
     crowd(fleet, grains=160)
 
 
 @pytest.mark.torture
-@on("sqlite", "postgres")
+@on_fleets("sqlite", "postgres")
 def test_a_large_crowd_loses_nothing_and_meets_no_lock(fleet: Fleet) -> None:
     crowd(fleet, grains=5_000)
 
@@ -46,8 +46,10 @@ def crowd(fleet: Fleet, *, grains: int) -> None:
 
     def reader(number: int) -> None:
         line = fleet.instance.connection()
-        asks = [Call(tokens[0], {"query": f"who met Bo in Lisbon {number}"}, path="/retrieve"),
-                Call(tokens[1], None, method="GET", path="/grains?limit=50")]  # fmt: skip
+        asks = [
+            Call(tokens[0], {"query": f"who met Bo in Lisbon {number}"}, path="/retrieve"),
+            Call(tokens[1], None, method="GET", path="/grains?limit=50"),
+        ]
         while not over.is_set():
             for ask in asks:
                 read.append(send(fleet.instance, ask, line))

@@ -7,7 +7,7 @@ import threading
 import pytest
 from django.db import connection
 
-from fluxcore import booth
+from fluxcore.writes import booth
 
 
 @pytest.fixture
@@ -17,8 +17,8 @@ def threaded(transactional_db, settings):
     closed = threading.Event()
 
     def leave() -> None:
-        booth.slip().after_commit(connection.close)
-        booth.slip().after_commit(closed.set)
+        booth.outbox().after_commit(connection.close)
+        booth.outbox().after_commit(closed.set)
 
     booth.write(leave)
     assert closed.wait(10)

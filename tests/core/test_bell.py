@@ -6,9 +6,10 @@ import threading
 
 import pytest
 
-from fluxcore import bell, booth, jobs
+from fluxcore import bell, jobs
 from fluxcore.errors import Invalid
 from fluxcore.models import Job
+from fluxcore.writes import booth
 from tests.core.test_booth import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,8 +9,9 @@ import pytest
 from django.db import connection
 
 from accounts.models import Agent, Space
-from fluxcore import booth, clock
+from fluxcore import clock
 from fluxcore.errors import Busy, Conflict, Invalid
+from fluxcore.writes import booth
 from tests.core.threads import together
 
 
@@ -38,8 +39,8 @@ class Held:
         inside = threading.Event()
 
         def work():
-            booth.slip().after_commit(inside.set)
-            booth.slip().after_commit(lambda: self.let_go.wait(20))
+            booth.outbox().after_commit(inside.set)
+            booth.outbox().after_commit(lambda: self.let_go.wait(20))
 
         booth.write(work)
         assert inside.wait(10)
@@ -122,16 +123,16 @@ def test_those_who_wait_share_one_commit(threaded):
 
     def work(name):
         def run():
-            booth.slip().add("test-batches", name)
+            booth.outbox().add("test-batches", name)
             return add(name)
 
         return run
 
-    booth.closer("test-batches", lambda rows: transactions.add(tuple(sorted(rows))))
+    booth.batch_writer("test-batches", lambda rows: transactions.add(tuple(sorted(rows))))
     try:
         Held().then(*(work(f"s{number}") for number in range(12)))
     finally:
-        del booth._closers["test-batches"]
+        del booth._batch_writers["test-batches"]
     assert transactions == {tuple(sorted(f"s{number}" for number in range(12)))}
     assert len(names()) == 12
 
@@ -141,17 +142,17 @@ def test_a_closer_gets_only_what_succeeded(threaded):
 
     def work(name, fail=False):
         def run():
-            booth.slip().add("test-rows", name)
+            booth.outbox().add("test-rows", name)
             if fail:
                 raise Invalid
 
         return run
 
-    booth.closer("test-rows", kept.extend)
+    booth.batch_writer("test-rows", kept.extend)
     try:
         Held().then(work("a"), work("b", fail=True), work("c"))
     finally:
-        del booth._closers["test-rows"]
+        del booth._batch_writers["test-rows"]
     assert sorted(kept) == ["a", "c"]
 
 
@@ -172,29 +173,29 @@ def test_a_caught_failure_within_a_write_takes_its_notes_back(any_booth):
 
     def inner():
         add("inner")
-        booth.slip().add("test-rows", "inner")
-        booth.slip().after_commit(lambda: called.append("inner"))
+        booth.outbox().add("test-rows", "inner")
+        booth.outbox().after_commit(lambda: called.append("inner"))
         raise Invalid
 
     def outer():
-        booth.slip().add("test-rows", "outer")
+        booth.outbox().add("test-rows", "outer")
         with pytest.raises(Invalid):
             booth.write(inner)
-        booth.slip().after_commit(lambda: called.append("outer"))
+        booth.outbox().after_commit(lambda: called.append("outer"))
         return add("outer")
 
-    booth.closer("test-rows", kept.extend)
+    booth.batch_writer("test-rows", kept.extend)
     try:
         booth.write(outer)
         wait_until(lambda: called)
     finally:
-        del booth._closers["test-rows"]
+        del booth._batch_writers["test-rows"]
     assert (names(), kept, called) == (["outer"], ["outer"], ["outer"])
 
 
 def test_nothing_can_be_left_outside_a_write(db):
     with pytest.raises(RuntimeError):
-        booth.slip()
+        booth.outbox()
 
 
 def test_calls_after_the_commit_see_it_and_harm_nobody_when_they_fail(any_booth, caplog):
@@ -205,9 +206,9 @@ def test_calls_after_the_commit_see_it_and_harm_nobody_when_they_fail(any_booth,
         raise ValueError("the cat is on the mat")
 
     def work():
-        booth.slip().after_commit(fail)
-        booth.slip().after_commit(lambda: seen.append(names()))
-        booth.slip().after_commit(done.set)
+        booth.outbox().after_commit(fail)
+        booth.outbox().after_commit(lambda: seen.append(names()))
+        booth.outbox().after_commit(done.set)
         return add("one")
 
     assert booth.write(work) == "one"
@@ -221,7 +222,7 @@ def test_calls_after_the_commit_are_dropped_with_a_failed_write(any_booth):
     called = []
 
     def work():
-        booth.slip().after_commit(lambda: called.append(1))
+        booth.outbox().after_commit(lambda: called.append(1))
         raise Invalid
 
     with pytest.raises(Invalid):
@@ -238,7 +239,7 @@ def test_the_queue_is_bounded_and_says_when_to_come_back(threaded, monkeypatch):
     small = dataclasses.replace(config.Config(), MAX_WRITE_QUEUE_DEPTH=2)
     monkeypatch.setattr(config, "current", lambda: small)
     held = Held()
-    waiting = [booth._booth().put(lambda: "done") for _ in range(2)]
+    waiting = [booth._shared_booth().put(lambda: "done") for _ in range(2)]
     with pytest.raises(Busy) as refusal:
         booth.write(lambda: add("refused"))
     assert refusal.value.status == 503
@@ -281,10 +282,13 @@ def test_one_agents_writes_do_not_put_others_behind_them(transactional_db):
     held, committed = Held(), []
 
     def work(name):
-        return lambda: booth.slip().after_commit(lambda: committed.append(name))
+        return lambda: booth.outbox().after_commit(lambda: committed.append(name))
 
-    flood = [booth._booth().put(work(f"a{number}"), "space:1", "agent:a") for number in range(50)]
-    others = [booth._booth().put(work("b"), "space:1", "agent:b"), booth._booth().put(work("c"), "space:2", "agent:a")]
+    flood = [booth._shared_booth().put(work(f"a{number}"), "space:1", "agent:a") for number in range(50)]
+    others = [
+        booth._shared_booth().put(work("b"), "space:1", "agent:b"),
+        booth._shared_booth().put(work("c"), "space:2", "agent:a"),
+    ]
     held.let_go.set()
     for reply in (*flood, *others):
         reply.result(20)

@@ -14,8 +14,9 @@ import pytest
 from django.db import DataError, IntegrityError, InterfaceError, OperationalError, connection
 
 from accounts.models import Space
-from fluxcore import booth, clock, faults
+from fluxcore import clock, db_errors
 from fluxcore.errors import Conflict, DiskFull, StorageUnavailable
+from fluxcore.writes import booth
 from tests.core.test_booth import Held, add, names
 
 
@@ -30,14 +31,14 @@ from tests.core.test_booth import Held, add, names
     ],
 )
 def test_a_databases_words_become_ours(error, ours):
-    found = faults.translate(error)
+    found = db_errors.translate(error)
     assert isinstance(found, ours)
     assert str(error) not in found.message
 
 
 @pytest.mark.parametrize("error", [Conflict(), ValueError("x"), IntegrityError("x"), DataError("x")])
 def test_what_is_not_the_databases_trouble_is_passed_on(error):
-    assert faults.translate(error) is error
+    assert db_errors.translate(error) is error
 
 
 @pytest.mark.sqlite_only
@@ -161,9 +162,13 @@ def test_a_caller_who_always_breaks_the_connection_is_told(postgresql, threaded)
 def test_a_disk_that_fails_in_mid_batch_leaves_no_acknowledged_write_behind(transactional_db, tmp_path):
     """SQLite then undoes the whole transaction, savepoints included; the batch must not go on without one."""
     done = subprocess.run(
-        [sys.executable, "-c", FAILING_DISK], env={**os.environ, "FLUX_HOME": str(tmp_path), "FLUX_NAME": "disk"},
-        capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-c", FAILING_DISK],
+        env={**os.environ, "FLUX_HOME": str(tmp_path), "FLUX_NAME": "disk"},
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     acknowledged, stored, links = json.loads(done.stdout)
     assert 0 < acknowledged < 150, "the disk must fail in the middle for this to prove anything"
@@ -185,7 +190,7 @@ call_command("migrate", verbosity=0)
 from accounts import agents
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import booth
+from fluxcore.writes import booth
 from memory.grains import store
 from memory.grains.models import Grain
 agents.create_space(shell(), name="main")

@@ -7,10 +7,11 @@ import json
 import pytest
 from django.db import connection
 
-from fluxcore import booth, clock, events
+from fluxcore import clock, events
 from fluxcore.errors import Invalid
 from fluxcore.events import Position
 from fluxcore.models import Event
+from fluxcore.writes import booth
 from tests.core.test_booth import wait_until
 from tests.core.threads import together
 
@@ -110,9 +111,26 @@ def test_positions_survive_as_text():
 
 @pytest.mark.parametrize(
     "text",
-    ["", ".", "1", "1.", ".1", "1.2.3", "-1.0", "1.-1", "a.b", " 1.2", "1.2 ", "\u0661.\u0662", "1e3.0", "0x1.0",
-     f"{2**63}.0", f"0.{2**63}", "9" * 50 + ".0"],
-)  # fmt: skip
+    [
+        "",
+        ".",
+        "1",
+        "1.",
+        ".1",
+        "1.2.3",
+        "-1.0",
+        "1.-1",
+        "a.b",
+        " 1.2",
+        "1.2 ",
+        "\u0661.\u0662",
+        "1e3.0",
+        "0x1.0",
+        f"{2**63}.0",
+        f"0.{2**63}",
+        "9" * 50 + ".0",
+    ],
+)
 def test_garbage_is_no_position(text):
     with pytest.raises(Invalid) as refusal:
         Position.parse(text)

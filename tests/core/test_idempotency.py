@@ -9,9 +9,9 @@ import pytest
 import time_machine
 from django.db import connection
 
-from fluxcore import booth, idempotency
 from fluxcore.errors import IdempotencyKeyReused, Invalid
 from fluxcore.models import IdempotencyKey
+from fluxcore.writes import booth, idempotency
 from tests.core.threads import together
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ def call(key, request="body", owner="home/agent:a", answers=None):
         counter.append(1)
         return {"run": len(counter)}
 
-    return booth.write(lambda: idempotency.once(owner, key, request, work))
+    return booth.write(lambda: idempotency.run_once(owner, key, request, work))
 
 
 def test_the_same_key_gets_the_same_answer_and_one_effect():
@@ -64,7 +64,7 @@ def test_keys_belong_to_their_owner():
 @pytest.mark.parametrize("answer", [None, [], {}, 0, "", [None], {"a": {"b": [1, 2.5, "ü"]}}])
 def test_any_answer_is_kept_as_it_was(answer):
     def ask():
-        return booth.write(lambda: idempotency.once("o", "k", 1, lambda: answer))
+        return booth.write(lambda: idempotency.run_once("o", "k", 1, lambda: answer))
 
     assert ask() == ask() == answer
 
@@ -74,7 +74,7 @@ def test_a_failed_write_leaves_no_key():
         raise Invalid
 
     with pytest.raises(Invalid):
-        booth.write(lambda: idempotency.once("o", "k", "x", fail))
+        booth.write(lambda: idempotency.run_once("o", "k", "x", fail))
     assert call("k", "another body", owner="o") == {"run": 1}
 
 
@@ -108,8 +108,8 @@ def test_a_clock_set_back_does_not_forget():
 def test_a_retry_is_answered_without_a_write(django_assert_num_queries):
     call("k", "body")
     with django_assert_num_queries(1):
-        assert idempotency.answered("home/agent:a", "k", "body") == ({"run": 1},)
-    assert idempotency.answered("home/agent:a", "other", "body") is None
+        assert idempotency.find_answer("home/agent:a", "k", "body") == ({"run": 1},)
+    assert idempotency.find_answer("home/agent:a", "other", "body") is None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from fluxcore import booth, clock, events, job_news, jobs
+from fluxcore import clock, events, job_news, jobs
 from fluxcore.models import Event, Job
+from fluxcore.writes import booth
 from tests.core.test_booth import wait_until
 from tests.core.test_jobs import NOON, enqueue, handle
 

@@ -12,9 +12,10 @@ import time_machine
 from django.db import connection
 
 from accounts.models import Space
-from fluxcore import booth, clock, jobs
+from fluxcore import clock, jobs
 from fluxcore.errors import Conflict, Invalid
 from fluxcore.models import Job, JobLine
+from fluxcore.writes import booth
 from tests.core.threads import together
 
 pytestmark = pytest.mark.django_db
@@ -84,7 +85,7 @@ def test_a_handler_prepares_outside_and_applies_inside_a_write(handle):
 
     def probe():
         try:
-            booth.slip()
+            booth.outbox()
             inside.append(True)
         except RuntimeError:
             inside.append(False)

@@ -8,8 +8,9 @@ import pytest
 import time_machine
 
 from accounts.models import Space
-from fluxcore import booth, clock, jobs, schedule, sweep
+from fluxcore import clock, jobs, schedule, sweep
 from fluxcore.models import Job, JobLine
+from fluxcore.writes import booth
 from tests.core.test_jobs import NOON, enqueue, handle, job, lines  # noqa: F401  the fixture
 
 pytestmark = pytest.mark.django_db

@@ -8,11 +8,11 @@ import json
 import pytest
 
 from flux.errors import refusal as as_client_error
-from fluxcore import limit_messages
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.config import FIELDS
 from fluxcore.errors import QuotaReached, RateLimited
-from mcp_bridge import refusing
+from fluxcore.writes import limit_messages
+from mcp_bridge import errors
 from tests.instances import ROOT
 
 PACKAGES = ("accounts", "dashboard", "flux", "fluxcore", "fluxsite", "mcp_bridge", "memory")
@@ -31,7 +31,7 @@ REFUSALS = {
 def test_message_and_details_name_value_and_key_at_every_door(name):
     error = REFUSALS[name]
     assert str(error.details["limit"]) in error.message and error.details["raised_by"] in error.message
-    told = refusing.told(error)
+    told = errors.error_text(error)
     assert error.message in told and json.loads(told.splitlines()[-1]) == error.details
     wait = None if error.retry_after is None else str(error.retry_after)
     there = as_client_error(error.status, json.dumps({**error.body(), "request_id": "r"}).encode(), wait)
@@ -74,7 +74,7 @@ def test_every_refusal_for_a_limit_is_written_here():
 
 def test_a_page_that_takes_only_so_much_names_the_command_without_a_limit():
     error = limit_messages.too_large_for_a_page("A check", limit=7, unit="entries", command="flux_audit verify")
-    command = typed("flux_audit verify")
+    command = typed_command("flux_audit verify")
     assert error.message == f"A check has at most 7 entries. `{command}` in the shell has no limit."
     assert error.details == {"limit": 7, "what": "entries", "without_limit": command}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fluxcore import limits
-from fluxcore.limits import WINDOW, added, wait_for
+from fluxcore.writes import limits
+from fluxcore.writes.limits import WINDOW, add_count, wait_for
 from tests.core.threads import together
 
 STEPS = st.lists(
@@ -20,7 +20,7 @@ def play(steps, limit, start=1_800_000_000.0):
     for pause, cost in steps:
         now += pause
         if cost <= limit and wait_for(counts, now, cost, limit) <= 0:
-            counts = added(counts, now, cost)
+            counts = add_count(counts, now, cost)
             taken.append((now, cost))
     return counts, now, taken
 
@@ -50,26 +50,26 @@ def test_the_wait_is_true(steps, limit, cost):
 @settings(max_examples=100, deadline=None)
 def test_only_a_minute_of_seconds_is_kept(steps, limit):
     counts, now, _ = play(steps, limit)
-    assert len(added(counts, now, 1)) <= WINDOW + 2
+    assert len(add_count(counts, now, 1)) <= WINDOW + 2
 
 
 @given(st.integers(1, 20), st.floats(0, 59))
 def test_a_clock_set_back_a_little_does_not_open_the_limit(limit, back):
     now = 1_800_000_000.0
-    counts = added({}, now, limit)
+    counts = add_count({}, now, limit)
     assert wait_for(counts, now - back, 1, limit) > 0
 
 
 def test_a_clock_set_back_far_does_not_lock_anybody_out():
     now = 1_800_000_000.0
-    counts = added({}, now, 10)
+    counts = add_count({}, now, 10)
     assert wait_for(counts, now - 3600, 1, 10) == 0
-    assert added(counts, now - 3600, 1) == {str(int(now) - 3600): 1}
+    assert add_count(counts, now - 3600, 1) == {str(int(now) - 3600): 1}
 
 
 def test_a_clock_set_forward_lets_callers_in_again():
     now = 1_800_000_000.0
-    assert wait_for(added({}, now, 10), now + 3600, 10, 10) == 0
+    assert wait_for(add_count({}, now, 10), now + 3600, 10, 10) == 0
 
 
 def test_an_empty_window_has_no_wait():

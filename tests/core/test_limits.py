@@ -8,9 +8,9 @@ import pytest
 import redis
 import time_machine
 
-from fluxcore import booth, limits
 from fluxcore.errors import Invalid, RateLimited
 from fluxcore.models import LimitWindow
+from fluxcore.writes import booth, limits
 from tests.core.threads import together
 
 pytestmark = pytest.mark.django_db
@@ -22,9 +22,9 @@ def back_end(request, settings):
         server = request.getfixturevalue("redis_server")
         settings.REDIS_URL = server.url
         redis.Redis.from_url(server.url).flushall()
-    limits._made.clear()
+    limits._redis_client.clear()
     yield request.param
-    limits._made.clear()
+    limits._redis_client.clear()
 
 
 def use(key="k", cost=1, limit=5, fail=False, **labelled):
@@ -80,7 +80,7 @@ def test_labels_have_shares_inside_the_total(back_end):
         use(cost=2, limit=2, total=7, label="c")
     assert refusal.value.details["limit"] == 7
     assert use(limit=2, total=7, label="c") == "written"
-    assert limits.used(["k"]) == {"k": (7, 2)}
+    assert limits.read_use(["k"]) == {"k": (7, 2)}
 
 
 def test_who_is_over_both_is_told_the_longer_wait(back_end):
@@ -221,7 +221,7 @@ def test_letting_go_never_loses_a_count_made_meanwhile(settings):
 @pytest.mark.redis
 def test_redis_forgets_a_window_by_itself(standing_clock, settings, redis_server):
     settings.REDIS_URL = redis_server.url
-    limits._made.clear()
+    limits._redis_client.clear()
     client = redis.Redis.from_url(redis_server.url)
     client.flushall()
     use("k")
@@ -229,4 +229,4 @@ def test_redis_forgets_a_window_by_itself(standing_clock, settings, redis_server
     assert b":limit:" in key
     assert 60 < client.ttl(key) <= 130
     assert int(next(iter(client.hgetall(key)))) == time.time()
-    limits._made.clear()
+    limits._redis_client.clear()

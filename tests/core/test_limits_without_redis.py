@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import redis
 
-from fluxcore import limits
 from fluxcore.errors import RateLimited
 from fluxcore.models import LimitWindow
+from fluxcore.writes import limits
 from tests.core.test_limits import use
 from tests.servers import Redis, missing
 
@@ -38,11 +38,11 @@ def server(settings):
     except (ImportError, OSError) as error:
         pytest.skip(missing("redis", str(error)))
     settings.REDIS_URL = own.url
-    limits._made.clear()
+    limits._redis_client.clear()
     yield own
     own.go_on()
     own.stop()
-    limits._made.clear()
+    limits._redis_client.clear()
 
 
 def allowed(tries=20, limit=5) -> int:

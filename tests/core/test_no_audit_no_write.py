@@ -9,9 +9,10 @@ from django.db import connection
 from accounts import agents, job_verbs, tokens
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import booth, clock, events, jobs
+from fluxcore import clock, events, jobs
 from fluxcore.errors import StorageUnavailable
 from fluxcore.models import Event, IdempotencyKey
+from fluxcore.writes import booth
 from tests.core.test_booth import Held
 
 REFUSE_SQLITE = "CREATE TRIGGER refuse BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'no more'); END"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fluxcore.errors import Conflict, Invalid
-from fluxcore.preconditions import NONE, Precondition, from_headers
+from fluxcore.writes.preconditions import NONE, Precondition, from_headers
 
 SHA = "ab" * 32
 
@@ -73,9 +73,20 @@ def test_headers_map_onto_it(match, none_match, meant):
 
 @pytest.mark.parametrize(
     ("match", "none_match"),
-    [('"v3"', "*"), (None, '"v3"'), ("", None), ('"v"', None), ('"v²"', None), ('"v٣"', None), ('"v-1"', None),
-     (f'"{SHA.upper()}"', None), ('W/"v3"', None), ('"v3", "v4"', None), ('"v' + "9" * 30 + '"', None)],
-)  # fmt: skip
+    [
+        ('"v3"', "*"),
+        (None, '"v3"'),
+        ("", None),
+        ('"v"', None),
+        ('"v²"', None),
+        ('"v٣"', None),
+        ('"v-1"', None),
+        (f'"{SHA.upper()}"', None),
+        ('W/"v3"', None),
+        ('"v3", "v4"', None),
+        ('"v' + "9" * 30 + '"', None),
+    ],
+)
 def test_other_headers_are_refused(match, none_match):
     with pytest.raises(Invalid):
         from_headers(match, none_match)

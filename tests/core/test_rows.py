@@ -7,7 +7,7 @@ from django.db import OperationalError, ProgrammingError, connection, transactio
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from fluxcore import rows
+from fluxcore import raw_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -16,20 +16,20 @@ SUM = "SELECT CAST(%s AS INTEGER) + CAST(%s AS INTEGER), 'a'"
 
 @pytest.mark.storage
 def test_a_read_that_somebody_listens_to_finds_the_same_and_is_heard():
-    quiet = rows.read(SUM, [2, 3])
+    quiet = raw_sql.read(SUM, [2, 3])
     with CaptureQueriesContext(connection) as heard:
-        assert rows.read(SUM, [2, 3]) == quiet == [(5, "a")]
+        assert raw_sql.read(SUM, [2, 3]) == quiet == [(5, "a")]
     assert len(heard) == 1
 
 
 @pytest.mark.storage
 def test_a_statement_that_fails_fails_as_django_says():
     with pytest.raises((OperationalError, ProgrammingError)):
-        rows.read("SELECT nothing FROM nowhere WHERE x = %s", [1])
+        raw_sql.read("SELECT nothing FROM nowhere WHERE x = %s", [1])
 
 
 @pytest.mark.storage
 def test_nothing_is_read_in_a_transaction_that_must_not_go_on():
     with pytest.raises(TransactionManagementError), transaction.atomic():
         transaction.set_rollback(True)
-        rows.read(SUM, [2, 3])
+        raw_sql.read(SUM, [2, 3])

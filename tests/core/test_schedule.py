@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from fluxcore import booth, events, jobs, lived, schedule
-from fluxcore.models import Event, Job, Pulse, Turn
+from fluxcore import events, jobs, schedule, uptime
+from fluxcore.models import Event, Job, ScheduleState, UptimeClock
 from fluxcore.sweep import sweep
+from fluxcore.writes import booth
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -40,7 +41,7 @@ def test_it_is_asked_for_at_once_and_then_once_a_period(chores):
     chores("test", 3600, tick)
     assert [look(NOON + minutes * HOUR / 60) for minutes in range(181)].count(["test"]) == 4
     assert ticks() == 4
-    assert Turn.objects.get().count == 4
+    assert ScheduleState.objects.get().count == 4
 
 
 def test_a_period_that_can_change_is_looked_up_each_time(chores):
@@ -72,7 +73,7 @@ def test_of_two_who_saw_the_same_turn_one_asks(chores):
     chores("test", 3600, tick)
     (chore,) = schedule.chores()
     assert [booth.write(schedule._turn(chore, None)) for _ in range(2)] == [True, False]
-    seen = Turn.objects.get()
+    seen = ScheduleState.objects.get()
     assert [booth.write(schedule._turn(chore, seen)) for _ in range(2)] == [True, False]
     assert ticks() == 2
 
@@ -101,23 +102,23 @@ def test_the_minute_asks_and_then_runs_what_was_asked_for(chores):
 
 def beat(moment):
     with time_machine.travel(moment, tick=False):
-        booth.write(lived.beat)
-        return lived.now()
+        booth.write(uptime.count_minute)
+        return uptime.now()
 
 
 def test_time_is_lived_minute_by_minute():
     for minutes in range(61):
         last = beat(NOON + timedelta(minutes=minutes))
-    assert last == lived.Lived(3600.0)
+    assert last == uptime.Uptime(3600.0)
 
 
 def test_ten_years_by_the_clock_are_two_minutes_lived_and_doubted_for_a_day():
     beat(NOON)
     later = beat(NOON + timedelta(days=3650))
-    assert later.seconds == lived.MOST_AT_ONCE
+    assert later.seconds == uptime.MAX_STEP_SECONDS
     assert "+3650.0 days" in later.doubt
     assert beat(NOON + timedelta(minutes=1)).doubt  # and back: again a jump
-    assert beat(NOON + timedelta(minutes=2)).seconds == lived.MOST_AT_ONCE + 60
+    assert beat(NOON + timedelta(minutes=2)).seconds == uptime.MAX_STEP_SECONDS + 60
     for minutes in range(3, 24 * 60 + 5, 2):
         last = beat(NOON + timedelta(minutes=minutes))
     assert last.doubt == ""
@@ -126,7 +127,7 @@ def test_ten_years_by_the_clock_are_two_minutes_lived_and_doubted_for_a_day():
 def test_a_jump_that_nobody_has_counted_yet_is_doubted_too():
     beat(NOON)
     with time_machine.travel(NOON + timedelta(days=4), tick=False):
-        assert lived.now().doubt
+        assert uptime.now().doubt
     with time_machine.travel(NOON + timedelta(days=2), tick=False):
-        assert lived.now().doubt == ""
-    assert Pulse.objects.get().lived == 0
+        assert uptime.now().doubt == ""
+    assert UptimeClock.objects.get().lived == 0

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from fluxcore import turns as module
-from fluxcore.turns import Shares, Turns
+from fluxcore import fair_queue as module
+from fluxcore.fair_queue import FairQueue, FairShares
 
 
 @pytest.fixture(autouse=True)
@@ -29,18 +29,18 @@ def granted(turns):
 
 
 def test_one_agent_never_holds_all_places_and_another_finds_one_at_once():
-    places = Turns(3)
+    places = FairQueue(3)
     flood = [places.join("alpha", "evil") for _ in range(40)]
     assert len(granted(flood)) == 2
     other = places.join("beta", "good")
     assert other.granted
     other.leave()
     assert len(granted(flood)) == 2  # the place stays free for the next one who comes alone
-    assert Turns(1).join("alpha", "evil").granted  # unless there is only one
+    assert FairQueue(1).join("alpha", "evil").granted  # unless there is only one
 
 
 def test_a_free_place_goes_to_spaces_in_turn_and_within_them_to_agents():
-    places = Turns(1)
+    places = FairQueue(1)
     holder = places.join("alpha", "a")
     line = [places.join("alpha", "a") for _ in range(3)] + [places.join("alpha", "b"), places.join("beta", "c")]
     line += [places.join("beta", "c")]
@@ -55,7 +55,7 @@ def test_a_free_place_goes_to_spaces_in_turn_and_within_them_to_agents():
 
 
 def test_the_space_that_holds_fewer_goes_first():
-    places = Turns(3)
+    places = FairQueue(3)
     first, _, third = places.join("alpha", "a"), places.join("alpha", "b"), places.join("beta", "c")
     waiting = [places.join("alpha", "d"), places.join("beta", "e")]
     first.leave()
@@ -65,7 +65,7 @@ def test_the_space_that_holds_fewer_goes_first():
 
 
 def test_beside_others_an_agent_holds_one_place_and_rests_while_more_of_its_own_wait(rests, monkeypatch):
-    places, shares = Turns(3), Shares(96)
+    places, shares = FairQueue(3), FairShares(96)
     shares.take("alpha", "evil")
     flood = [places.join("alpha", "evil") for _ in range(5)]
     assert len(granted(flood)) == 2
@@ -86,12 +86,12 @@ def test_beside_others_an_agent_holds_one_place_and_rests_while_more_of_its_own_
 def test_agents_that_were_not_served_lately_are_forgotten(monkeypatch):
     monkeypatch.setattr(module, "LATELY_SECONDS", 0.0)
     for number in range(module._MANY + 2):
-        module.served(("alpha", number))
+        module.note_served(("alpha", number))
     assert len(module._served) <= 2
 
 
 def test_who_gives_up_is_forgotten_and_nothing_is_kept_of_those_who_left():
-    places = Turns(1)
+    places = FairQueue(1)
     holder, late = places.join("alpha", "a"), places.join("beta", "b")
     assert not late.wait(0.001)
     late.leave()
@@ -102,7 +102,7 @@ def test_who_gives_up_is_forgotten_and_nothing_is_kept_of_those_who_left():
 
 
 def test_threads_take_turns_and_all_of_them_are_served():
-    places, most, now, lock = Turns(3), 0, 0, threading.Lock()
+    places, most, now, lock = FairQueue(3), 0, 0, threading.Lock()
 
     def work(agent):
         nonlocal most, now
@@ -124,11 +124,11 @@ def test_threads_take_turns_and_all_of_them_are_served():
 
 
 def test_nobody_holds_more_than_what_is_left_for_others():
-    shares = Shares(96)
+    shares = FairShares(96)
     assert sum(shares.take("alpha", "evil") for _ in range(100)) == 48
     assert sum(shares.take("beta", "worse") for _ in range(100)) == 24  # of the 48 that were left
     assert shares.take("gamma", "good")
-    crowded = Shares(90)
+    crowded = FairShares(90)
     assert sum(crowded.take("alpha", number) for number in range(100)) == 60  # a space holds two thirds
     assert crowded.take("beta", "good")
     crowded.leave("beta", "good")

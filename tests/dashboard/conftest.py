@@ -50,15 +50,16 @@ class Person:
     def __init__(self, username: str, *, administrator: bool = True, roles: dict[str, str] | None = None) -> None:
         from django.contrib.auth.hashers import make_password
 
-        from accounts import factors, people
+        from accounts import people
         from accounts.models import Membership, Space
+        from accounts.signin import second_factors
         from fluxcore import clock
 
         self.username = username
         self.user = people.save_person(username, make_password(PASSWORD), administrator=administrator)
-        self.key = factors.new_key()
-        factors.install(self.user.pk, self.key, spent=-1)
-        self.codes = factors.new_backup_codes(self.user.pk)
+        self.key = second_factors.new_key()
+        second_factors.install(self.user.pk, self.key, spent=-1)
+        self.codes = second_factors.new_backup_codes(self.user.pk)
         for space, role in (roles or {}).items():
             home = Space.objects.get(name=space)
             Membership.objects.create(user=self.user, space=home, role=role, created_at=clock.now())
@@ -120,8 +121,8 @@ def ada(person: Callable[..., Person]) -> Person:
 
 @pytest.fixture
 def link(db: None) -> str:
-    from accounts import links
     from accounts.principals import shell
+    from accounts.signin import links
 
     return f"/enrol/{links.issue_enrolment(shell())['secret']}"
 

@@ -9,10 +9,11 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from accounts import people, sessions, signin
+from accounts import people
 from accounts.instance_verbs import note_restore
 from accounts.models import AuditEntry, Authenticator, BackupCode, Session
 from accounts.principals import shell
+from accounts.signin import credentials, sessions
 from fluxcore import clock
 from fluxcore.errors import SignInRefused
 from tests.dashboard.conftest import PASSWORD, browser, code_for, key_on, post
@@ -138,9 +139,13 @@ def test_a_new_password_ends_every_session_and_the_old_one(ada):
 
 @pytest.mark.parametrize(
     ("password", "again", "says"),
-    [("short", "short", "at least 12"), (NEW, "other", "differ"), ("p" * 2000, "p" * 2000, "at most 1024"),
-     ("", "", "required")],
-)  # fmt: skip
+    [
+        ("short", "short", "at least 12"),
+        (NEW, "other", "differ"),
+        ("p" * 2000, "p" * 2000, "at most 1024"),
+        ("", "", "required"),
+    ],
+)
 def test_a_poor_password_is_refused_and_nothing_changes(ada, password, again, says):
     client = ada.sign_in()
     answer = post(client, "/account/password", password=password, password_again=again)
@@ -155,8 +160,8 @@ def test_new_backup_codes_replace_the_old_ones(ada):
     codes = re.findall(r"<code>([a-z0-9-]{19})</code>", page)
     assert len(codes) == 10
     with pytest.raises(SignInRefused):
-        signin.check_code(ada.user, ada.codes[0], source="test")
-    assert signin.check_code(ada.user, codes[0], source="test") == "backup"
+        credentials.check_code(ada.user, ada.codes[0], source="test")
+    assert credentials.check_code(ada.user, codes[0], source="test") == "backup"
 
 
 def test_another_phone_takes_over_once_it_has_shown_a_right_code(standing_clock, ada):
@@ -164,14 +169,14 @@ def test_another_phone_takes_over_once_it_has_shown_a_right_code(standing_clock,
     page = client.get("/account/authenticator")
     key = key_on(page)
     assert post(client, "/account/authenticator", code="000000").status_code == 422
-    assert signin.check_code(ada.user, code_for(ada.key), source="test") == "totp"  # the old one still works
+    assert credentials.check_code(ada.user, code_for(ada.key), source="test") == "totp"  # the old one still works
     answer = post(client, "/account/authenticator", code=code_for(key))
     assert answer.status_code == 302 and answer["Location"] == "/sign-in"
     assert not is_in(client)
     with time_machine.travel(clock.now() + timedelta(seconds=31)):
         with pytest.raises(SignInRefused):
-            signin.check_code(ada.user, code_for(ada.key), source="test")
-        assert signin.check_code(ada.user, code_for(key), source="test") == "totp"
+            credentials.check_code(ada.user, code_for(ada.key), source="test")
+        assert credentials.check_code(ada.user, code_for(key), source="test") == "totp"
     for form in (key.hex(), base64.b32encode(key).decode()):
         assert form not in str(list(Authenticator.objects.values())) + str(list(Session.objects.values()))
 
@@ -226,7 +231,7 @@ def test_no_session_is_left_when_a_secret_changes(standing_clock, ada, person, w
         key = key_on(client.get("/account/authenticator"))
         post(client, "/account/authenticator", code=code_for(key))
         with pytest.raises(SignInRefused, match="used"):
-            signin.check_code(ada.user, code_for(key), source="test")
+            credentials.check_code(ada.user, code_for(key), source="test")
     elif what == "reset":
         people.reset(shell(), username="ada")
     else:

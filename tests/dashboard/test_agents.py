@@ -17,19 +17,20 @@ from django.test.utils import CaptureQueriesContext
 from accounts import agents, grants, tokens
 from accounts.models import Agent, AuditEntry, Space, Token
 from accounts.principals import shell
-from accounts.sessions import FRESH
-from dashboard.agents import bars
-from fluxcore import booth, clock, jobs, limits
-from mcp_bridge.clients import CLIENTS
-from memory.extraction.models import AgentSpend, Extraction, Server, Spend
+from accounts.signin.sessions import FRESH
+from dashboard.agents import hour_bars
+from fluxcore import clock, jobs
+from fluxcore.writes import booth, limits
+from mcp_bridge.clients.programs import CLIENTS
+from memory.extraction.models import AgentSpend, Extraction, ModelServer, Spend
 from memory.grains.models import Grain
 from memory.grains.store import store
 from memory.health import activity, chores
+from memory.health.event_sums import hour_of
 from memory.health.models import Tally
-from memory.health.sheet import hour_of
 from memory.keyvalue import boards, keeping
 from tests.dashboard.conftest import Person, browser, post
-from tests.log import settled
+from tests.event_log import wait_for_log
 
 MOST_STATEMENTS = 14  # of a whole request, the frame and the session included
 
@@ -87,7 +88,7 @@ def test_it_counts_what_agents_really_did(olga, home, make_token):
     principal = tokens.authenticate(make_token("bob"))
     for number in range(3):
         store(principal, content=f"said {number}", provenance="user_stated")
-    settled()
+    wait_for_log()
     booth.write(chores.ask_to_gather)
     jobs.drain()
     assert "Stored 3 as the user's word 3" in card(olga.get("/agents"), "bob")
@@ -122,9 +123,9 @@ def test_what_each_agent_has_stored_of_its_quotas(grace, home, make_token, confi
 
 
 def test_what_is_over_does_not_count(home):
-    assert limits.used(["grains:1"]) == {}
+    assert limits.read_use(["grains:1"]) == {}
     limits.LimitWindow.objects.create(key="grains:1", counts={"1": 5})
-    assert limits.used(["grains:1"]) == {}
+    assert limits.read_use(["grains:1"]) == {}
 
 
 def test_it_says_who_was_seen_last_and_who_never(grace, home, make_token):
@@ -190,15 +191,29 @@ def test_no_more_agents_are_shown_than_a_page_holds(grace, home, monkeypatch, ma
 
 
 def test_bars_share_one_scale_and_stay_in_the_picture():
-    caller = activity.Caller(
-        number=1, uuid=None, name="a", trust="trusted", active=True, parent=None, capabilities=(), tokens=0,
-        last_seen=None, totals={}, hours=((0, 0), (10, 0), (5, 5), (0, 2)), shares=(), quotas=(),
-    )  # fmt: skip
-    drawn = bars(caller, 20)
+    caller = activity.AgentActivity(
+        number=1,
+        uuid=None,
+        name="a",
+        trust="trusted",
+        active=True,
+        parent=None,
+        capabilities=(),
+        tokens=0,
+        last_seen=None,
+        totals={},
+        hours=((0, 0), (10, 0), (5, 5), (0, 2)),
+        shares=(),
+        quotas=(),
+    )
+    drawn = hour_bars(caller, 20)
     assert [(bar.x, bar.y, bar.height, bar.kind) for bar in drawn] == [
-        (10, 20.0, 20.0, "stores"), (20, 30.0, 10.0, "stores"), (20, 20.0, 10.0, "answers"), (30, 36.0, 4.0, "answers"),
-    ]  # fmt: skip
-    assert bars(caller, 0) == []
+        (10, 20.0, 20.0, "stores"),
+        (20, 30.0, 10.0, "stores"),
+        (20, 20.0, 10.0, "answers"),
+        (30, 36.0, 4.0, "answers"),
+    ]
+    assert hour_bars(caller, 0) == []
 
 
 # The model -----------------------------------------------------------------------------------------
@@ -209,20 +224,18 @@ def test_without_the_mode_it_says_that_no_model_is_asked(grace):
 def test_with_it_the_page_shows_state_and_spend(standing_clock, grace, home, configure):
     configure(OPERATING_MODE="flux_extracts", LLM_CALLS_PER_DAY=10)
     assert "not asked yet" in words(grace.get("/agents"))
-    from memory.extraction import breaker
+    from memory.extraction import circuit_breaker
 
     moment = clock.now()
-    booth.write(lambda: breaker.failed("no answer within 30 seconds"))
+    booth.write(lambda: circuit_breaker.record_failure("no answer within 30 seconds"))
     Spend.objects.create(space=home, day=moment.date(), calls=9, failed=2, tokens=12_345)
     store(shell(home), content="a text")
-    Extraction.objects.create(
-        space=home, grain=Grain.objects.get(), ceiling=1, asked_at=moment, due_at=moment
-    )  # fmt: skip
+    Extraction.objects.create(space=home, grain=Grain.objects.get(), ceiling=1, asked_at=moment, due_at=moment)
     text = words(grace.get("/agents"))
     assert "Local model down" in text and "Last problem: no answer within 30 seconds." in text
     assert "Calls today 9 of 10" in text and "Tokens today 12,345 of 4,000,000" in text
     assert "2 failed calls today" in text and "1 text waits" in text and "next try" in text
-    Server.objects.update(failures=0, next_at=None, well_at=moment)
+    ModelServer.objects.update(failures=0, next_at=None, well_at=moment)
     assert "Local model well" in words(grace.get("/agents"))
 
 

@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from accounts import people, signin
+from accounts import people
 from accounts.models import BackupCode, GuessCount
 from accounts.principals import shell
+from accounts.signin import credentials
 from fluxcore import clock
 from fluxcore.errors import SignInRefused
 from tests.dashboard.conftest import browser, code_for, half_way, is_in, send, words, wrong_code_for
@@ -35,9 +36,9 @@ def test_the_predecessor_of_a_used_code_is_spent_with_it(ada):
     start = clock.now().replace(second=0, microsecond=0)
     with time_machine.travel(start + timedelta(seconds=35), tick=False):
         before, now = code_for(ada.key, ahead=-1), code_for(ada.key)
-        assert signin.check_code(ada.user, now, source="test") == "totp"
+        assert credentials.check_code(ada.user, now, source="test") == "totp"
         with pytest.raises(SignInRefused, match="has been used"):
-            signin.check_code(ada.user, before, source="test")
+            credentials.check_code(ada.user, before, source="test")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_a_code_counts_for_its_thirty_seconds_and_ten_on_either_side(ada, second
         code = code_for(ada.key)
     with time_machine.travel(start + timedelta(seconds=seconds), tick=False):
         try:
-            assert signin.check_code(ada.user, code, source="test") == "totp"
+            assert credentials.check_code(ada.user, code, source="test") == "totp"
         except SignInRefused:
             assert not good
         else:
@@ -58,9 +59,9 @@ def test_a_code_counts_for_its_thirty_seconds_and_ten_on_either_side(ada, second
 
 def test_a_clock_set_back_reopens_no_code(ada):
     code = code_for(ada.key)
-    signin.check_code(ada.user, code, source="test")
+    credentials.check_code(ada.user, code, source="test")
     with time_machine.travel(clock.now() - timedelta(seconds=60)), pytest.raises(SignInRefused, match="used"):
-        signin.check_code(ada.user, code_for(ada.key), source="test")
+        credentials.check_code(ada.user, code_for(ada.key), source="test")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_right_codes_give_back_only_their_own_guess(ada):
     client = half_way(ada)
     for _ in range(4):
         assert send(client, "/sign-in/code", code=wrong).status_code == 401
-    signin.check_code(ada.user, ada.codes.pop(), source="test", action="step_up")
+    credentials.check_code(ada.user, ada.codes.pop(), source="test", action="step_up")
     assert [send(client, "/sign-in/code", code=wrong).status_code for _ in range(2)] == [401, 429]
 
 

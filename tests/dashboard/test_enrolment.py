@@ -16,15 +16,16 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
-from accounts import audit, factors, links, people, signin
+from accounts import audit, people
 from accounts.authorise import may
-from accounts.enrolment import enrol
 from accounts.models import AuditEntry, Authenticator, BackupCode, Enrolment, Session, User
 from accounts.principals import shell
+from accounts.signin import credentials, links, second_factors
+from accounts.signin.enrolment import enrol
 from accounts.verbs import REGISTRY
 from fluxcore import clock
+from fluxcore.encryption import decrypt
 from fluxcore.errors import Forbidden, Invalid, NotFound, SealBroken, SignInRefused
-from fluxcore.seal import unseal
 from fluxsite.logs import JSONFormatter, LineFormatter
 from tests.dashboard.conftest import PASSWORD, code_for, key_on, wrong_code_for
 
@@ -91,7 +92,7 @@ def test_the_picture_and_the_text_carry_the_same_key(people_client, link):
 
     page = people_client.get(link)
     shown = html.unescape(re.search(r'src="(data:image/svg[^"]+)"', page.content.decode()).group(1))
-    uri = factors.uri(key_on(page), "administrator")
+    uri = second_factors.otp_uri(key_on(page), "administrator")
     assert base64.b32encode(key_on(page)).decode() in uri
     drawn = segno.make(uri, error="l", boost_error=False).svg_data_uri(border=4, dark="#000", light="#fff")
     assert unquote(shown) == unquote(drawn)
@@ -105,7 +106,7 @@ def test_the_key_is_in_no_form_field_and_leaves_the_session_when_it_is_used(fill
     page = people_client.get(link)
     key = key_on(page)
     fields = "".join(re.findall(r"<(?:input|textarea|button)[^>]*>", page.content.decode()))
-    assert key.hex() not in fields and str(factors.uri(key, "x")).split("secret=")[1][:32] not in fields
+    assert key.hex() not in fields and str(second_factors.otp_uri(key, "x")).split("secret=")[1][:32] not in fields
     sealed = Session.objects.get().get_decoded()["enrolment"]["key"]
     for form in (key.hex(), base64.b32encode(key).decode(), base64.b64encode(key).decode()):
         assert form not in json.dumps([row.get_decoded() for row in Session.objects.all()])
@@ -119,9 +120,9 @@ def test_the_code_of_the_enrolment_does_not_also_sign_in(standing_clock, fill_in
     assert fill_in(code=code).status_code == 200
     ada = User.objects.get()
     with pytest.raises(SignInRefused, match="has been used"):
-        signin.check_code(ada, code, source="test")
+        credentials.check_code(ada, code, source="test")
     with time_machine.travel(clock.now() + timedelta(seconds=30)):
-        assert signin.check_code(ada, code_for(key), source="test") == "totp"
+        assert credentials.check_code(ada, code_for(key), source="test") == "totp"
 
 
 def test_the_key_is_sealed_in_the_database(fill_in, people_client, link):
@@ -130,9 +131,9 @@ def test_the_key_is_sealed_in_the_database(fill_in, people_client, link):
     kept = Authenticator.objects.get().sealed_key
     for form in (key.hex(), base64.b32encode(key).decode(), base64.b64encode(key).decode()):
         assert form not in kept
-    assert unseal(kept, about=factors.about(User.objects.get().pk)) == key
+    assert decrypt(kept, about=second_factors.key_context(User.objects.get().pk)) == key
     with pytest.raises(SealBroken):
-        unseal(kept, about=factors.about(User.objects.get().pk + 1))
+        decrypt(kept, about=second_factors.key_context(User.objects.get().pk + 1))
 
 
 def test_spaces_inside_the_code_are_welcome(fill_in, people_client, link):
@@ -235,7 +236,7 @@ def test_ten_wrong_codes_end_the_link(fill_in, people_client, link):
 
 
 def test_the_right_code_comes_too_late_after_ten_wrong_ones(db, link):
-    holder, key = links.holder(links.find(link.split("/")[-1])), factors.new_key()
+    holder, key = links.link_principal(links.find(link.split("/")[-1])), second_factors.new_key()
     given = {"username": "ada", "password": PASSWORD, "totp_key": key.hex()}
     for _ in range(9):
         with pytest.raises(Invalid):
@@ -249,7 +250,7 @@ def test_the_right_code_comes_too_late_after_ten_wrong_ones(db, link):
 
 @pytest.mark.django_db(transaction=True)
 def test_wrong_codes_at_the_same_time_are_all_counted():
-    holder, key = links.holder(links.find(links.issue_enrolment(shell())["secret"])), factors.new_key()
+    holder, key = links.link_principal(links.find(links.issue_enrolment(shell())["secret"])), second_factors.new_key()
 
     def guess(number):
         try:
@@ -306,7 +307,7 @@ def test_nothing_of_it_is_cached(people_client, link):
 
 
 def test_the_holder_of_a_link_may_do_nothing_else(db, link):
-    holder = links.holder(links.find(link.split("/")[-1]))
+    holder = links.link_principal(links.find(link.split("/")[-1]))
     assert [verb for verb, needs in REGISTRY.items() if may(holder, needs)] == ["people.enrol"]
 
 
@@ -317,10 +318,10 @@ def test_an_agent_may_not_enrol(principal, link):
 
 @pytest.mark.django_db(transaction=True)
 def test_two_people_with_one_link_make_one_administrator():
-    holder = links.holder(links.find(links.issue_enrolment(shell())["secret"]))
+    holder = links.link_principal(links.find(links.issue_enrolment(shell())["secret"]))
 
     def attempt(number):
-        key = factors.new_key()
+        key = second_factors.new_key()
         try:
             enrol(holder, username=f"person{number}", password=PASSWORD, totp_key=key.hex(), code=code_for(key))
         except NotFound:

@@ -15,9 +15,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from fluxcore import clock
-from memory.arena.shelf import shelf
-from memory.engine import layout
-from memory.grains import picture
+from memory.arena.cache import arena_cache
+from memory.engine.graph import layout
+from memory.grains import graph_picture
 from memory.grains.models import Cluster, Conduit, Entry, Grain, Member, Relation
 from tests.dashboard.conftest import Person, browser, post
 from tests.grains.conftest import Memory
@@ -29,12 +29,12 @@ MOST_STATEMENTS = 12  # of a whole request, the frame and the session included
 
 @pytest.fixture
 def memory(people_client, transactional_db) -> Iterator[Memory]:
-    for space in shelf().spaces():
-        shelf().drop(space)
-    picture._pictures.clear()
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
+    graph_picture._pictures.clear()
     yield Memory()
-    for space in shelf().spaces():
-        shelf().drop(space)
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
 
 
 @pytest.fixture
@@ -101,15 +101,20 @@ def test_the_largest_clusters_are_named_regions(memory, grace):
     rows = iter(Grain.objects.order_by("id"))
     for place, size in enumerate(sizes):
         cluster = Cluster.objects.create(
-            space_id=space, layer=0, name=f"region {place}" if place else "", size=size, made_at=moment,
+            space_id=space,
+            layer=0,
+            name=f"region {place}" if place else "",
+            size=size,
+            made_at=moment,
             changed_at=moment,
-        )  # fmt: skip
+        )
         for _ in range(size):
             Member.objects.create(space_id=space, cluster=cluster, grain=next(rows))
     found = drawn(grace)
     assert [one["name"] for one in found.header["regions"]] == [
-        "without a name", *(f"region {place}" for place in range(1, 8)),
-    ]  # fmt: skip
+        "without a name",
+        *(f"region {place}" for place in range(1, 8)),
+    ]
     assert [one["grains"] for one in found.header["regions"]] == sizes[:8]
     assert [found.regions[grain] for grain in grains[:10]] == [1, 1, 1, 1, 1, 2, 2, 2, 2, 3]
     assert [found.regions[grain] for grain in grains[-2:]] == [0, 0]
@@ -132,9 +137,13 @@ def test_grains_entries_and_links_are_drawn_as_they_are(memory, grace):
     now = int(clock.now().timestamp())
     for feature, grain in (("alpha", one), ("alpha", three), ("lonely", one)):
         Conduit.objects.create(
-            space_id=memory.principal.space, from_entry=Entry.objects.get(feature=feature),
-            to_grain=Grain.objects.get(uuid=grain), weight=0.5, made_at=now, used_at=now,
-        )  # fmt: skip
+            space_id=memory.principal.space,
+            from_entry=Entry.objects.get(feature=feature),
+            to_grain=Grain.objects.get(uuid=grain),
+            weight=0.5,
+            made_at=now,
+            used_at=now,
+        )
     found = drawn(grace)
     assert sorted(found.ids) == sorted([one, two, three])
     kinds = dict(zip(found.names, found.kinds, strict=True))
@@ -180,12 +189,12 @@ def test_the_same_state_is_drawn_the_same(standing_clock, memory, grace):
     for number in range(30):
         memory.store(f"Note {number % 5} about Anna and {number} trees in Porto")
     first = grace.get("/graph/data").content
-    picture._pictures.clear()
+    graph_picture._pictures.clear()
     assert grace.get("/graph/data").content == first
 
 
 def test_of_too_many_the_pinned_the_newest_and_the_most_linked_are_drawn(memory, grace, monkeypatch):
-    monkeypatch.setattr(picture, "GRAINS", 6)
+    monkeypatch.setattr(graph_picture, "GRAINS", 6)
     made = [memory.store(f"Fact {'abcdefghijkl'[number]} stands alone") for number in range(12)]
     Conduit.objects.all().delete()
     Grain.objects.filter(uuid=made[0]).update(pinned=True)
@@ -205,7 +214,7 @@ def test_it_costs_few_statements_whatever_there_is(memory, grace, much):
     grain = memory.store("Anna works as a nurse in Porto")
     grace.get("/graph")  # the session is noted as in use
     for path in ("/graph", "/graph/data", f"/graph/grain/{grain}"):
-        picture._pictures.clear()
+        graph_picture._pictures.clear()
         with CaptureQueriesContext(connection) as statements:
             assert grace.get(path).status_code == 200
         assert len(statements) <= MOST_STATEMENTS, (path, [one["sql"][:90] for one in statements])
@@ -218,7 +227,7 @@ def test_linked_nodes_lie_nearer_than_others():
     pairs = [
         (one, two) for one in range(300) for two in rng.choice(np.flatnonzero(group == group[one]), 3) if one != two
     ]
-    at = layout.places(300, np.array(pairs), np.ones(len(pairs)))
+    at = layout.place_nodes(300, np.array(pairs), np.ones(len(pairs)))
     distance = np.sqrt(((at[:, None] - at[None]) ** 2).sum(2))
     same = group[:, None] == group[None]
     assert distance[same].mean() < 0.5 * distance[~same].mean()
@@ -226,17 +235,17 @@ def test_linked_nodes_lie_nearer_than_others():
 
 @pytest.mark.parametrize("count", [0, 1, 2, 40])
 def test_nodes_without_links_have_places_too(count):
-    at = layout.places(count, np.zeros((0, 2), np.int64), np.zeros(0))
+    at = layout.place_nodes(count, np.zeros((0, 2), np.int64), np.zeros(0))
     assert at.shape == (count, 2) and np.isfinite(at).all()
     assert len({tuple(place) for place in at.tolist()}) == count
 
 
 def test_a_full_picture_is_laid_out_in_about_a_second():
     rng = np.random.default_rng(7)
-    count = picture.GRAINS + picture.ENTRIES
-    pairs = rng.integers(0, count, (picture.LINKS, 2))
+    count = graph_picture.GRAINS + graph_picture.ENTRIES
+    pairs = rng.integers(0, count, (graph_picture.LINKS, 2))
     began = time.process_time()
-    layout.places(count, pairs, rng.random(picture.LINKS))
+    layout.place_nodes(count, pairs, rng.random(graph_picture.LINKS))
     assert time.process_time() - began < 3  # 0.4 s of a core that does nothing else
 
 

@@ -11,8 +11,8 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from accounts import guesses, hashing, signin
 from accounts.models import GuessCount
+from accounts.signin import credentials, lockout, passwords
 from fluxcore import clock
 from fluxcore.errors import NameLocked, SignInRefused
 from tests.dashboard.conftest import PASSWORD, browser, half_way, post, send, words
@@ -65,7 +65,7 @@ def test_no_day_sees_more_than_a_hundred_guesses(ada):
         with time_machine.travel(start + timedelta(minutes=15 * quarter, seconds=quarter)):
             for _ in range(11):
                 try:
-                    signin.check_password("ada", "wrong wrong wrong", source="test")
+                    credentials.check_password("ada", "wrong wrong wrong", source="test")
                 except NameLocked:
                     break
                 except SignInRefused:
@@ -108,7 +108,7 @@ def test_no_span_of_time_sees_more_guesses_than_promised(db, rule, most, within)
         if minute % 1440 in range(60, 1380) and minute % 7:
             continue  # the hours around midnight closely, the others now and then
         with time_machine.travel(start + timedelta(minutes=minute), tick=False):
-            if not guesses.take("test", getattr(guesses, rule)):
+            if not lockout.count_guess("test", getattr(lockout, rule)):
                 looked_at.append(minute)
     assert max(sum(at <= other < at + within for other in looked_at) for at in looked_at) <= most
     in_a_day = max(sum(at <= other < at + 1440 for other in looked_at) for at in looked_at)
@@ -118,22 +118,22 @@ def test_no_span_of_time_sees_more_guesses_than_promised(db, rule, most, within)
 def test_counts_are_forgotten_after_a_day_and_not_before(ada):
     for _ in range(10):
         send(browser(), "/sign-in", username="ada", password="wrong wrong wrong")
-    assert guesses.forget_old() == 0
+    assert lockout.forget_old() == 0
     with time_machine.travel(clock.now() + timedelta(hours=24, seconds=1)):
-        assert guesses.forget_old() == 1
+        assert lockout.forget_old() == 1
 
 
 def test_a_guess_nobody_had_time_for_is_not_counted(ada, monkeypatch):
-    monkeypatch.setattr(hashing, "_WAIT_SECONDS", 0.01)
-    for _ in range(hashing.AT_ONCE):
-        hashing._places.acquire()
+    monkeypatch.setattr(passwords, "_WAIT_SECONDS", 0.01)
+    for _ in range(passwords.AT_ONCE):
+        passwords._places.acquire()
     try:
         for _ in range(11):
             answer = send(browser(), "/sign-in", username="ada", password=PASSWORD)
             assert answer.status_code == 503 and answer["Retry-After"]
     finally:
-        for _ in range(hashing.AT_ONCE):
-            hashing._places.release()
+        for _ in range(passwords.AT_ONCE):
+            passwords._places.release()
     half_way(ada)
 
 
@@ -151,19 +151,19 @@ def test_no_more_than_two_passwords_are_looked_at_at_once(monkeypatch):
             now -= 1
         return "hash"
 
-    hashing._nobody.cache_clear()
-    monkeypatch.setattr(hashing, "make_password", slow)
-    monkeypatch.setattr(hashing, "check_password", slow)
+    passwords._decoy_hash.cache_clear()
+    monkeypatch.setattr(passwords, "make_password", slow)
+    monkeypatch.setattr(passwords, "check_password", slow)
     with ThreadPoolExecutor(12) as pool:
-        list(pool.map(lambda _: hashing._timed("x", None), range(12)))
-        list(pool.map(lambda _: hashing.hashed("x"), range(12)))
-    hashing._nobody.cache_clear()
+        list(pool.map(lambda _: passwords._timed("x", None), range(12)))
+        list(pool.map(lambda _: passwords.hash_password("x"), range(12)))
+    passwords._decoy_hash.cache_clear()
     assert most == 2
 
 
 def test_the_hash_of_nobody_is_looked_at_for_names_nobody_has(ada, monkeypatch):
     looked_at = []
-    monkeypatch.setattr(hashing, "check_password", lambda password, known: looked_at.append(known) or False)
+    monkeypatch.setattr(passwords, "check_password", lambda password, known: looked_at.append(known) or False)
     for name in ("nobody", "ada"):
         send(browser(), "/sign-in", username=name, password="wrong wrong wrong")
     assert len(looked_at) == 2 and looked_at[0].startswith("argon2") and looked_at[1] == ada.user.password
@@ -181,18 +181,18 @@ def test_the_password_is_argon2id_of_nineteen_mebibytes_and_two_passes_or_more()
 
 
 def test_a_guess_key_hides_its_name():
-    assert "ada" not in guesses.password_key("ada")
-    assert guesses.password_key("Ada") == guesses.password_key("ada")
+    assert "ada" not in lockout.password_key("ada")
+    assert lockout.password_key("Ada") == lockout.password_key("ada")
 
 
 def test_invented_names_delay_no_right_password_and_wrong_ones_wait_alike(ada):
     """Whoever waits behind a flood learns nothing: names that exist and names that do not are answered in one line."""
-    flood = hashing._line.join("203.0.113.7", "invented")
+    flood = passwords._waiting.join("203.0.113.7", "invented")
     assert flood.granted
     done, pool = [], ThreadPoolExecutor(2)
 
     def guess(known):
-        right = hashing.tried("wrong wrong wrong", known, source="127.0.0.1", name=f"{known}")
+        right = passwords.check_attempt("wrong wrong wrong", known, source="127.0.0.1", name=f"{known}")
         done.append(right)
 
     try:
@@ -208,14 +208,16 @@ def test_invented_names_delay_no_right_password_and_wrong_ones_wait_alike(ada):
 
 
 def test_a_source_has_so_many_tries_a_minute_and_a_right_password_is_not_refused(ada, monkeypatch):
-    monkeypatch.setattr(hashing, "TRIES_PER_SOURCE", 3)
-    monkeypatch.setattr(hashing, "REFUSED_AFTER", 0.01)
+    monkeypatch.setattr(passwords, "TRIES_PER_SOURCE", 3)
+    monkeypatch.setattr(passwords, "REFUSED_AFTER", 0.01)
     for number in range(3):
         answer = send(browser(), "/sign-in", username=f"invented{number}", password="wrong wrong wrong")
         assert answer.status_code == 401
     looked_at = []
     monkeypatch.setattr(
-        hashing, "check_password", lambda *given, look=hashing.check_password: looked_at.append(given) or look(*given)
+        passwords,
+        "check_password",
+        lambda *given, look=passwords.check_password: looked_at.append(given) or look(*given),
     )
     refusals = [
         send(browser(), "/sign-in", username=name, password="wrong wrong wrong") for name in ("invented9", "ada")

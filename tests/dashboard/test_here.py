@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.test import RequestFactory
 
-from accounts.here import Here
 from accounts.models import AuditEntry
 from accounts.verbs import REGISTRY
+from accounts.visitor import SignedIn
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def who(ada, space):
     request = RequestFactory().get("/")
     request.user, request.session = ada.user, ada.sign_in().session
     request.user.is_verified = lambda: True
-    return Here(request)
+    return SignedIn(request)
 
 
 def test_an_administrator_owns_every_space_there_is(who, space):
@@ -40,4 +40,4 @@ def test_nobody_is_here_without_the_second_factor(ada):
     request.user, request.session = ada.user, {}
     request.user.is_verified = lambda: False
     with pytest.raises(PermissionError):
-        Here(request)
+        SignedIn(request)

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from accounts import sessions
 from accounts.models import AuditEntry
-from dashboard import moving
+from accounts.signin import sessions
+from dashboard import imports
 from fluxcore import clock, jobs
 from memory.grains.models import Grain
 from memory.transfer.models import Import
@@ -55,13 +55,17 @@ def test_what_was_refused_stands_on_the_page(owner):
     assert "line 3" in page and "status must be one of" in page
 
 
-@pytest.mark.parametrize("fields, status, says", [
-    ({}, 422, "Choose a file"), ({"files": [file("x.jsonl", b'{"flux_export": 9}')]}, 422, "no export"),
-    ({"files": [file()], "format": "pdf"}, 422, "format must be"),
-    ({"files": [file()], "ceiling": "god"}, 422, "ceiling"),
-    ({"files": [file("x.db", b"SQLite format 3\0" + b"x" * 90)]}, 422, "cannot be read as a database"),
-    ({"files": [file("a.md", b" ")]}, 422, "nothing to import"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields, status, says",
+    [
+        ({}, 422, "Choose a file"),
+        ({"files": [file("x.jsonl", b'{"flux_export": 9}')]}, 422, "no export"),
+        ({"files": [file()], "format": "pdf"}, 422, "format must be"),
+        ({"files": [file()], "ceiling": "god"}, 422, "ceiling"),
+        ({"files": [file("x.db", b"SQLite format 3\0" + b"x" * 90)]}, 422, "cannot be read as a database"),
+        ({"files": [file("a.md", b" ")]}, 422, "nothing to import"),
+    ],
+)
 def test_bad_input_is_said_on_the_page(owner, fields, status, says):
     answer = post(owner, "/import", **fields)
     assert (answer.status_code, says in words(answer)) == (status, True)
@@ -69,7 +73,7 @@ def test_bad_input_is_said_on_the_page(owner, fields, status, says):
 
 
 def test_too_large_a_file(owner, monkeypatch):
-    monkeypatch.setattr(moving, "MAX_UPLOAD", 10)
+    monkeypatch.setattr(imports, "MAX_UPLOAD", 10)
     answer = post(owner, "/import", files=[file()])
     assert answer.status_code == 413 and "flux_import" in words(answer)
 

@@ -8,7 +8,7 @@ import pytest
 import time_machine
 from django.conf import settings
 
-from accounts import agents, own, people, roles
+from accounts import agents, own_account, people, roles
 from accounts.models import AuditEntry, Authenticator, Membership, RefusalMinute, Session, User
 from accounts.principals import shell
 from dashboard.live import admit
@@ -29,10 +29,16 @@ def handshake(client=None, query: str = "space=home", path: str = "/live", **hea
     if client is not None:
         given.setdefault("cookie", cookie(client))
     return {
-        "type": "websocket", "scheme": "ws", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+        "type": "websocket",
+        "scheme": "ws",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
         "headers": [(name.encode(), value.encode()) for name, value in given.items() if value is not None],
-        "client": ("127.0.0.1", 50000), "server": ("127.0.0.1", 7462), "http_version": "1.1",
-    }  # fmt: skip
+        "client": ("127.0.0.1", 50000),
+        "server": ("127.0.0.1", 7462),
+        "http_version": "1.1",
+    }
 
 
 @pytest.fixture
@@ -78,11 +84,23 @@ def test_a_hostile_cookie_is_no_session(people_client, space, value):
         admit(handshake(cookie=f"{settings.SESSION_COOKIE_NAME}={value}"))
 
 
-@pytest.mark.parametrize("origin", [
-    None, "", "null", "http://evil.example", "http://localhost", "http://localhost:7465", "https://localhost:7462",
-    "http://localhost:7462.evil.example", "http://evil.example#http://localhost:7462", "file://", "*",
-    "http://localhost:7462, http://evil.example",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "origin",
+    [
+        None,
+        "",
+        "null",
+        "http://evil.example",
+        "http://localhost",
+        "http://localhost:7465",
+        "https://localhost:7462",
+        "http://localhost:7462.evil.example",
+        "http://evil.example#http://localhost:7462",
+        "file://",
+        "*",
+        "http://localhost:7462, http://evil.example",
+    ],
+)
 def test_only_a_page_of_this_very_door_opens_it(viewer, origin):
     with pytest.raises(BadOrigin):
         admit(handshake(viewer.sign_in(), origin=origin))
@@ -122,10 +140,23 @@ def test_a_space_of_others_is_answered_like_one_that_is_not_there(viewer):
     assert sorted(links.values_list("object", flat=True)) == ["nowhere", "secret"]
 
 
-@pytest.mark.parametrize("query", [
-    "", "space=", "space=home&space=home", "space=home&token=x", "space=HOME", "space=home%00", "space=%ff",
-    "space=home&since=", "space=home&since=x", "space=home&since=-1.0", "space=home&since=1.1&since=1.2", "&" * 99,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "space=",
+        "space=home&space=home",
+        "space=home&token=x",
+        "space=HOME",
+        "space=home%00",
+        "space=%ff",
+        "space=home&since=",
+        "space=home&since=x",
+        "space=home&since=-1.0",
+        "space=home&since=1.1&since=1.2",
+        "&" * 99,
+    ],
+)
 def test_an_address_that_says_nothing_sensible_is_refused(viewer, query):
     with pytest.raises(Invalid):
         admit(handshake(viewer.sign_in(), query))
@@ -138,7 +169,7 @@ def test_there_is_one_socket_at_this_door(viewer, path):
 
 
 def sign_out(viewer, client):
-    own.sign_out(roles.person(viewer.user, fresh=True))
+    own_account.sign_out(roles.person_principal(viewer.user, fresh=True))
 
 
 def end_the_session(viewer, client):
@@ -169,9 +200,18 @@ def _token(client) -> str:
     return str(client.cookies[settings.CSRF_COOKIE_NAME].value)
 
 
-@pytest.mark.parametrize("how", [
-    sign_out, end_the_session, shut_out, only_deactivate, change_the_password, lose_the_phone, leave_through_the_page,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "how",
+    [
+        sign_out,
+        end_the_session,
+        shut_out,
+        only_deactivate,
+        change_the_password,
+        lose_the_phone,
+        leave_through_the_page,
+    ],
+)
 def test_who_is_no_longer_signed_in_sees_nothing_more(viewer, how):
     client = viewer.sign_in()
     visitor = admit(handshake(client))

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.concurrency.databases import database_with_tables
-from tests.feeds import SOON, ended, heard_of, open_feed, peoples_address, peoples_feed, refusal
 from tests.instances import Instance
-from tests.shells import Shell
+from tests.live_feeds import SOON, handshake_refusal, next_event, open_feed, peoples_address, peoples_feed, wait_for_end
+from tests.management_shell import Shell
 
 _PEOPLE = """
 import json
@@ -52,7 +52,7 @@ class House:
 
     def refused(self, who: str, space: str = "main", **headers: str) -> int:
         given = {"Origin": self.instance.state["urls"]["people"], "Cookie": self.cookies[who], **headers}
-        return refusal(peoples_address(self.instance, space), **given).status
+        return handshake_refusal(peoples_address(self.instance, space), **given).status
 
 
 @pytest.fixture(
@@ -81,7 +81,7 @@ def test_a_person_sees_what_an_agent_stores_in_the_space_they_look_at_and_nowher
     with house.feed("ada") as main, house.feed("bo") as same, house.feed("ada", "other") as other:
         grain = house.instance.call("POST", "/store", {"content": "The launch is on Friday"}).json()["grain_id"]
         for feed in (main, same):
-            said = heard_of(feed, "grain.stored")
+            said = next_event(feed, "grain.stored")
             assert (said["subject"], said["actor"]) == (grain, "agent:assistant")
             assert "Friday" not in str(said)
         with pytest.raises(TimeoutError):
@@ -99,7 +99,7 @@ def test_recalls_reach_people_once_and_whoever_comes_back_hears_what_they_missed
     def recalls(feed: Any, wanted: int) -> list[str]:
         found: list[str] = []
         while len(found) < wanted:
-            said = heard_of(feed, "grains.recalled")
+            said = next_event(feed, "grains.recalled")
             assert "swordfish" not in str(said), "what was asked is not told"
             found += [one["trace"] for one in said["data"]["recalls"]]
         return found
@@ -107,7 +107,7 @@ def test_recalls_reach_people_once_and_whoever_comes_back_hears_what_they_missed
     with house.feed("ada") as steady:
         with house.feed("bo") as broken, ThreadPoolExecutor(8) as crowd:
             asked = list(crowd.map(ask, range(24)))
-            last = heard_of(broken, "grains.recalled")
+            last = next_event(broken, "grains.recalled")
         first = [one["trace"] for one in last["data"]["recalls"]]
         with ThreadPoolExecutor(8) as crowd:
             asked += crowd.map(ask, range(24, 40))
@@ -131,11 +131,11 @@ def test_recalls_reach_people_once_and_whoever_comes_back_hears_what_they_missed
 def test_a_socket_closes_soon_after_what_ends_its_right(house: House, who: str, what: str, code: int) -> None:
     with house.feed(who) as feed, house.feed("bo") as neighbour:
         done_at = house.python(_ACT.format(who=who, what=what))
-        found, moment, said = ended(feed)
+        found, moment, said = wait_for_end(feed)
         assert (found, [one for one in said if not one["kind"].startswith("job.")]) == (code, [])
         assert moment - done_at < SOON
         house.instance.call("POST", "/store", {"content": f"after {who}"})
-        assert heard_of(neighbour, "grain.stored")
+        assert next_event(neighbour, "grain.stored")
     assert house.refused(who) == code - 4000
 
 
@@ -155,16 +155,20 @@ print(json.dumps([f"{name}={gus.sign_in().cookies[name].value}" for _ in range(2
         mark = "c" * 32
         csrf = first.partition("=")[0].replace("_session", "_csrf")
         answer = house.instance.call(
-            "POST", "/sign-out", f"csrfmiddlewaretoken={mark}".encode(), door="people",
+            "POST",
+            "/sign-out",
+            f"csrfmiddlewaretoken={mark}".encode(),
+            door="people",
             headers={
-                "Cookie": f"{first}; {csrf}={mark}", "Origin": house.instance.state["urls"]["people"],
+                "Cookie": f"{first}; {csrf}={mark}",
+                "Origin": house.instance.state["urls"]["people"],
                 "Content-Type": "application/x-www-form-urlencoded",
             },
-        )  # fmt: skip
+        )
         left_at = time.time()
         assert answer.status == 302
         for feed in (one, two):
-            code, moment, _ = ended(feed)
+            code, moment, _ = wait_for_end(feed)
             assert code == 4401 and moment - left_at < SOON
 
 
@@ -175,30 +179,30 @@ def test_the_handshake_says_no_before_any_socket_opens(house: House) -> None:
     assert house.refused("bo", "other") == house.refused("bo", "nowhere") == 403
     assert house.refused("ada", "../main") == 422
     nowhere = peoples_address(house.instance).replace("/live", "/admin/")
-    assert refusal(nowhere, Origin=house.instance.state["urls"]["people"]).status == 404
+    assert handshake_refusal(nowhere, Origin=house.instance.state["urls"]["people"]).status == 404
 
 
 def test_a_persons_cookie_is_nothing_at_the_agents_door_nor_a_token_here(house: House) -> None:
     ports = house.instance.state["ports"]
     agents_door = f"ws://127.0.0.1:{ports['mcp']}/live"
     bearer = f"Bearer {house.instance.token}"
-    assert refusal(agents_door, Cookie=house.cookies["ada"]).status == 401
+    assert handshake_refusal(agents_door, Cookie=house.cookies["ada"]).status == 401
     origin = house.instance.state["urls"]["people"]
-    assert refusal(peoples_address(house.instance), Origin=origin, Authorization=bearer).status == 401
+    assert handshake_refusal(peoples_address(house.instance), Origin=origin, Authorization=bearer).status == 401
     # No page may use the agents' door, not even one that this very door would serve.
     for page in (f"http://127.0.0.1:{ports['mcp']}", origin, "http://evil.example", "null"):
-        assert refusal(agents_door, Origin=page, Authorization=bearer).status == 403
-    assert refusal(agents_door, Host="evil.example", Authorization=bearer).status == 400
-    assert refusal(f"{agents_door}?space=other", Authorization=bearer).status == 422
-    assert refusal(agents_door.replace("/live", "/"), Authorization=bearer).status == 404
+        assert handshake_refusal(agents_door, Origin=page, Authorization=bearer).status == 403
+    assert handshake_refusal(agents_door, Host="evil.example", Authorization=bearer).status == 400
+    assert handshake_refusal(f"{agents_door}?space=other", Authorization=bearer).status == 422
+    assert handshake_refusal(agents_door.replace("/live", "/"), Authorization=bearer).status == 404
     open_feed(agents_door, Authorization=bearer).close()
 
 
 def test_refusals_leave_no_noise_and_no_secret_in_the_log(house: House) -> None:
     secret = "flux_AAAAAAAA_" + "b" * 43
     ports = house.instance.state["ports"]
-    refusal(f"ws://127.0.0.1:{ports['mcp']}/live?token={secret}", Authorization=f"Bearer {secret}")
-    refusal(f"ws://127.0.0.1:{ports['people']}/live?token={secret}", Cookie=f"x={secret}")
+    handshake_refusal(f"ws://127.0.0.1:{ports['mcp']}/live?token={secret}", Authorization=f"Bearer {secret}")
+    handshake_refusal(f"ws://127.0.0.1:{ports['people']}/live?token={secret}", Cookie=f"x={secret}")
     written = (house.instance.folder / "flux.log").read_text()
     assert secret not in written and house.cookies["ada"].partition("=")[2] not in written
     assert not [line for line in written.splitlines() if " ERROR " in line or " WARNING " in line]
@@ -208,8 +212,8 @@ def test_the_instance_stops_in_time_with_sockets_open(instance: Callable[..., In
     running = instance(FLUX_LIVE_SOCKETS="20", FLUX_LIVE_SOCKETS_EACH="50").with_tables().start()
     address = f"ws://127.0.0.1:{running.state['ports']['mcp']}/live"
     feeds = [open_feed(address, Authorization=f"Bearer {running.token}") for _ in range(20)]
-    full = refusal(address, Authorization=f"Bearer {running.token}")
+    full = handshake_refusal(address, Authorization=f"Bearer {running.token}")
     assert full.status == 503 and full.json()["code"] == "busy" and int(full.headers["retry-after"]) > 0
     assert running.stop() == 0
-    assert {ended(feed)[0] for feed in feeds} == {1012}
+    assert {wait_for_end(feed)[0] for feed in feeds} == {1012}
     assert "killed" not in (running.folder / "flux.log").read_text()

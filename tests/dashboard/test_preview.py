@@ -39,9 +39,14 @@ def test_it_alone_may_frame_and_what_it_frames_may_be_framed_by_us(ada, space):
 
 @pytest.mark.parametrize(
     "headers",
-    [{}, {"Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "same-origin"}, {**FRAME, "Sec-Fetch-Site": "cross-site"},
-     {**FRAME, "Sec-Fetch-Site": "same-site"}, {**FRAME, "Sec-Fetch-Dest": "object"}],
-)  # fmt: skip
+    [
+        {},
+        {"Sec-Fetch-Dest": "document", "Sec-Fetch-Site": "same-origin"},
+        {**FRAME, "Sec-Fetch-Site": "cross-site"},
+        {**FRAME, "Sec-Fetch-Site": "same-site"},
+        {**FRAME, "Sec-Fetch-Dest": "object"},
+    ],
+)
 def test_everything_else_may_not_be_framed(ada, space, headers):
     answer = ada.sign_in().get("/recall", headers=headers)
     assert (rules(answer)["frame-ancestors"], answer["X-Frame-Options"]) == ("'none'", "DENY")

@@ -11,9 +11,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dashboard.cards import cards as answer_cards
-from dashboard.marking import excerpt, marked
-from memory.arena.shelf import shelf
+from dashboard.answer_cards import build_cards as answer_cards
+from dashboard.highlighting import excerpt, highlight_terms
+from memory.arena.cache import arena_cache
 from memory.grains.models import Grain, Trace
 from tests.dashboard.conftest import Person, browser, post, send
 from tests.grains.conftest import Memory
@@ -37,11 +37,11 @@ def cards(answer) -> list[str]:
 
 @pytest.fixture
 def memory(people_client, transactional_db) -> Iterator[Memory]:
-    for space in shelf().spaces():
-        shelf().drop(space)
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
     yield Memory()
-    for space in shelf().spaces():
-        shelf().drop(space)
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_bars_begin_at_a_common_zero_and_what_speaks_against_leads_left():
         ("words", "+3.00", "25.00", "25.00", "75.00", False),
         ("links", "-1.00", "25.00", "0.00", "25.00", True),
         ("words", "+1.50", "25.00", "25.00", "37.50", False),
-    ]  # fmt: skip
+    ]
 
 
 def test_the_words_a_question_met_are_marked(memory, grace):
@@ -149,9 +149,11 @@ def test_bounds_are_those_an_agent_has(memory, grace):
         provenance="user_stated",
     )
     for bound in (
-        {"sessions": "two, three"}, {"tags": "sea, work"}, {"since": "2025-01-01T00:00"},
+        {"sessions": "two, three"},
+        {"tags": "sea, work"},
+        {"since": "2025-01-01T00:00"},
         {"k": "1", "origin_floor": "user_stated"},
-    ):  # fmt: skip
+    ):
         (card,) = cards(post(grace, "/recall", query="harbour", **bound))
         assert "The harbour was closed" in card, bound
     (card,) = cards(post(grace, "/recall", query="harbour", until="2024-12-31T00:00:00"))
@@ -231,7 +233,7 @@ def test_nonsense_says_what_was_looked_for(memory, grace):
         ({"query": "x", "origin_floor": "gods"}, "origin_floor", "valid choice"),
         ({"query": "x", "statuses": "lost"}, "statuses", "valid choice"),
     ],
-)  # fmt: skip
+)
 def test_a_refusal_stands_at_its_field(grace, given, field, says):
     page = post(grace, "/recall", **given)
     assert page.status_code == 422
@@ -288,13 +290,13 @@ def test_it_costs_few_statements_whatever_there_is(memory, grace):
     ],
 )
 def test_marking_finds_what_the_analysis_found(text, terms, expected):
-    pieces = marked(text, terms)
+    pieces = highlight_terms(text, terms)
     assert "".join(part for part, _ in pieces) == text
     assert [part for part, mark in pieces if mark] == expected
 
 
 def test_an_excerpt_begins_a_little_before_the_first_mark():
-    pieces = marked("word " * 500 + "zeppelin " + "word " * 500, ["zeppelin"])
+    pieces = highlight_terms("word " * 500 + "zeppelin " + "word " * 500, ["zeppelin"])
     shown, is_cut = excerpt(pieces, 200)
     text = "".join(part for part, _ in shown)
     assert is_cut and "zeppelin" in text and len(text) < 220

@@ -14,8 +14,15 @@ pytestmark = pytest.mark.either_database  # it is stopped before its view
 
 # What a visitor must be able to open. None of it shows anything of the instance's memory.
 FOR_EVERYBODY = {"/", "/health", "/favicon.ico", "/sign-in", "/sign-in/code", "/enrol/x", "/sign-out"}
-SAMPLES = {"object_id": "1", "secret": "x", "name": "stop", "url": "nothing", "app_label": "accounts",
-           "content_type_id": "1", "chain": "instance"}  # fmt: skip
+SAMPLES = {
+    "object_id": "1",
+    "secret": "x",
+    "name": "stop",
+    "url": "nothing",
+    "app_label": "accounts",
+    "content_type_id": "1",
+    "chain": "instance",
+}
 
 
 def addresses(patterns=None, prefix: str = "/") -> list[str]:
@@ -43,8 +50,15 @@ def visitors(ada) -> dict[str, object]:
 def test_the_walk_finds_the_door(db):
     found = set(addresses())
     assert len(found) > 40
-    assert {"/account", "/account/password", "/admin/", "/admin/accounts/agent/", "/admin/accounts/agent/1/change/",
-            "/admin/accounts/agent/1/do/stop/", "/admin/accounts/agent/add/"} <= found  # fmt: skip
+    assert {
+        "/account",
+        "/account/password",
+        "/admin/",
+        "/admin/accounts/agent/",
+        "/admin/accounts/agent/1/change/",
+        "/admin/accounts/agent/1/do/stop/",
+        "/admin/accounts/agent/add/",
+    } <= found
 
 
 @pytest.mark.parametrize("method", ["get", "post"])

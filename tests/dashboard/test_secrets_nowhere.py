@@ -7,8 +7,8 @@ import re
 import time
 from pathlib import Path
 
-from tests.codes import code_for
-from tests.visitors import Visitor
+from tests.sign_in_codes import code_for
+from tests.web_visitor import WebVisitor
 
 PASSWORD = "quokka-four-unrelated-words"
 
@@ -35,7 +35,7 @@ def test_password_keys_codes_cookies_and_links_are_kept_nowhere(instance):
         assert time.monotonic() < until
         time.sleep(0.05)
     link = f"/enrol/{links[0]}"
-    visitor = Visitor(running)
+    visitor = WebVisitor(running)
     page = visitor.get(link)
     key = base64.b32decode("".join(re.findall(r"<span>(\w{4})</span>", page.text)))
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text).group(1)
@@ -45,7 +45,7 @@ def test_password_keys_codes_cookies_and_links_are_kept_nowhere(instance):
     assert enrolled.status == 200, enrolled.text
     codes = re.findall(r"<code>([a-z0-9-]{19})</code>", enrolled.text)
     assert len(codes) == 10
-    again = Visitor(running)
+    again = WebVisitor(running)
     assert again.post("/sign-in", username="ada", password=PASSWORD).status == 302
     assert again.post("/sign-in", username=PASSWORD + "-as-a-name", password="x").status == 401
     assert again.post("/sign-in/code", code=codes[0]).status == 302
@@ -53,10 +53,13 @@ def test_password_keys_codes_cookies_and_links_are_kept_nowhere(instance):
     running.command("flux_backup", "create")
 
     secrets = {
-        "the password": PASSWORD, "the link": links[0], "the key in hex": key.hex(),
-        "the key in base32": base64.b32encode(key).decode(), "a backup code": codes[1],
+        "the password": PASSWORD,
+        "the link": links[0],
+        "the key in hex": key.hex(),
+        "the key in base32": base64.b32encode(key).decode(),
+        "a backup code": codes[1],
         "a backup code without its dashes": codes[1].replace("-", ""),
-    }  # fmt: skip
+    }
     for name, value in {**pending, **visitor.cookies, **again.cookies}.items():
         if "session" in name:
             secrets[f"cookie {value[:4]}"] = value

@@ -48,9 +48,20 @@ def test_nothing_typed_comes_back_but_the_name(ada):
 @pytest.mark.either_database
 @pytest.mark.parametrize(
     "target",
-    ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "\t//evil.example",
-     "http:///evil.example", "///evil.example", "/%0d%0aSet-Cookie:x=1\r\nX: y", "x" * 5000, "/" + "x" * 5000, "@evil"],
-)  # fmt: skip
+    [
+        "https://evil.example/",
+        "//evil.example",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "\t//evil.example",
+        "http:///evil.example",
+        "///evil.example",
+        "/%0d%0aSet-Cookie:x=1\r\nX: y",
+        "x" * 5000,
+        "/" + "x" * 5000,
+        "@evil",
+    ],
+)
 def test_a_hostile_next_leads_home(ada, target):
     client = browser()
     answer = post(client, "/sign-in", username="ada", password=PASSWORD, next=target)

@@ -11,11 +11,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dashboard import scenes
-from memory.arena.shelf import shelf
-from memory.grains import explain, recalls
-from memory.grains.learning import votes
+from dashboard import trace_drawing
+from memory.arena.cache import arena_cache
 from memory.grains.models import Grain, Trace
+from memory.learning import feedback
+from memory.recall import explain, trace_list
 from tests.dashboard.conftest import Person, post
 from tests.grains.conftest import Memory
 
@@ -26,11 +26,11 @@ MOST_STATEMENTS = 12  # of a whole request, the frame and the session included
 
 @pytest.fixture
 def memory(people_client, transactional_db) -> Iterator[Memory]:
-    for space in shelf().spaces():
-        shelf().drop(space)
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
     yield Memory()
-    for space in shelf().spaces():
-        shelf().drop(space)
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
 
 
 @pytest.fixture
@@ -98,17 +98,23 @@ def test_it_can_be_narrowed(memory, oz):
     Trace.objects.filter(query="ferry at nine").update(rung="warm", confidence=0.9)
     ferry, other = "ferry at nine", "unrelated"
     for query, found in {
-        "judged=yes": [ferry], "judged=no": [other], "rung=cold": [other], "sure=no": [other],
-        "who=agent:alice": [ferry], "who=me": [], "who=%27--": [],
-        "judged=perhaps": [other, ferry], "rung=nonsense&before=x": [other, ferry],
-    }.items():  # fmt: skip
+        "judged=yes": [ferry],
+        "judged=no": [other],
+        "rung=cold": [other],
+        "sure=no": [other],
+        "who=agent:alice": [ferry],
+        "who=me": [],
+        "who=%27--": [],
+        "judged=perhaps": [other, ferry],
+        "rung=nonsense&before=x": [other, ferry],
+    }.items():
         assert asked(oz.get(f"/traces?{query}")) == found, query
-    votes.withdraw(memory.principal, trace=answer["trace_id"], grain=answer["grains"][0]["id"])
+    feedback.withdraw(memory.principal, trace=answer["trace_id"], grain=answer["grains"][0]["id"])
     assert asked(oz.get("/traces?judged=yes")) == [], "a vote that was taken back is none"
 
 
 def test_pages_follow_each_other_without_a_gap_while_others_ask(memory, oz, monkeypatch):
-    monkeypatch.setattr(recalls, "PAGE", 4)
+    monkeypatch.setattr(trace_list, "PAGE", 4)
     for number in range(10):
         memory.ask(f"question {number}")
     seen, address = [], "/traces?who=agent:alice"
@@ -143,10 +149,14 @@ def test_a_recall_is_told_again_step_by_step_in_words(memory, oz):
     at = [
         said.index(title)
         for title in (
-            "The question is read", "Found by its words", "Found by its meaning", "Hop 1: the signal travels",
-            "What speaks for each is added up", "The order of the answer",
+            "The question is read",
+            "Found by its words",
+            "Found by its meaning",
+            "Hop 1: the signal travels",
+            "What speaks for each is added up",
+            "The order of the answer",
         )
-    ]  # fmt: skip
+    ]
     assert at == sorted(at)
     assert "“maria”" in said
     assert "What do you do for a living, Maria? → I restore old clocks: next, weight" in said
@@ -157,8 +167,8 @@ def test_a_recall_is_told_again_step_by_step_in_words(memory, oz):
 
 def test_the_drawing_has_a_place_for_each_and_a_ray_for_each_way(memory, oz):
     trace = talk(memory)
-    kept = explain.trace(memory.principal, uuid.UUID(trace))
-    drawn = scenes.replay(kept, {})
+    kept = explain.explain_trace(memory.principal, uuid.UUID(trace))
+    drawn = trace_drawing.draw_replay(kept, {})
     grains = [spot for spot in drawn.spots if spot.kind == "grain"]
     assert sorted(spot.place for spot in grains) == [1, 2]
     assert drawn.spots[0].kind == "question"
@@ -186,13 +196,13 @@ def test_an_answer_without_a_grain_is_told_too(memory, oz):
 
 
 def test_of_many_grains_the_first_are_drawn_and_all_are_named(memory, oz):
-    for number in range(scenes.DRAWN + 5):
+    for number in range(trace_drawing.MAX_GRAINS + 5):
         memory.store(f"Anna bought {number} apples")
-    trace = memory.ask("apples Anna bought", k=scenes.DRAWN + 5)["trace_id"]
+    trace = memory.ask("apples Anna bought", k=trace_drawing.MAX_GRAINS + 5)["trace_id"]
     page = oz.get(f"/traces/{trace}")
-    assert page.content.decode().count("data-rank>") == scenes.DRAWN
+    assert page.content.decode().count("data-rank>") == trace_drawing.MAX_GRAINS
     assert "5 more grains of the answer are not drawn" in words(page)
-    assert f"{scenes.DRAWN + 5}. Anna bought" in words(page)
+    assert f"{trace_drawing.MAX_GRAINS + 5}. Anna bought" in words(page)
 
 
 def test_one_recall_costs_as_many_statements_however_much_it_holds(memory, oz):

@@ -13,11 +13,12 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Space
 from accounts.principals import shell
-from fluxcore import booth, clock, jobs
+from fluxcore import clock, jobs
+from fluxcore.writes import booth
 from memory.health import chores
-from memory.health.models import Condition, Reading, Tally, Warning
-from memory.health.sheet import hour_of
-from memory.health.signals import BY_NAME
+from memory.health.event_sums import hour_of
+from memory.health.models import Reading, SpaceHealth, Tally, Warning
+from memory.health.signals import SIGNALS_BY_NAME
 from tests.dashboard.conftest import Person, browser
 
 MOST_STATEMENTS = 12  # of a whole request, the frame and the session included
@@ -55,24 +56,40 @@ def measured(space: Space, *, hours: int = 2, every: int = 900) -> None:
     now = int(clock.now().timestamp())
     Reading.objects.all().delete()
     Reading.objects.bulk_create(
-        Reading(space=space, at=at, signal=name, value=0.25 + 0.1 * (at // every % 3), low=None, high=0.4,
-                state="healthy", hourly=at % 3600 < every)
+        Reading(
+            space=space,
+            at=at,
+            signal=name,
+            value=0.25 + 0.1 * (at // every % 3),
+            low=None,
+            high=0.4,
+            state="healthy",
+            hourly=at % 3600 < every,
+        )
         for at in range(now - hours * 3600, now, every)
-        for name in BY_NAME
-    )  # fmt: skip
-    condition = Condition.objects.get(space=space)
+        for name in SIGNALS_BY_NAME
+    )
+    condition = SpaceHealth.objects.get(space=space)
     condition.signals["orphan_rate"] |= {"value": 0.5, "state": "high", "severity": "WARNING", "high": 0.15}
     condition.status = "warning"
     condition.replay = {
-        "questions": 40, "gain": 0.031, "at": now,
+        "questions": 40,
+        "gain": 0.031,
+        "at": now,
         **{way: {"hit_rate": 0.75, "ndcg": 0.6} for way in ("without", "others", "own")},
-    }  # fmt: skip
+    }
     condition.save()
     moment = clock.now() - timedelta(hours=1)
     Warning.objects.create(
-        space=space, signal="orphan_rate", severity="WARNING", value=0.5, high=0.15, times=2, raised_at=moment,
+        space=space,
+        signal="orphan_rate",
+        severity="WARNING",
+        value=0.5,
+        high=0.15,
+        times=2,
+        raised_at=moment,
         seen_at=moment,
-    )  # fmt: skip
+    )
     hour = hour_of(now)
     for back, name, value in ((1, "judged", 40), (1, "hits", 30), (200, "judged", 10), (200, "hits", 4)):
         Tally.objects.update_or_create(space=space, hour=hour - back, name=name, defaults={"value": value})
@@ -88,11 +105,11 @@ def test_every_signal_is_there_in_numbers_and_as_a_line(grace, home):
     measured(home)
     page = grace.get("/vitals")
     text = words(page)
-    for name, signal in BY_NAME.items():
+    for name, signal in SIGNALS_BY_NAME.items():
         assert name in text and signal.says in text
-    assert "too high" in text and BY_NAME["orphan_rate"].suggestion in text
+    assert "too high" in text and SIGNALS_BY_NAME["orphan_rate"].suggestion in text
     lines = drawn(page)
-    assert set(lines) == set(BY_NAME)
+    assert set(lines) == set(SIGNALS_BY_NAME)
     line = lines["orphan_rate"]
     assert len(line["at"]) == len(line["value"]) == len(line["low"]) == len(line["high"]) == 8
     assert set(line["high"]) == {0.4} and set(line["low"]) == {None}
@@ -102,7 +119,7 @@ def test_what_needs_somebody_comes_first(grace, home):
     measured(home)
     cards = re.findall(r'<li class="card vital ([^"]+)" id="(\w+)">', grace.get("/vitals").content.decode())
     assert cards[0] == ("high warning", "orphan_rate")
-    assert len(cards) == len(BY_NAME)
+    assert len(cards) == len(SIGNALS_BY_NAME)
 
 
 def test_it_shows_warnings_weeks_and_what_learning_is_worth(grace, home):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memory.arena.shelf import shelf
+from memory.arena.cache import arena_cache
 from memory.grains.models import Trace, Vote
 from tests.dashboard.conftest import Person, post
 from tests.dashboard.test_recall import cards, words
@@ -19,15 +19,15 @@ pytestmark = pytest.mark.storage
 
 @pytest.fixture
 def memory(people_client, transactional_db) -> Iterator[Memory]:
-    for space in shelf().spaces():
-        shelf().drop(space)
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
     found = Memory()
     found.store("Shall we take the ferry to Porto?", session="trip")
     found.store("Yes, the blue one at nine.", session="trip")
     found.drain()
     yield found
-    for space in shelf().spaces():
-        shelf().drop(space)
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
 
 
 @pytest.fixture

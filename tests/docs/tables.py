@@ -56,7 +56,7 @@ def settings_table(module: str, name: str) -> str:
 
 def features_table() -> str:
     """Which features speak for which signal."""
-    from memory.engine.features import FEATURES
+    from memory.engine.ranking.features import FEATURES
 
     signals: dict[str, list[str]] = {}
     for feature, signal in FEATURES.items():
@@ -83,7 +83,7 @@ def signals_table() -> str:
         share = " of the active grains" if one.of else ""
         lines.append(
             f"| `{one.name}` | {one.says} | {windows[one.window]} | {healthy}{share} | {judged} | {severity} |"
-        )  # fmt: skip
+        )
     return "\n".join(lines)
 
 
@@ -92,8 +92,8 @@ def tools_table() -> str:
     from mcp_bridge import registry
 
     lines = ["| group | tool | needs | hints | what |", "|---|---|---|---|---|"]
-    for name in (registry.USUAL, *registry.SWITCHED):
-        for tool in registry.group(name).tools:
+    for name in (registry.DEFAULT_GROUP, *registry.SWITCHED_GROUPS):
+        for tool in registry.load_group(name).tools:
             hints = {"reads only": tool.reads, "destroys": tool.destroys, "may be repeated": tool.repeats or tool.reads}
             said = ", ".join(hint for hint, holds in hints.items() if holds)
             needs = ", ".join(f"`{one}`" for one in tool.needs if one != "self.read")
@@ -103,10 +103,10 @@ def tools_table() -> str:
 
 ALGORITHMS = ROOT / "docs/algorithms.md"
 _SETTINGS = {
-    "recall": ("memory.engine.settings", "Settings"),
-    "propagation": ("memory.engine.propagate", "Propagation"),
-    "gains": ("memory.engine.propagate", "Gains"),
-    "fading": ("memory.engine.decay", "Fading"),
+    "recall": ("memory.engine.ranking.settings", "Settings"),
+    "propagation": ("memory.engine.graph.propagate", "Propagation"),
+    "gains": ("memory.engine.graph.propagate", "Gains"),
+    "fading": ("memory.engine.graph.decay", "Fading"),
 }
 
 TABLES = {

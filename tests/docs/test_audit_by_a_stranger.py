@@ -13,12 +13,12 @@ from types import SimpleNamespace
 import pytest
 from django.core.management import call_command
 
-from accounts import checkpoints, signing
+from accounts.audit import checkpoints, signing
 from accounts.models import AuditEntry
 from accounts.principals import shell
-from fluxcore import canonical
-from fluxsite.home import Home, make_home
-from tests.accounts.chains import rewrite
+from fluxcore import canonical_json
+from fluxsite.home import DataHome, make_home
+from tests.accounts.audit_chains import rewrite
 from tests.docs.pages import ROOT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.storage]
@@ -29,19 +29,23 @@ PAGE = (ROOT / "docs/security.md").read_text(encoding="utf-8")
 @pytest.fixture
 def files(tmp_path, settings, api):
     """An export, the log and the public keys of an instance that has done a few things."""
-    settings.HOME = Home("stranger", tmp_path / "stranger")
+    settings.HOME = DataHome("stranger", tmp_path / "stranger")
     make_home(settings.HOME)
     for number in range(6):
         api.post("/store", {"content": f"Grüße {number} 🌍", "reason": 'said "so" \u2028 ü'})
         if number % 3 == 2:
-            checkpoints.make()
+            checkpoints.make_checkpoint()
     (tmp_path / "verify.py").write_text(PROGRAM)
     chain = AuditEntry.objects.filter(action="grains.store").values_list("chain", flat=True)[0]
     length = AuditEntry.objects.filter(chain=chain).count()
     found = SimpleNamespace(
-        folder=tmp_path, export=tmp_path / "export.jsonl", log=settings.HOME.checkpoints, chain=chain, length=length,
+        folder=tmp_path,
+        export=tmp_path / "export.jsonl",
+        log=settings.HOME.checkpoints,
+        chain=chain,
+        length=length,
         keys=settings.HOME.keys / "audit_public_keys",
-    )  # fmt: skip
+    )
     found.take = lambda *options: found.export.write_text(exported(*options), encoding="utf-8")
     found.take()
     return found
@@ -56,8 +60,10 @@ def exported(*options):
 def run(files):
     done = subprocess.run(
         [sys.executable, "-I", "verify.py", str(files.export), str(files.log), str(files.keys)],
-        cwd=files.folder, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=files.folder,
+        capture_output=True,
+        text=True,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -104,9 +110,9 @@ def test_an_export_that_has_grown_since_is_accepted(files, api):
 def test_a_log_with_another_key_and_replaced_chains_is_accepted(files, settings, api):
     first = files.keys.read_text()
     checkpoints.rotate_key(shell())
-    checkpoints.begin_anew(settings.HOME, "restore")
+    checkpoints.start_over(settings.HOME, "restore")
     AuditEntry.objects.filter(chain=files.chain, seq=files.length).delete()
-    checkpoints.make()
+    checkpoints.make_checkpoint()
     files.take()
     assert run(files)[0] == 0
     files.keys.write_text(first)  # a copy from before the change is enough
@@ -153,13 +159,13 @@ def test_a_forged_log_is_refused(files):
     last = json.loads(texts[-1])
     other = signing.generate()
     fields = {name: value for name, value in {**last, "heads": {}}.items() if name != "signature"}
-    forged = {**fields, "signature": signing.sign(other, canonical.dumps(fields).encode())}
+    forged = {**fields, "signature": signing.sign(other, canonical_json.dumps(fields).encode())}
     own = {**fields, "key": signing.public_half(other)}
-    own["signature"] = signing.sign(other, canonical.dumps(own).encode())
+    own["signature"] = signing.sign(other, canonical_json.dumps(own).encode())
     for bad in (
-        [*texts[:-1], canonical.dumps({**last, "heads": {}}).encode()],
-        [*texts[:-1], canonical.dumps(forged).encode()],
-        [*texts[:-1], canonical.dumps(own).encode()],
+        [*texts[:-1], canonical_json.dumps({**last, "heads": {}}).encode()],
+        [*texts[:-1], canonical_json.dumps(forged).encode()],
+        [*texts[:-1], canonical_json.dumps(own).encode()],
         [texts[0], *texts[2:]],
         [*texts, texts[-1]],
     ):

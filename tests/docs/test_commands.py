@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fluxcore.config import Config
-from tests import forks
+from tests import forked_commands
 from tests.docs.pages import PAGES, ROOT, commands
 from tests.instances import Instance
 from tests.servers import free_port, missing
@@ -71,7 +71,7 @@ def local(command: str, one: Instance) -> str:
         command = re.sub(rf"(?<=:){port}\b", str(one.state["ports"][door]), command)
     python = shlex.quote(sys.executable)
     # Each command is a process of its own, forked from one that has loaded Django: there are half a hundred.
-    manage = f"{python} -S {shlex.quote(forks.__file__)} ask {forks.server()} manage.py"
+    manage = f"{python} -S {shlex.quote(forked_commands.__file__)} ask {forked_commands.server()} manage.py"
     return re.sub(r"\.venv/bin/python( manage\.py)?", lambda found: manage if found.group(1) else python, command)
 
 
@@ -80,9 +80,14 @@ def test_the_commands_of_a_page_run(page, documented):
     steps = here(page)
     marked = [f"printf '\\n== {number}\\n'\n{local(step, documented)}\n" for number, step in enumerate(steps)]
     done = subprocess.run(
-        ["bash", "-c", PRELUDE + "".join(marked)], env={**documented.environment, "FLUX_TOKEN": documented.token},
-        cwd=ROOT, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        ["bash", "-c", PRELUDE + "".join(marked)],
+        env={**documented.environment, "FLUX_TOKEN": documented.token},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
     reached = re.findall(r"^== (\d+)$", done.stdout, re.MULTILINE)
     assert done.returncode == 0, f"{steps[int(reached[-1])]}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     assert len(reached) == len(steps)

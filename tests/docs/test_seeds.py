@@ -39,7 +39,7 @@ def test_a_name_that_is_said_to_be_here_is_here(name: str) -> None:
     elif name.startswith("/"):
         assert resolve(name, urlconf="dashboard.urls")
     elif name.startswith("flux_"):
-        assert registry.find(name) is not None or name == "flux_extracts"
+        assert registry.find_tool(name) is not None or name == "flux_extracts"
     elif name.startswith("flux "):
         assert cli._short(name.split()[1]) in cli.commands()
     elif re.fullmatch(r"(flux|memory)(\.\w+)+", name) and not name.startswith("memory.write"):

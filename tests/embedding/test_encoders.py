@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from memory.embedding.encoder import checked
+from memory.embedding.encoder import encode_checked
 from tests.embedding.sentences import SENTENCES, TRIPLES
 
 SOME = SENTENCES[::9]
 
 
 def test_rows_are_unit_and_float32(encoder):
-    rows = checked(encoder, SOME)
+    rows = encode_checked(encoder, SOME)
     assert rows.shape == (len(SOME), encoder.dimension)
     assert rows.dtype == np.float32
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
@@ -37,17 +37,27 @@ def test_threads_do_not_disturb_each_other(encoder):
 
 
 def test_nothing_asked_is_nothing_answered(encoder):
-    assert checked(encoder, []).shape == (0, encoder.dimension)
+    assert encode_checked(encoder, []).shape == (0, encoder.dimension)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", " \n\t", "\x00", "half of \ud83d a smile", "👩‍👩‍👧", "a" * 16_384, "很" * 5000, "word " * 3000,
-     "[CLS] [SEP] <s>", "!?"],
+    [
+        "",
+        " \n\t",
+        "\x00",
+        "half of \ud83d a smile",
+        "👩‍👩‍👧",
+        "a" * 16_384,
+        "很" * 5000,
+        "word " * 3000,
+        "[CLS] [SEP] <s>",
+        "!?",
+    ],
     ids=["empty", "blank", "nul", "surrogate", "family", "one long word", "no spaces", "long", "marks", "signs"],
-)  # fmt: skip
+)
 def test_any_text_gets_a_vector(encoder, text):
-    assert checked(encoder, [text]).shape == (1, encoder.dimension)
+    assert encode_checked(encoder, [text]).shape == (1, encoder.dimension)
 
 
 @pytest.mark.parametrize(("one", "same", "other"), TRIPLES)

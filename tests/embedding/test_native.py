@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memory.embedding.encoder import Encoder
-from memory.embedding.native import NativeCalls
-from tests.packaging.tree import python
+from memory.embedding.native_calls import NativeCalls
+from tests.packaging.project_files import python
 
 # The thread is inside onnxruntime almost all the time, so the interpreter's end meets it there.
 ENDS = """
 import threading
 from pathlib import Path
-from memory.embedding.choice import Chosen
+from memory.embedding.active_encoder import Chosen
 from memory.embedding.encoder import checked
 one, began = Chosen("all-MiniLM-L6-v2", Path({models!r})), threading.Event()
 def encode():

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from memory.embedding import kinds
-from tests.packaging.tree import ROOT, files, python
+from memory.embedding import encoder_kinds
+from tests.packaging.project_files import ROOT, files, python
 
 IMPORTS = re.compile(r"^\s*(?:import onnxruntime|from onnxruntime)\b", re.MULTILINE)
 
@@ -42,11 +42,11 @@ def test_the_net_is_really_closed():
     assert "something reached out" in done.stderr
 
 
-@pytest.mark.parametrize("wanted", [kind.wanted for kind in kinds.KINDS])
+@pytest.mark.parametrize("wanted", [kind.wanted for kind in encoder_kinds.KINDS])
 def test_loading_and_encoding_reach_nothing(wanted, tmp_path):
     names = loaded(
         "from pathlib import Path\n"
-        "from memory.embedding.choice import Chosen\n"
+        "from memory.embedding.active_encoder import Chosen\n"
         f"chosen = Chosen({wanted!r}, Path({str(tmp_path)!r}))\n"
         "assert chosen.encode(['one text', 'another']).shape[0] == 2, chosen.state()\n"
         f"assert chosen.encoder().name == chosen.state().name and chosen.state().wanted == {wanted!r}\n"
@@ -72,7 +72,7 @@ def test_the_choice_and_its_state_load_nothing_not_even_numpy(tmp_path):
         "assert chosen.state().name == 'minilm-l6-int8', chosen.state()\n"
         "assert not chosen.ready\n"
     )
-    assert "memory.embedding.choice" in names
+    assert "memory.embedding.active_encoder" in names
     assert not names & (HEAVY | NEVER)
 
 
@@ -83,16 +83,15 @@ def test_a_process_that_asks_for_the_state_loads_no_encoder(tmp_path):
         "from memory.embedding import choice\n"
         "assert choice.state().name == 'minilm-l6-int8', choice.state()\n"
         "assert not choice.ready()\n",
-        FLUX_HOME=str(tmp_path), FLUX_SECRET_KEY=f"only-for-tests-{tmp_path}",
-    )  # fmt: skip
+        FLUX_HOME=str(tmp_path),
+        FLUX_SECRET_KEY=f"only-for-tests-{tmp_path}",
+    )
     assert "django" in names
     assert not names & ((HEAVY - {"numpy"}) | NEVER)
 
 
 def test_the_system_checks_load_no_encoder(tmp_path):
-    names = loaded(
-        "sys.argv = ['manage.py', 'check']\nimport manage\nmanage.main()\n", FLUX_HOME=str(tmp_path)
-    )  # fmt: skip
+    names = loaded("sys.argv = ['manage.py', 'check']\nimport manage\nmanage.main()\n", FLUX_HOME=str(tmp_path))
     assert "django" in names
     assert not names & ((HEAVY - {"numpy"}) | NEVER)
 
@@ -100,7 +99,7 @@ def test_the_system_checks_load_no_encoder(tmp_path):
 def test_the_graph_builder_is_loaded_by_the_first_start_alone(tmp_path):
     code = (
         "from pathlib import Path\n"
-        "from memory.embedding.choice import Chosen\n"
+        "from memory.embedding.active_encoder import Chosen\n"
         f"assert Chosen('all-MiniLM-L6-v2', Path({str(tmp_path)!r})).encoder()\n"
     )
     assert "onnx" in loaded(code)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memory.embedding.encoder import EncoderProblem
-from memory.embedding.kinds import WORDLLAMA, package_folder
+from memory.embedding.encoder_kinds import WORDLLAMA, package_folder
 from memory.embedding.wordllama import DIGESTS, WordLlama
 from tests.embedding.sentences import SENTENCES
 
@@ -36,9 +36,19 @@ def test_it_gives_the_vectors_of_the_library(loaded):
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "two  spaces", " before and after ", "a\u2581b", "<s> </s>", "tab\tline\nend", "日本 語", "half \ud800",
-     *SENTENCES[1::7]],
-)  # fmt: skip
+    [
+        "",
+        " ",
+        "two  spaces",
+        " before and after ",
+        "a\u2581b",
+        "<s> </s>",
+        "tab\tline\nend",
+        "日本 語",
+        "half \ud800",
+        *SENTENCES[1::7],
+    ],
+)
 def test_words_are_cut_as_they_are_in_the_whole_text(loaded, text):
     model = loaded("wordllama")
     for _ in range(2):  # the second time from memory

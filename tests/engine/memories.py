@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.spaces import Space, Vectors, space
-from memory.embedding.hashed import Hashed
-from memory.engine import question, recall
-from memory.engine.answer import Ranking
+from memory.embedding.hashed import HashedEncoder
+from memory.engine.ranking import recall
+from memory.engine.ranking.answer import Ranking
+from memory.engine.text import question
 
-_VECTORS = Vectors(Hashed(), None)
+_VECTORS = Vectors(HashedEncoder(), None)
 NOW = 1_750_000_000
 
 
-def remembered(*items: str | dict[str, Any], vectors: bool = True) -> Space:
+def make_space(*items: str | dict[str, Any], vectors: bool = True) -> Space:
     """A space of these texts, or of items with speaker, session and time."""
     whole = [
         {"id": str(at), "text": "", "time": "", "speaker": "", "session": ""}
@@ -24,6 +25,6 @@ def remembered(*items: str | dict[str, Any], vectors: bool = True) -> Space:
 
 
 def ask(held: Space, query: str, *, k: int = 5, vector: bool = True, **given: Any) -> Ranking:
-    encoded = Hashed().encode([query])[0] if vector and held.index.dense is not None else None
+    encoded = HashedEncoder().encode([query])[0] if vector and held.index.dense is not None else None
     given = {"allowed": None, "now": NOW} | given
-    return recall.recall(held.index, question.read(query, NOW), encoded, k=k, **given)
+    return recall.recall(held.index, question.read_question(query, NOW), encoded, k=k, **given)

@@ -8,10 +8,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from memory.engine import bm25, race
-from memory.engine.graph import Graph
-from memory.engine.index import COLUMNS, Index
-from memory.engine.postings import Postings
+from memory.engine.graph.conduit_graph import ConduitGraph
+from memory.engine.index import bm25, top_k
+from memory.engine.index.postings import Postings
+from memory.engine.index.space_index import COLUMNS, Index
 
 
 def collection(rows: list[Counter[int]], *, chars: int | list[int] = 100, base: int | None = None) -> Index:
@@ -23,7 +23,7 @@ def collection(rows: list[Counter[int]], *, chars: int | list[int] = 100, base: 
     columns["length"][:size] = [sum(terms.values()) for terms in rows]
     columns["chars"][:size] = chars
     columns["length"][size:] = 9999  # the room to grow means nothing
-    return Index(columns, postings, None, Graph.empty(), size)
+    return Index(columns, postings, None, ConduitGraph.empty(), size)
 
 
 def zipf_rows(count: int, *, words: int = 2000, seed: int = 5) -> list[Counter[int]]:
@@ -67,24 +67,24 @@ def brute(index: Index, keys: np.ndarray, allowed: np.ndarray | None, k: int) ->
 )
 def test_the_two_parameters_follow_the_length_of_the_texts(mean, b, k1):
     index = collection([Counter([1])] * 4, chars=[mean - 10, mean + 10, mean, mean])
-    assert bm25.shape(index) == pytest.approx((b, k1), abs=2e-4)
+    assert bm25.bm25_parameters(index) == pytest.approx((b, k1), abs=2e-4)
 
 
 def test_the_parameters_follow_texts_that_come_later():
     index = collection([Counter([1])] * 4, chars=140)
-    before = bm25.shape(index)
+    before = bm25.bm25_parameters(index)
     index.columns["chars"][4:8] = 4000
     index.size = 8
     assert before.b == pytest.approx(0.4)
-    assert bm25.shape(index).b == pytest.approx(0.4 + 0.2 * math.log(2070 / 140))
+    assert bm25.bm25_parameters(index).b == pytest.approx(0.4 + 0.2 * math.log(2070 / 140))
 
 
 def test_an_empty_space_has_an_answer():
     index = collection([])
     keys = np.array([4], np.uint64)
-    assert race.search(index, bm25.terms(index, keys), k=5)[0].tolist() == []
+    assert top_k.search_top_k(index, bm25.terms(index, keys), k=5)[0].tolist() == []
     assert bm25.scores(index, bm25.terms(index, keys), np.array([], np.int32)).tolist() == []
-    assert bm25.shape(index) == (0.4, 0.9)
+    assert bm25.bm25_parameters(index) == (0.4, 0.9)
 
 
 @pytest.mark.parametrize("chars", [100, 2000])
@@ -93,13 +93,16 @@ def test_scores_are_those_of_the_formula(chars):
     index = collection(rows, chars=chars, base=40)
     keys = [3, 9, 1, 39, 5000]
     found = bm25.scores(index, bm25.terms(index, np.array(keys, np.uint64)), np.arange(60))
-    assert found == pytest.approx(by_hand(rows, keys, *bm25.shape(index)), rel=1e-5)
+    assert found == pytest.approx(by_hand(rows, keys, *bm25.bm25_parameters(index)), rel=1e-5)
     asked = bm25.terms(index, np.array(keys, np.uint64))
     counts = index.postings.counts_of(asked.spans, np.arange(60)).astype(np.float32)
-    chosen = bm25.weigh(index, np.arange(60), counts, asked.idf, bm25.Shape(0.95, 1.5))
+    chosen = bm25.score_counts(index, np.arange(60), counts, asked.idf, bm25.Bm25Parameters(0.95, 1.5))
     assert chosen == pytest.approx(by_hand(rows, keys, 0.95, 1.5), rel=1e-5)
-    shapes, lengths = (bm25.Shape(0.4, 0.9), bm25.Shape(0.95, 1.5)), index.column("length").astype(np.float32)
-    both = bm25.weigh_each(index, counts, asked.idf, shapes, lengths)
+    shapes, lengths = (
+        (bm25.Bm25Parameters(0.4, 0.9), bm25.Bm25Parameters(0.95, 1.5)),
+        index.column("length").astype(np.float32),
+    )
+    both = bm25.score_counts_each(index, counts, asked.idf, shapes, lengths)
     assert both[1].tolist() == chosen.tolist()
     assert both[0] == pytest.approx(by_hand(rows, keys, 0.4, 0.9), rel=1e-5)
 
@@ -109,7 +112,7 @@ def test_the_parts_of_the_terms_add_up_to_the_score():
     keys = np.array([3, 1, 17, 8], np.uint64)
     asked, rows = bm25.terms(index, keys), np.arange(80)
     counts = index.postings.counts_of(asked.spans, rows).astype(np.float32)
-    parts = bm25.by_term(index, rows, counts, asked.idf, bm25.shape(index))
+    parts = bm25.by_term(index, rows, counts, asked.idf, bm25.bm25_parameters(index))
     assert parts.shape == (4, 80)
     assert parts.sum(axis=0) == pytest.approx(bm25.scores(index, asked, rows), rel=1e-6)
     assert (parts[2] > 0).tolist() == [17 in terms for terms in zipf_rows(80, words=40)]
@@ -120,13 +123,13 @@ def test_a_term_that_is_asked_twice_counts_once():
     once, twice = (bm25.terms(index, np.array(keys, np.uint64)) for keys in ([3, 8], [3, 8, 3]))
     rows = np.arange(80)
     assert bm25.scores(index, once, rows).tolist() == bm25.scores(index, twice, rows).tolist()
-    assert race.search(index, once, k=9)[1].tolist() == race.search(index, twice, k=9)[1].tolist()
+    assert top_k.search_top_k(index, once, k=9)[1].tolist() == top_k.search_top_k(index, twice, k=9)[1].tolist()
     assert twice.places.tolist() == [0, 1]
 
 
 def test_equal_scores_come_in_the_order_of_the_rows():
     index = collection([Counter([1]), Counter([1, 2]), Counter([1]), Counter([3]), Counter([1])] * 30)
-    rows, found = race.search(index, bm25.terms(index, np.array([1], np.uint64)), k=50)
+    rows, found = top_k.search_top_k(index, bm25.terms(index, np.array([1], np.uint64)), k=50)
     assert len(rows) == 50
     alone = [row for row in range(150) if row % 5 in (0, 2, 4)]
     assert rows.tolist() == alone[:50]
@@ -141,13 +144,13 @@ def large() -> Index:
 @pytest.mark.parametrize("budget", [(200, 10**9), (2_000, 10**9), (10**9, 10**9)])
 @pytest.mark.parametrize("k", [1, 10, 400])
 def test_the_search_finds_exactly_what_scoring_every_row_finds(large, monkeypatch, budget, k):
-    monkeypatch.setattr(race, "FIRST_READ", budget[0])
-    monkeypatch.setattr(race, "LAST_READ", budget[1])
+    monkeypatch.setattr(top_k, "FIRST_READ", budget[0])
+    monkeypatch.setattr(top_k, "LAST_READ", budget[1])
     chance = np.random.default_rng(k)
     early = 0
     for _ in range(12):
         keys = np.unique((chance.zipf(1.3, 7) % 2000 + 1).astype(np.uint64))
-        rows, found = race.search(large, bm25.terms(large, keys), k=k, sure=k)
+        rows, found = top_k.search_top_k(large, bm25.terms(large, keys), k=k, sure=k)
         expected, values = brute(large, keys, None, k)
         assert rows.tolist() == expected
         assert found.tolist() == values
@@ -156,12 +159,12 @@ def test_the_search_finds_exactly_what_scoring_every_row_finds(large, monkeypatc
 
 
 def test_of_many_rows_the_first_are_sure_and_the_others_rightly_scored(large, monkeypatch):
-    monkeypatch.setattr(race, "FIRST_READ", 200)
+    monkeypatch.setattr(top_k, "FIRST_READ", 200)
     chance = np.random.default_rng(4)
     for _ in range(12):
         keys = np.unique((chance.zipf(1.3, 7) % 2000 + 1).astype(np.uint64))
-        rows, found = race.search(large, bm25.terms(large, keys), k=400)
-        assert rows[: race.SURE].tolist() == brute(large, keys, None, 400)[0][: race.SURE]
+        rows, found = top_k.search_top_k(large, bm25.terms(large, keys), k=400)
+        assert rows[: top_k.SURE].tolist() == brute(large, keys, None, 400)[0][: top_k.SURE]
         assert found.tolist() == bm25.scores(large, bm25.terms(large, keys), rows).tolist()
         assert found.tolist() == sorted(found.tolist(), reverse=True)
         assert len(set(rows.tolist())) == len(rows)
@@ -173,23 +176,23 @@ def test_only_rows_that_are_allowed_are_found(large, share):
     allowed = chance.random(large.size) < share
     for _ in range(6):
         keys = (chance.zipf(1.3, 6) % 2000 + 1).astype(np.uint64)
-        rows, found = race.search(large, bm25.terms(large, keys), allowed=allowed, k=30)
+        rows, found = top_k.search_top_k(large, bm25.terms(large, keys), allowed=allowed, k=30)
         assert (rows.tolist(), found.tolist()) == brute(large, keys, allowed, 30)
         assert allowed[rows].all()
 
 
 def test_work_is_bounded_and_says_so(large, monkeypatch):
-    monkeypatch.setattr(race, "FIRST_READ", 1_000)
-    monkeypatch.setattr(race, "LAST_READ", 4_000)
+    monkeypatch.setattr(top_k, "FIRST_READ", 1_000)
+    monkeypatch.setattr(top_k, "LAST_READ", 4_000)
     caps: list[str] = []
     common = np.array([1, 2, 3], np.uint64)
-    rows, found = race.search(large, bm25.terms(large, common), k=20, caps=caps)
+    rows, found = top_k.search_top_k(large, bm25.terms(large, common), k=20, caps=caps)
     assert caps == ["postings"]
     assert len(rows) == 20
     # What it did look at has its full score, the unread terms included.
     assert found.tolist() == bm25.scores(large, bm25.terms(large, common), rows).tolist()
     assert (
-        race.search(large, bm25.terms(large, np.array([1500], np.uint64)), k=5, caps=(calm := []))[0].size == 5
+        top_k.search_top_k(large, bm25.terms(large, np.array([1500], np.uint64)), k=5, caps=(calm := []))[0].size == 5
         and calm == []
     )
 
@@ -206,21 +209,21 @@ def test_a_page_as_a_question_is_a_search_like_any_other(monkeypatch):
         return counts_of(spans, rows)
 
     monkeypatch.setattr(pages.postings, "counts_of", counted)
-    monkeypatch.setattr(race, "FIRST_READ", 100)  # so that it looks at the bound on the way
-    found, _ = race.search(pages, bm25.terms(pages, np.arange(1, 4_001, dtype=np.uint64)), k=20, caps=caps)
+    monkeypatch.setattr(top_k, "FIRST_READ", 100)  # so that it looks at the bound on the way
+    found, _ = top_k.search_top_k(pages, bm25.terms(pages, np.arange(1, 4_001, dtype=np.uint64)), k=20, caps=caps)
     assert (len(found), caps) == (20, ["terms"])
-    assert 0 < sum(looked_up) <= 8 * race.MOST_TERMS
+    assert 0 < sum(looked_up) <= 8 * top_k.MOST_TERMS
 
 
 def test_a_rare_word_spares_the_search_the_common_ones(large, monkeypatch):
     """Reading stops as soon as the unread terms cannot change which rows are the best."""
-    monkeypatch.setattr(race, "FIRST_READ", 100)
+    monkeypatch.setattr(top_k, "FIRST_READ", 100)
     read = []
     plain = Postings.read
     monkeypatch.setattr(
         Postings, "read", lambda self, spans, place: read.append(int(spans.keys[place])) or plain(self, spans, place)
     )
     keys = np.array([1, 2, 900, 901, 902, 903], np.uint64)
-    rows, _ = race.search(large, bm25.terms(large, keys), k=1)
+    rows, _ = top_k.search_top_k(large, bm25.terms(large, keys), k=1)
     assert rows.tolist() == brute(large, keys, None, 1)[0]
     assert 903 in read and 1 not in read

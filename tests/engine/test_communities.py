@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from memory.engine import communities as engine
-from memory.engine.communities import NONE, communities
+from memory.engine.graph import communities as engine
+from memory.engine.graph.communities import NO_COMMUNITY, communities
 
 METHODS = {"louvain": 10**9, "leiden": 0}
 
@@ -58,7 +58,7 @@ def test_it_goes_on_from_an_earlier_answer(method):
     grown = count + 2
     more = np.concatenate((one, [count, count, count + 1, count + 1])), np.concatenate((two, [1, 2, 41, 42]))
     weight = np.concatenate((weight, np.ones(4)))
-    start = np.concatenate((before, [NONE, NONE]))
+    start = np.concatenate((before, [NO_COMMUNITY, NO_COMMUNITY]))
     found = communities(grown, *more, weight, before=start, large=METHODS[method])
     assert found.of[count] == found.of[0]
     assert found.of[count + 1] == found.of[40]
@@ -88,7 +88,7 @@ def test_small_ones_that_know_only_each_other_join():
 def test_too_few_that_nothing_connects_belong_to_none():
     count, *links = chains(5, 2, 1)
     found = communities(count, *links)
-    assert found.of.tolist() == [0, 0, 0, 0, 0, NONE, NONE, NONE]
+    assert found.of.tolist() == [0, 0, 0, 0, 0, NO_COMMUNITY, NO_COMMUNITY, NO_COMMUNITY]
     assert found.count == 1
 
 
@@ -96,12 +96,14 @@ def test_too_few_that_nothing_connects_belong_to_none():
 def test_without_links_there_is_no_community(count):
     nothing = np.empty(0, np.int64)
     found = communities(count, nothing, nothing, np.empty(0))
-    assert found.of.tolist() == [NONE] * count
+    assert found.of.tolist() == [NO_COMMUNITY] * count
     assert (found.count, found.modularity) == (0, 0.0)
 
 
 def test_pairs_are_counted_once_in_either_direction_and_loops_not_at_all():
-    one, two, weight = engine.merged(4, np.array([0, 1, 2, 3]), np.array([1, 0, 2, 1]), np.array([1.0, 2.0, 9.0, 0.0]))
+    one, two, weight = engine.merge_links(
+        4, np.array([0, 1, 2, 3]), np.array([1, 0, 2, 1]), np.array([1.0, 2.0, 9.0, 0.0])
+    )
     assert (one.tolist(), two.tolist(), weight.tolist()) == ([0], [1], [3.0])
 
 
@@ -110,7 +112,7 @@ def test_modularity_is_what_networkx_says():
 
     count, *links = planted(5, 20, seed=9)
     found = communities(count, *links)
-    one, two, weight = engine.merged(count, *links)
+    one, two, weight = engine.merge_links(count, *links)
     graph = networkx.Graph()
     graph.add_weighted_edges_from(zip(one.tolist(), two.tolist(), weight.tolist(), strict=True))
     groups = [set(np.flatnonzero(found.of == label).tolist()) for label in range(found.count)]
@@ -118,7 +120,7 @@ def test_modularity_is_what_networkx_says():
 
 
 def test_shares_of_a_node_add_up_to_one():
-    labels = np.array([0, 0, 0, 1, 1, 1, NONE])
+    labels = np.array([0, 0, 0, 1, 1, 1, NO_COMMUNITY])
     one, two = np.array([0, 0, 0, 0]), np.array([1, 2, 3, 6])
     node, label, share = engine.shares(7, labels, one, two, np.array([1.0, 2.0, 1.0, 8.0]))
     of_first = {int(to): float(part) for at, to, part in zip(node, label, share, strict=True) if at == 0}
@@ -128,7 +130,7 @@ def test_shares_of_a_node_add_up_to_one():
 
 def test_recall_never_loads_the_libraries():
     code = (
-        "import sys, memory.engine.recall, memory.engine.communities; "
+        "import sys, memory.engine.ranking.recall, memory.engine.graph.communities; "
         "print([name for name in ('networkx', 'community', 'igraph') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.engine import confidence, features, question, weights
-from memory.engine.confidence import Facts
-from memory.engine.weigh import weigh
-from tests.engine.memories import NOW, ask, remembered
+from memory.engine.ranking import confidence, features, fitted_weights
+from memory.engine.ranking.confidence import QuestionFacts
+from memory.engine.ranking.scoring import score_candidates
+from memory.engine.text import question
+from tests.engine.memories import NOW, ask, make_space
 
 NOTES = tuple(
     f"The {thing} is in the {place}."
@@ -25,24 +26,24 @@ def found(**rows: list[float]) -> np.ndarray:
 
 
 def test_an_answer_that_covers_the_question_is_surer_than_one_that_does_not() -> None:
-    held = remembered(*NOTES, "Rowan plays the bassoon on Tuesdays.")
+    held = make_space(*NOTES, "Rowan plays the bassoon on Tuesdays.")
     right = ask(held, "Which day does Rowan play the bassoon?")
     wrong = ask(held, "Which ferry did the astronaut book in the cellar?")
     assert right.confidence > wrong.confidence
 
 
 def test_words_nobody_has_ever_used_make_it_less_sure() -> None:
-    held = remembered(*NOTES, "Rowan plays the bassoon on Tuesdays.")
+    held = make_space(*NOTES, "Rowan plays the bassoon on Tuesdays.")
     assert ask(held, "Rowan bassoon").confidence > ask(held, "Rowan bassoon zeppelin quasar obelisk").confidence
 
 
 def test_the_facts_of_a_question_weigh_unknown_terms_as_the_rarest() -> None:
-    held = remembered(*NOTES)
+    held = make_space(*NOTES)
 
     def unknown(query: str) -> float:
-        weighed = weigh(held.index, question.read(query), None, allowed=None, now=NOW)
+        weighed = score_candidates(held.index, question.read_question(query), None, allowed=None, now=NOW)
         assert weighed is not None
-        return confidence.facts(weighed.scene, held.index.size).unknown
+        return confidence.question_facts(weighed.scene, held.index.size).unknown
 
     assert unknown("passport") == 0
     assert unknown("passport quasar") > 0.5
@@ -51,15 +52,15 @@ def test_the_facts_of_a_question_weigh_unknown_terms_as_the_rarest() -> None:
 @pytest.mark.parametrize("count", [1, 2, 6])
 def test_signs_are_finite_for_the_smallest_pools(count: int) -> None:
     scores = np.linspace(3, 1, count).astype(np.float32)
-    signs = confidence.signs(scores, found(words=[1] * 6)[:, :count], Facts(0.0, 0.0, 1))
+    signs = confidence.signs(scores, found(words=[1] * 6)[:, :count], QuestionFacts(0.0, 0.0, 1))
     assert len(signs) == len(confidence.SIGNS)
     assert np.isfinite(signs).all()
-    assert 0 < confidence.confidence(scores, found()[:, :count], Facts(1.0, 0.0, 1)) < 1
+    assert 0 < confidence.confidence(scores, found()[:, :count], QuestionFacts(1.0, 0.0, 1)) < 1
 
 
 def test_the_further_the_first_stands_ahead_the_surer_it_is() -> None:
     raw = found(coverage=[1, 0.2, 0.2, 0, 0, 0], words=[1, 0.2, 0.2, 0, 0, 0], meaning=[1, 0.5, 0.5, 0, 0, 0])
-    known = Facts(0.0, 4.0, 3)
+    known = QuestionFacts(0.0, 4.0, 3)
     close, far = np.array([5, 4.9, 4.8, 4, 3, 2.9], np.float32), np.array([5, 2, 1.5, 1, 0.5, 0], np.float32)
     assert confidence.confidence(far, raw, known) > confidence.confidence(close, raw, known)
 
@@ -75,14 +76,14 @@ def test_far_from_every_fitted_space_it_is_drawn_towards_an_ordinary_one() -> No
 
 
 def test_an_answer_tells_how_near_its_space_is() -> None:
-    held = remembered(*NOTES, "Rowan plays the bassoon on Tuesdays.")
-    weighed = weigh(held.index, question.read("Rowan bassoon"), None, allowed=None, now=NOW)
+    held = make_space(*NOTES, "Rowan plays the bassoon on Tuesdays.")
+    weighed = score_candidates(held.index, question.read_question("Rowan bassoon"), None, allowed=None, now=NOW)
     assert weighed is not None
     order = np.argsort(-weighed.scores, kind="stable")
-    facts = confidence.facts(weighed.scene, held.index.size)
+    facts = confidence.question_facts(weighed.scene, held.index.size)
     said = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts, weighed.gate)
     assert ask(held, "Rowan bassoon", vector=False).confidence == pytest.approx(said)
 
 
 def test_the_file_of_weights_names_only_signs_there_are() -> None:
-    assert set(weights.CONFIDENCE["signs"]) <= set(confidence.SIGNS)
+    assert set(fitted_weights.CONFIDENCE["signs"]) <= set(confidence.SIGNS)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.engine.mentions import mentions
+from memory.engine.text.mentions import find_mentions
 
 
 def seconds(day: str) -> int:
@@ -17,17 +17,31 @@ def seconds(day: str) -> int:
 
 def dated(text: str, said: str | None = "2023-05-08") -> list[str]:
     """Features of the dates; 2023-05-08 was a Monday."""
-    return [one.feature for one in mentions(text, seconds(said) if said else None) if one.kind == "date"]
+    return [one.feature for one in find_mentions(text, seconds(said) if said else None) if one.kind == "date"]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "2023-05-08", "on 2023-05-08T10:00:00Z", "2023/05/08", "8 May 2023", "8th of May 2023", "May 8, 2023",
-        "May 8th, 2023", "8 may, 2023", "May-08-2023", "08.05.2023", "8. Mai 2023", "le 8 mai 2023",
-        "8 de mayo de 2023", "8 мая 2023", "2023年5月8日", "2023년 5월 8일", "1:56 pm on 8 May, 2023",
+        "2023-05-08",
+        "on 2023-05-08T10:00:00Z",
+        "2023/05/08",
+        "8 May 2023",
+        "8th of May 2023",
+        "May 8, 2023",
+        "May 8th, 2023",
+        "8 may, 2023",
+        "May-08-2023",
+        "08.05.2023",
+        "8. Mai 2023",
+        "le 8 mai 2023",
+        "8 de mayo de 2023",
+        "8 мая 2023",
+        "2023年5月8日",
+        "2023년 5월 8일",
+        "1:56 pm on 8 May, 2023",
     ],
-)  # fmt: skip
+)
 def test_a_day_that_is_written_out_is_that_day_and_its_month(text):
     assert dated(text, None) == ["2023-05-08", "2023-05", "05-08", "may"]
 
@@ -119,7 +133,7 @@ def test_a_relative_date_is_resolved_against_the_time_of_saying(text, said, feat
     ],
 )
 def test_a_day_begins_and_ends_at_midnight_utc(said_at, day):
-    assert mentions("today", said_at)[0].feature == day
+    assert find_mentions("today", said_at)[0].feature == day
 
 
 def test_a_question_for_the_month_meets_what_happened_on_a_day_of_it():
@@ -131,11 +145,13 @@ def test_a_question_for_the_month_meets_what_happened_on_a_day_of_it():
 @settings(max_examples=100)
 def test_any_time_of_saying_is_taken(said_at):
     text = "yesterday, tomorrow, last week, next year, 999 years ago, in 12 months, last Friday, on May 8th"
-    assert mentions(text, said_at) == mentions(text, said_at)
+    assert find_mentions(text, said_at) == find_mentions(text, said_at)
 
 
 @given(st.dates(date(1900, 1, 1), date(2199, 12, 31)))
 def test_every_day_of_the_calendar_is_read_in_three_forms(day):
-    features = [[one.feature for one in mentions(text, None)] for text in (
-        day.isoformat(), f"{day.day} {day:%B} {day.year}", f"{day:%B} {day.day}, {day.year}")]  # fmt: skip
+    features = [
+        [one.feature for one in find_mentions(text, None)]
+        for text in (day.isoformat(), f"{day.day} {day:%B} {day.year}", f"{day:%B} {day.day}, {day.year}")
+    ]
     assert all(found[:2] == [day.isoformat(), day.isoformat()[:7]] for found in features)

@@ -7,21 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory.engine.decay import Fading, effective
+from memory.engine.graph.decay import DecaySettings, effective_weight
 
 HOUR, NOW = 3600, 1_760_000_000
 WORKING, CORE, EPHEMERAL = 0, 1, 2
 
 
-def at(weight: float, *, idle: float, age: float = 10_000, kind: int = WORKING, fading: Fading | None = None) -> float:
+def at(
+    weight: float, *, idle: float, age: float = 10_000, kind: int = WORKING, fading: DecaySettings | None = None
+) -> float:
     """The effective weight of one conduit, times in hours."""
     return float(
-        effective(
-            np.array([weight], np.float32), used=np.array([NOW - int(idle * HOUR)]),
-            made=np.array([NOW - int(age * HOUR)]), decay_class=np.array([kind], np.uint8), now=NOW,
-            fading=fading or Fading(),
+        effective_weight(
+            np.array([weight], np.float32),
+            used=np.array([NOW - int(idle * HOUR)]),
+            made=np.array([NOW - int(age * HOUR)]),
+            decay_class=np.array([kind], np.uint8),
+            now=NOW,
+            fading=fading or DecaySettings(),
         )[0]
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(("kind", "half_life"), [(WORKING, 168), (CORE, 720), (EPHEMERAL, 48)])
@@ -56,7 +61,9 @@ def test_nothing_is_ever_undefined_negative_or_above_its_weight() -> None:
     weight = random.uniform(0, 1, len(times)).astype(np.float32)
     weight[:3] = np.nan, np.inf, -np.inf
     with np.errstate(all="raise", under="ignore"):
-        found = effective(weight, used=times, made=times[::-1], decay_class=random.integers(0, 7, len(times)), now=NOW)
+        found = effective_weight(
+            weight, used=times, made=times[::-1], decay_class=random.integers(0, 7, len(times)), now=NOW
+        )
     assert np.isfinite(found).all()
     assert (found >= 0).all()
     assert (found[3:] <= weight[3:]).all()
@@ -67,10 +74,13 @@ def test_many_are_read_as_one_by_one() -> None:
     random = np.random.default_rng(4)
     weight = random.uniform(0, 1, 200)
     idle, age, kind = random.uniform(0, 900, 200), random.uniform(0, 200, 200), random.integers(0, 3, 200)
-    together = effective(
-        weight.astype(np.float32), used=NOW - (idle * HOUR).astype(np.int64), made=NOW - (age * HOUR).astype(np.int64),
-        decay_class=kind, now=NOW,
-    )  # fmt: skip
+    together = effective_weight(
+        weight.astype(np.float32),
+        used=NOW - (idle * HOUR).astype(np.int64),
+        made=NOW - (age * HOUR).astype(np.int64),
+        decay_class=kind,
+        now=NOW,
+    )
     for place in range(200):
         half_life = (168, 720, 48)[kind[place]] * (2 if age[place] < 72 else 1)
         expected = weight[place] * 0.5 ** (idle[place] / half_life)
@@ -82,4 +92,4 @@ def test_many_are_read_as_one_by_one() -> None:
 @pytest.mark.parametrize("wrong", [{"working": 0}, {"grace": -1}, {"grace_floor": 1.1}, {"grace_factor": 0.5}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="between"):
-        Fading(**wrong)
+        DecaySettings(**wrong)

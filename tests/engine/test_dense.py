@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory.engine.dense import EXACT_ROWS, RESCORED, SAMPLE, Dense, quantise
+from memory.engine.index.dense import EXACT_ROWS, RESCORED, SAMPLE, Dense, quantise
 
 Floats = NDArray[np.float32]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.engine import features, question
-from memory.engine.features import NAMES
-from memory.engine.view import period
-from memory.engine.weigh import weigh
-from tests.engine.memories import NOW, remembered
+from memory.engine.ranking import features
+from memory.engine.ranking.candidate_columns import parse_period
+from memory.engine.ranking.features import NAMES
+from memory.engine.ranking.scoring import score_candidates
+from memory.engine.text import question
+from tests.engine.memories import NOW, make_space
 
 CHAT = (
     {"text": "Where did you go on holiday?", "speaker": "Ann", "session": "1", "time": "2024-05-01"},
@@ -22,8 +23,8 @@ CHAT = (
 
 def of(query: str, *names: str, items: tuple = CHAT) -> list[list[float]]:
     """The named features of every row, in the order of the rows."""
-    held = remembered(*items, vectors=False)
-    weighed = weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW, every=True)
+    held = make_space(*items, vectors=False)
+    weighed = score_candidates(held.index, question.read_question(query, NOW), None, allowed=None, now=NOW, every=True)
     assert weighed is not None
     table = np.full((len(names), len(items)), np.nan)
     rows = weighed.scene.rows[weighed.pool]
@@ -101,7 +102,7 @@ def test_dates_are_matched_by_the_day_of_saying() -> None:
     [("2024-05-17", 1, 1.0), ("2024-02", 29, 0.5), ("2023", 365, 0.2), ("2024-W10", 7, 0.8)],
 )
 def test_a_date_is_a_span_of_seconds(feature: str, days: int, worth: float) -> None:
-    found = period(feature)
+    found = parse_period(feature)
     assert found is not None
     begin, end, weight = found
     assert (end - begin) / 86_400 == days
@@ -112,28 +113,38 @@ def test_a_date_is_a_span_of_seconds(feature: str, days: int, worth: float) -> N
     "feature", ["may", "05-17", "2024-13", "2024-02-31", "0000", "2024-W60", "9999-12-31", "monday"]
 )
 def test_what_is_no_span_is_none_and_never_an_error(feature: str) -> None:
-    period(feature)
+    parse_period(feature)
     if feature != "9999-12-31":
-        assert period(feature) is None
+        assert parse_period(feature) is None
 
 
 def test_standardised_features_have_no_unit() -> None:
     raw = np.random.default_rng(3).normal(size=(len(NAMES), 40)).astype(np.float32)
     raw[0] = 5
-    scaled, _ = features.standardised(raw)
+    scaled, _ = features.standardise(raw)
     assert np.all(scaled[0] == 0)
     assert np.allclose(scaled[1:].mean(axis=1), 0, atol=0.1)
-    assert np.allclose(scaled, features.standardised(raw * 1_000 + 3)[0], atol=1e-2)
+    assert np.allclose(scaled, features.standardise(raw * 1_000 + 3)[0], atol=1e-2)
     with_none = np.hstack((raw, np.zeros((len(raw), 1), np.float32)))
-    assert np.allclose(features.standardised(with_none)[1], features.standardised(with_none)[0][:, -1], atol=1e-5)
+    assert np.allclose(features.standardise(with_none)[1], features.standardise(with_none)[0][:, -1], atol=1e-5)
     assert np.abs(scaled).max() <= features.CLIP
 
 
 def test_every_feature_belongs_to_a_signal_and_is_finite() -> None:
-    held = remembered(*CHAT)
+    held = make_space(*CHAT)
     for query in ("holiday", "Ben", "when", "2024", "Lisbon Lisbon Lisbon", "in June 2024 with my father?"):
-        weighed = weigh(held.index, question.read(query, NOW), None, allowed=None, now=NOW, every=True)
+        weighed = score_candidates(
+            held.index, question.read_question(query, NOW), None, allowed=None, now=NOW, every=True
+        )
         assert weighed is None or np.isfinite(weighed.found).all()
     assert set(features.FEATURES.values()) == {
-        "words", "meaning", "speaker", "neighbours", "form", "standing", "session", "time", "links",
-    }  # fmt: skip
+        "words",
+        "meaning",
+        "speaker",
+        "neighbours",
+        "form",
+        "standing",
+        "session",
+        "time",
+        "links",
+    }

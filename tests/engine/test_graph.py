@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from benchmarks.propagation import synthetic
 from memory.arena.changes import CONDUIT
-from memory.engine.conduits import CONTRADICTS, NEXT, SUPERSEDES
-from memory.engine.graph import HUB, NOWHERE, Graph
+from memory.engine.graph.conduit_graph import HUB, NOWHERE, ConduitGraph
+from memory.engine.graph.conduits import CONTRADICTS, NEXT, SUPERSEDES
 
 AT = 1_760_000_000
 HOUR = 3600
@@ -22,9 +22,18 @@ def conduit(number: int, source: int | str, target: int, weight: float = 0.5, **
     entry = isinstance(source, str)
     values = {"affinity": 1.0, "made_at": AT, "used_at": AT, "relation": 0, "decay_class": 0} | more
     record = (
-        number, 1 if entry else 0, int(source) if entry else 0, 0 if entry else int(source) + 1, target + 1, weight,
-        values["affinity"], values["made_at"], values["used_at"], values["relation"], values["decay_class"],
-    )  # fmt: skip
+        number,
+        1 if entry else 0,
+        int(source) if entry else 0,
+        0 if entry else int(source) + 1,
+        target + 1,
+        weight,
+        values["affinity"],
+        values["made_at"],
+        values["used_at"],
+        values["relation"],
+        values["decay_class"],
+    )
     return record, -1 if entry else int(source), target
 
 
@@ -36,11 +45,11 @@ def packed(*made: tuple[Any, ...]) -> tuple[NDArray[np.void], NDArray[np.int64],
     )
 
 
-def graph_of(*made: tuple[Any, ...], rows: int = 50) -> Graph:
-    return Graph.build(*packed(*made), rows=rows)
+def graph_of(*made: tuple[Any, ...], rows: int = 50) -> ConduitGraph:
+    return ConduitGraph.build(*packed(*made), rows=rows)
 
 
-def listed(graph: Graph) -> dict[int, tuple[Any, ...]]:
+def listed(graph: ConduitGraph) -> dict[int, tuple[Any, ...]]:
     """Every conduit by its number: ends, weight, affinity, times, kind. An entry is the text of its key."""
     flat = graph.flat()
     return {
@@ -51,7 +60,7 @@ def listed(graph: Graph) -> dict[int, tuple[Any, ...]]:
     }
 
 
-def ends(graph: Graph, nodes: list[int], limit: int = 10**6) -> tuple[list[set[int]], list[set[int]]]:
+def ends(graph: ConduitGraph, nodes: list[int], limit: int = 10**6) -> tuple[list[set[int]], list[set[int]]]:
     """Numbers of the conduits that `out` and `into` show for each node."""
     wanted = np.array(nodes, np.int64)
     found: tuple[list[set[int]], list[set[int]]] = ([set() for _ in nodes], [set() for _ in nodes])
@@ -67,19 +76,26 @@ def model(records: NDArray[np.void], from_row: NDArray[Any], to_row: NDArray[Any
         number, entry, key, _, _, weight, affinity, made, used, relation, kind = record
         begin = str(key) if entry else source
         held[number] = (
-            begin, target, round(weight, 6), affinity if entry else 1.0, made // HOUR * HOUR, used, relation, kind,
-        )  # fmt: skip
+            begin,
+            target,
+            round(weight, 6),
+            affinity if entry else 1.0,
+            made // HOUR * HOUR,
+            used,
+            relation,
+            kind,
+        )
     return held
 
 
 def test_every_conduit_is_there_with_all_it_carries() -> None:
     given = synthetic(400, 5, seed=1)
-    assert listed(Graph.build(*given, rows=400)) == model(*given)
+    assert listed(ConduitGraph.build(*given, rows=400)) == model(*given)
 
 
 def test_out_and_into_show_the_conduits_of_each_node() -> None:
     given = synthetic(300, 6, seed=2)
-    graph, held = Graph.build(*given, rows=300), model(*given)
+    graph, held = ConduitGraph.build(*given, rows=300), model(*given)
     out, into = ends(graph, list(range(300)))
     for row in range(300):
         assert out[row] == {number for number, link in held.items() if link[0] == row}
@@ -93,7 +109,7 @@ def test_out_and_into_show_the_conduits_of_each_node() -> None:
 
 def test_each_conduit_knows_where_it_begins() -> None:
     given = synthetic(300, 6, seed=3, entries=0.5)
-    graph = Graph.build(*given, rows=300)
+    graph = ConduitGraph.build(*given, rows=300)
     into = graph.into(np.arange(300), 10**6)
     source = graph.source(into.position)
     held = model(*given)
@@ -124,7 +140,7 @@ def test_a_hub_shows_only_its_strongest_in_either_direction() -> None:
 
 def test_around_is_out_and_into_at_once() -> None:
     given = synthetic(200, 5, seed=4)
-    graph = Graph.build(*(column[:800] for column in given), rows=200)
+    graph = ConduitGraph.build(*(column[:800] for column in given), rows=200)
     graph.put(*(column[800:] for column in given))
     nodes = np.array([3, ~0, 77, 199], np.int64)
     out, into, both = graph.out(nodes), graph.into(nodes), graph.around(nodes)
@@ -146,8 +162,8 @@ def test_conduits_that_come_later_are_as_if_built() -> None:
     given = synthetic(200, 6, seed=5)
     early = np.arange(len(given[0])) % 3 > 0
     late = np.flatnonzero(~early)
-    whole = Graph.build(*given, rows=200)
-    graph = Graph.build(*(column[early] for column in given), rows=120 + 80)
+    whole = ConduitGraph.build(*given, rows=200)
+    graph = ConduitGraph.build(*(column[early] for column in given), rows=120 + 80)
     for part in np.array_split(late, 7):
         assert graph.put(*(column[part] for column in given)) == len(part)
     assert graph.since == len(late)
@@ -162,7 +178,7 @@ def test_conduits_that_come_later_are_as_if_built() -> None:
 
 def test_a_graph_that_began_empty_takes_grains_entries_and_growth() -> None:
     given = synthetic(100, 30, seed=6)
-    graph = Graph.empty()
+    graph = ConduitGraph.empty()
     graph.put(*given)
     assert graph.size == 3_000
     assert listed(graph) == model(*given)
@@ -172,7 +188,7 @@ def test_a_graph_that_began_empty_takes_grains_entries_and_growth() -> None:
 
 def test_putting_the_same_again_changes_nothing() -> None:
     given = synthetic(100, 5, seed=7)
-    graph = Graph.build(*(column[:300] for column in given), rows=100)
+    graph = ConduitGraph.build(*(column[:300] for column in given), rows=100)
     graph.put(*given)
     before, size = listed(graph), graph.size
     graph.put(*given)
@@ -219,7 +235,7 @@ def test_a_conduit_hidden_among_those_that_lead_to_a_grain_shows_when_it_grows()
 
 def test_a_cut_conduit_is_gone_and_may_come_back() -> None:
     given = synthetic(60, 5, seed=8)
-    graph = Graph.build(*(column[:200] for column in given), rows=60)
+    graph = ConduitGraph.build(*(column[:200] for column in given), rows=60)
     graph.put(*(column[200:] for column in given))
     gone = np.array([3, 150, 201, 280, 999_999])
     graph.cut(gone)
@@ -231,7 +247,7 @@ def test_a_cut_conduit_is_gone_and_may_come_back() -> None:
     assert listed(graph) == model(*given)
 
 
-def read(graph: Graph, nodes: NDArray[np.int64], limit: int) -> list[Any]:
+def read(graph: ConduitGraph, nodes: NDArray[np.int64], limit: int) -> list[Any]:
     """What readers see, conduits by their numbers: order, degrees and whether something was left out."""
     around = graph.around(nodes, limit)
     found: list[Any] = [around.degree.tolist(), graph.degree(nodes).tolist(), around.out, around.cut]
@@ -245,7 +261,7 @@ def test_a_graph_that_followed_every_change_is_read_as_one_built_from_the_outcom
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights that rise, fall and come back, equal weights, cut conduits, hubs wider than a reader sees."""
-    monkeypatch.setattr("memory.engine.ordered._FEW", (0, 16)[seed % 2])  # one by one, and all at once
+    monkeypatch.setattr("memory.engine.graph.sorted_conduits._FEW", (0, 16)[seed % 2])  # one by one, and all at once
     rng = np.random.default_rng(seed)
     keys = ["77", "12", "9000", "5"]
     ends_of: dict[int, tuple[int | str, int]] = {}
@@ -274,7 +290,7 @@ def test_a_graph_that_followed_every_change_is_read_as_one_built_from_the_outcom
             held.pop(number, None)
         built = graph_of(*held.values(), rows=12)
         if turn == 15:
-            graph = Graph.from_arrays(graph.arrays())
+            graph = ConduitGraph.from_arrays(graph.arrays())
         for limit in (1, 7, 32):
             entries = np.array([int(key) for key in keys], np.uint64)
             nodes = [np.concatenate((np.arange(12), one.entry_node(entries))) for one in (graph, built)]
@@ -286,16 +302,16 @@ def test_a_graph_that_followed_every_change_is_read_as_one_built_from_the_outcom
 def test_a_graph_with_only_cuts_since_is_written_without_them() -> None:
     graph = graph_of(conduit(1, 0, 1), conduit(2, 0, 2), conduit(3, 3, 2))
     graph.cut(np.array([2]))
-    again = Graph.from_arrays(graph.arrays())
+    again = ConduitGraph.from_arrays(graph.arrays())
     assert again.degree(np.array([0, 1, 2])).tolist() == [1, 1, 1]
 
 
 def test_a_conduit_without_both_ends_is_left_out_and_not_counted() -> None:
     records, from_row, to_row = packed(conduit(1, 0, 1), conduit(2, 3, 4), conduit(3, "77", 4))
     from_row[0], to_row[2] = -1, -1
-    graph = Graph.empty()
+    graph = ConduitGraph.empty()
     assert graph.put(records, from_row, to_row) == 1
-    assert list(listed(graph)) == list(listed(Graph.build(records, from_row, to_row, rows=5))) == [2]
+    assert list(listed(graph)) == list(listed(ConduitGraph.build(records, from_row, to_row, rows=5))) == [2]
 
 
 def test_a_weight_that_is_no_number_carries_nothing() -> None:
@@ -317,7 +333,7 @@ def test_a_handful_of_nodes_is_read_as_many_are(monkeypatch: pytest.MonkeyPatch)
     graph = graph_of(*(conduit(n, n % 7, 3 * n % 40, 0.1 + n / 100) for n in range(1, 60)), conduit(99, "12345", 4))
     nodes = np.array([0, 3, 41, ~0, 50, 51, ~1], np.int64)
     few = graph.around(nodes, 5)
-    monkeypatch.setattr("memory.engine.graph._FEW", 0)
+    monkeypatch.setattr("memory.engine.graph.conduit_graph._FEW", 0)
     many = graph.around(nodes, 5)
     assert [np.asarray(part).tolist() for part in few] == [np.asarray(part).tolist() for part in many]
     assert few.cut and few.out and len(few.which) > few.out
@@ -348,9 +364,9 @@ def test_pairs_of_a_relation_follow_what_is_put_and_cut() -> None:
 
 def test_arrays_bring_back_the_same_graph() -> None:
     given = synthetic(200, 5, seed=9)
-    graph = Graph.build(*(column[:700] for column in given), rows=200)
+    graph = ConduitGraph.build(*(column[:700] for column in given), rows=200)
     graph.put(*(column[700:] for column in given))
-    again = Graph.from_arrays({name: array.copy() for name, array in graph.arrays().items()})
+    again = ConduitGraph.from_arrays({name: array.copy() for name, array in graph.arrays().items()})
     assert listed(again) == model(*given)
     assert again.since == 0
     again.put(*packed(conduit(5_000, 3, 4)))
@@ -358,11 +374,11 @@ def test_arrays_bring_back_the_same_graph() -> None:
 
 
 def test_writing_to_a_copy_of_mapped_arrays_leaves_the_file_alone(tmp_path: Any) -> None:
-    graph, arrays = Graph.build(*synthetic(50, 5, seed=10), rows=50), {}
+    graph, arrays = ConduitGraph.build(*synthetic(50, 5, seed=10), rows=50), {}
     for name, array in graph.arrays().items():
         np.save(tmp_path / f"{name}.npy", array)
         arrays[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="c")
-    mapped = Graph.from_arrays(arrays)
+    mapped = ConduitGraph.from_arrays(arrays)
     mapped.put(*packed(conduit(1, 0, 1, 0.01), conduit(9_999, 0, 1)))
     mapped.cut(np.array([2]))
     assert np.load(tmp_path / "weight.npy").tolist() == graph.weight.tolist()
@@ -370,7 +386,7 @@ def test_writing_to_a_copy_of_mapped_arrays_leaves_the_file_alone(tmp_path: Any)
 
 def test_a_conduit_takes_about_two_dozen_bytes() -> None:
     given = synthetic(20_000, 10, seed=11)
-    graph = Graph.build(*given, rows=20_000, capacity=200_000)
+    graph = ConduitGraph.build(*given, rows=20_000, capacity=200_000)
     arrays = graph.arrays()
     spare = 1 - graph.base / len(arrays["target"])
     assert graph.nbytes * (1 - spare) / graph.base < 26
@@ -379,7 +395,7 @@ def test_a_conduit_takes_about_two_dozen_bytes() -> None:
 @pytest.mark.parametrize("limit", [1, 3, HUB])
 def test_a_reader_never_sees_more_than_it_asked_for(limit: int) -> None:
     given = synthetic(100, 20, seed=12)
-    graph = Graph.build(*(column[:1_000] for column in given), rows=100)
+    graph = ConduitGraph.build(*(column[:1_000] for column in given), rows=100)
     graph.put(*(column[1_000:] for column in given))
     for links in (graph.out(np.arange(100), limit), graph.into(np.arange(100), limit)):
         assert np.bincount(links.which).max() <= limit

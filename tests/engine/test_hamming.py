@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory.engine import hamming
+from memory.engine.index import hamming
 
 
 def by_hand(bits: NDArray[np.uint64], query: NDArray[np.uint64]) -> list[int]:

@@ -7,29 +7,90 @@ import time
 
 import pytest
 
-from memory.engine import marks, mentions, question, scripts, words
+from memory.engine.text import marks, mentions, question, scripts, words
 
 SIZE = 65_536  # bytes
 PATTERNS = [
-    "a", "A", "1", " ", "\n", ".", "_", "(", '"', "“", "@", "a.", "a-", "a'", "l'", "n't", "aB", "1,", "1,000,",
-    "1-", "1/", "1:", "a@", "a.b@", "a_", "a_b.", "http://a", "A ", "A. ", "A of ", "in a ", "may ", "May 8 ",
-    "2023-", "(555) ", "+1", "a-1-", "never ", "- x\n", "-\n", "{\n", "\n        ", "a: b", "\u0301\u0316",
-    "a\u0301\u0316\u0327\u0345", "我", "猫", "什", "あ", "タ", "각", "\u1100\u1161\u11a8", "กิ่", "\u0e33", "हि",
-    "१", "\ufdfa", "1\ufdfa", "\u200d", "\0", "\ud800", "👩\u200d👧", "🇩", "İ", "ß", "𝓗",
-]  # fmt: skip
+    "a",
+    "A",
+    "1",
+    " ",
+    "\n",
+    ".",
+    "_",
+    "(",
+    '"',
+    "“",
+    "@",
+    "a.",
+    "a-",
+    "a'",
+    "l'",
+    "n't",
+    "aB",
+    "1,",
+    "1,000,",
+    "1-",
+    "1/",
+    "1:",
+    "a@",
+    "a.b@",
+    "a_",
+    "a_b.",
+    "http://a",
+    "A ",
+    "A. ",
+    "A of ",
+    "in a ",
+    "may ",
+    "May 8 ",
+    "2023-",
+    "(555) ",
+    "+1",
+    "a-1-",
+    "never ",
+    "- x\n",
+    "-\n",
+    "{\n",
+    "\n        ",
+    "a: b",
+    "\u0301\u0316",
+    "a\u0301\u0316\u0327\u0345",
+    "我",
+    "猫",
+    "什",
+    "あ",
+    "タ",
+    "각",
+    "\u1100\u1161\u11a8",
+    "กิ่",
+    "\u0e33",
+    "हि",
+    "१",
+    "\ufdfa",
+    "1\ufdfa",
+    "\u200d",
+    "\0",
+    "\ud800",
+    "👩\u200d👧",
+    "🇩",
+    "İ",
+    "ß",
+    "𝓗",
+]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=[ascii(pattern) for pattern in PATTERNS])
 def test_64_kilobytes_of_it_are_analysed_at_once(pattern):
     text = pattern * (SIZE // len(pattern.encode("utf-8", "surrogatepass")))
-    for analyse in (words.tokens, words.terms, marks.marks, marks.title, question.read, _mentions):
+    for analyse in (words.tokens, words.terms, marks.mark_text, marks.find_title, question.read_question, _mentions):
         begun = time.process_time()
         analyse(text)
         assert time.process_time() - begun < 1
 
 
 def _mentions(text: str) -> list[mentions.Mention]:
-    return mentions.mentions(text, 0)
+    return mentions.find_mentions(text, 0)
 
 
 def test_one_endless_word_is_one_short_term():
@@ -42,4 +103,4 @@ def test_a_chain_without_spaces_loses_none_of_its_words():
 
 
 def test_characters_that_stand_for_whole_sentences_do_not_blow_a_text_up():
-    assert len(scripts.settled("\ufdfa" * 1000)) < 3000
+    assert len(scripts.normalised("\ufdfa" * 1000)) < 3000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memory.engine.correction import corrects
-from memory.engine.question import read
-from memory.engine.rephrase import rephrases
+from memory.engine.text.correction import corrects
+from memory.engine.text.question import read_question
+from memory.engine.text.rephrase import rephrases
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from memory.engine.rephrase import rephrases
     ],
 )
 def test_the_same_asked_in_other_words(later, earlier):
-    assert rephrases(read(later), read(earlier), None)
+    assert rephrases(read_question(later), read_question(earlier), None)
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ def test_the_same_asked_in_other_words(later, earlier):
     ],
 )
 def test_the_next_question_is_not_the_same(later, earlier, why):
-    assert not rephrases(read(later), read(earlier), None), why
+    assert not rephrases(read_question(later), read_question(earlier), None), why
 
 
 def test_vectors_tell_what_words_do_not():
-    later, earlier = read("how is the app shipped"), read("deployment procedure of the app")
+    later, earlier = read_question("how is the app shipped"), read_question("deployment procedure of the app")
     assert not rephrases(later, earlier, 0.3)
     assert rephrases(later, earlier, 0.9)
 

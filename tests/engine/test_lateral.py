@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memory.arena.build import assemble
-from memory.arena.rows import Record
-from memory.engine import lateral
-from memory.engine.settings import DEFAULT
+from memory.arena.build import assemble_index
+from memory.arena.grain_rows import GrainRecord
+from memory.engine.ranking import lateral
+from memory.engine.ranking.settings import DEFAULT
 
 CLUSTERS = [5, 5, 5, 5, 9, 9, 9, 0, 0]
 TYPICAL = [0.1, 0.9, 0.4, 0.9, 1.0, 0.2, 0.3, 0, 0]
@@ -20,16 +20,18 @@ NOTHING = np.empty(0, np.int32)
 @pytest.fixture
 def index():
     records = [
-        Record(number + 1, f"text {number}", digest=f"{number:016x}", cluster=CLUSTERS[number], typical=TYPICAL[number])
+        GrainRecord(
+            number + 1, f"text {number}", digest=f"{number:016x}", cluster=CLUSTERS[number], typical=TYPICAL[number]
+        )
         for number in range(len(CLUSTERS))
     ]
-    return assemble([records])
+    return assemble_index([records])
 
 
 def beside(index, shown, rest=NOTHING, linked=None, allowed=None, **given):
     settings = replace(DEFAULT, **{"expansion": 5, "per_cluster": 2, **given})
     linked = np.zeros(len(rest), np.float32) if linked is None else np.array(linked, np.float32)
-    rows, clusters = lateral.beside(
+    rows, clusters = lateral.expand_answer(
         index, np.array(shown, np.int32), np.array(rest, np.int32), linked, allowed, settings
     )
     return list(zip(rows.tolist(), clusters, strict=True))

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from benchmarks.spaces import Space
-from memory.embedding.hashed import Hashed
-from memory.engine import boost, lean, question
-from memory.engine.dense import Dense
-from memory.engine.learn import Lessons, Vote, learn
-from memory.engine.learned import Learned
-from tests.engine.memories import remembered
+from memory.embedding.hashed import HashedEncoder
+from memory.engine.index.dense import Dense
+from memory.engine.learning import vote_boost, vote_direction
+from memory.engine.learning.learned import Learned
+from memory.engine.learning.vote_sums import VoteSample, VoteSums, learn_votes
+from memory.engine.text import question
+from tests.engine.memories import make_space
 
 GARDEN = (
     "Tomatoes were planted in the raised bed in April.",  # useful
@@ -26,42 +27,46 @@ JUDGED, NOW = "When did we plant the tomatoes?", "When did we plant the beans?"
 EVERY = np.arange(len(GARDEN), dtype=np.int32)
 
 
-def vote(row: int, strength: float, *, text: str = JUDGED, caller: int = 1) -> Vote:
-    return Vote(question.read(text).keys, Hashed().encode([text])[0], caller, row, strength)
+def vote(row: int, strength: float, *, text: str = JUDGED, caller: int = 1) -> VoteSample:
+    return VoteSample(question.read_question(text).keys, HashedEncoder().encode([text])[0], caller, row, strength)
 
 
-def told(held: Space, learned: Learned, settings: boost.Settings = boost.DEFAULT, **given: object) -> boost.Boost:
-    return boost.boost(learned, question.read(NOW), Hashed().encode([NOW])[0], held.index, settings, **given)
+def told(
+    held: Space, learned: Learned, settings: vote_boost.VoteSettings = vote_boost.DEFAULT, **given: object
+) -> vote_boost.VoteBoost:
+    return vote_boost.compute_boost(
+        learned, question.read_question(NOW), HashedEncoder().encode([NOW])[0], held.index, settings, **given
+    )
 
 
-def leant(held: Space, learned: Learned, settings: boost.Settings = boost.DEFAULT) -> list[float]:
+def leant(held: Space, learned: Learned, settings: vote_boost.VoteSettings = vote_boost.DEFAULT) -> list[float]:
     """What each grain gains by where it lies, apart from everything else that votes say."""
     scores = np.zeros(len(GARDEN), np.float32)
     with_it, without = (
         told(held, learned).gains(EVERY, scores, one) for one in (settings, replace(settings, lean=0.0))
-    )  # fmt: skip
+    )
     found: list[float] = (with_it - without).tolist()
     return found
 
 
 def test_what_lies_like_the_answer_gains_and_what_lies_like_what_was_shown_in_vain_loses() -> None:
-    gains = leant(remembered(*GARDEN), learn([vote(0, 1.0), vote(1, -1.0)]))
+    gains = leant(make_space(*GARDEN), learn_votes([vote(0, 1.0), vote(1, -1.0)]))
     assert gains[2] > 0.02 > -0.02 > gains[3]
     assert gains[2] > gains[4] > gains[3]
 
 
 @pytest.mark.parametrize("votes", [[vote(0, 1.0)], [vote(1, -1.0)]])
-def test_without_a_contrast_nothing_leans(votes: list[Vote]) -> None:
-    assert told(remembered(*GARDEN), learn(votes)).toward is None
+def test_without_a_contrast_nothing_leans(votes: list[VoteSample]) -> None:
+    assert told(make_space(*GARDEN), learn_votes(votes)).toward is None
 
 
 def test_a_question_that_is_not_alike_says_nothing_of_it() -> None:
     other = "Which dog fears storms?"
-    held = remembered(*GARDEN)
-    both = learn([vote(0, 1.0), vote(1, -1.0), vote(4, 1.0, text=other), vote(3, -1.0, text=other)])
-    alone = learn([vote(0, 1.0), vote(1, -1.0)])
+    held = make_space(*GARDEN)
+    both = learn_votes([vote(0, 1.0), vote(1, -1.0), vote(4, 1.0, text=other), vote(3, -1.0, text=other)])
+    alone = learn_votes([vote(0, 1.0), vote(1, -1.0)])
     assert np.argmax(leant(held, both)) == np.argmax(leant(held, alone))
-    assert told(held, learn([vote(4, 1.0, text=other), vote(3, -1.0, text=other)])).toward is None
+    assert told(held, learn_votes([vote(4, 1.0, text=other), vote(3, -1.0, text=other)])).toward is None
 
 
 def test_however_much_was_judged_it_stays_within_a_bound() -> None:
@@ -71,22 +76,22 @@ def test_however_much_was_judged_it_stays_within_a_bound() -> None:
         for row, strength in ((0, 1.0), (1, -1.0))
     ]
     most = 0.1
-    gains = leant(remembered(*GARDEN), learn(votes), replace(boost.DEFAULT, lean_most=most))
+    gains = leant(make_space(*GARDEN), learn_votes(votes), replace(vote_boost.DEFAULT, lean_most=most))
     assert max(map(abs, gains)) == pytest.approx(most, abs=1e-6)
 
 
 def test_a_weak_word_counts_less_and_what_was_in_vain_counts_as_much_as_what_was_useful() -> None:
-    held = remembered(*GARDEN)
-    weak, whole = (leant(held, learn([vote(0, strength), vote(1, -1.0)])) for strength in (0.5, 1.0))
+    held = make_space(*GARDEN)
+    weak, whole = (leant(held, learn_votes([vote(0, strength), vote(1, -1.0)])) for strength in (0.5, 1.0))
     assert 0 < weak[2] < whole[2]
-    weights = lean._contrast(np.array([1.0, 1.0, -1.0, -0.5]), np.zeros(4, np.int64), 1)
+    weights = vote_direction._contrast(np.array([1.0, 1.0, -1.0, -0.5]), np.zeros(4, np.int64), 1)
     assert weights.sum() == pytest.approx(0)
     assert weights[:2].tolist() == [1.0, 1.0]
 
 
 def test_it_follows_from_the_votes_that_stand() -> None:
-    held = remembered(*GARDEN)
-    lessons = Lessons([vote(0, 1.0), vote(1, -1.0)])
+    held = make_space(*GARDEN)
+    lessons = VoteSums([vote(0, 1.0), vote(1, -1.0)])
     before = told(held, lessons.learned).toward
     wrong = vote(3, 1.0, caller=2)
     lessons.add(wrong)
@@ -96,8 +101,8 @@ def test_it_follows_from_the_votes_that_stand() -> None:
 
 
 def test_grains_that_may_not_be_seen_or_are_gone_have_no_part_in_it() -> None:
-    held = remembered(*GARDEN)
-    learned = learn([vote(0, 1.0), vote(1, -1.0), vote(999, 1.0)])
+    held = make_space(*GARDEN)
+    learned = learn_votes([vote(0, 1.0), vote(1, -1.0), vote(999, 1.0)])
     assert told(held, learned).toward is not None
     hidden = np.ones(held.index.size, np.bool_)
     hidden[0] = False
@@ -105,15 +110,15 @@ def test_grains_that_may_not_be_seen_or_are_gone_have_no_part_in_it() -> None:
 
 
 def test_without_vectors_nothing_leans() -> None:
-    learned = learn([vote(0, 1.0), vote(1, -1.0)])
-    assert told(remembered(*GARDEN, vectors=False), learned).toward is None
+    learned = learn_votes([vote(0, 1.0), vote(1, -1.0)])
+    assert told(make_space(*GARDEN, vectors=False), learned).toward is None
 
 
 def test_what_has_no_vector_yet_neither_gains_nor_loses() -> None:
-    held = remembered(*GARDEN)
+    held = make_space(*GARDEN)
     whole, dense = held.index, held.index.dense
     assert dense is not None
-    learned = learn([vote(0, 1.0), vote(1, -1.0)])
+    learned = learn_votes([vote(0, 1.0), vote(1, -1.0)])
     dense.drop(2)
     assert leant(held, learned)[2] == 0
     # Stored since the vectors were made: they do not even reach as far.

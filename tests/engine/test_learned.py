@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks.spaces import Space
-from memory.embedding.hashed import Hashed
-from memory.engine import boost, question
-from memory.engine.learn import Lessons, Vote, learn
-from memory.engine.learned import MISSED, ONE, Learned
-from memory.engine.recall import Settings
-from tests.engine.memories import ask, remembered
+from memory.embedding.hashed import HashedEncoder
+from memory.engine.learning import vote_boost
+from memory.engine.learning.learned import FULL_CREDIT, MISSED_PLACE, Learned
+from memory.engine.learning.vote_sums import VoteSample, VoteSums, learn_votes
+from memory.engine.ranking.recall import Settings
+from memory.engine.text import question
+from tests.engine.memories import ask, make_space
 
 HOUSE = (
     "The spare key hangs behind the blue door.",
@@ -29,12 +30,14 @@ HOUSE = (
 HEATING = "Who looked after our heating?"
 
 
-def vote(text: str, row: int, strength: float = 1.0, *, caller: int = 1, vector: bool = True) -> Vote:
-    return Vote(question.read(text).keys, Hashed().encode([text])[0] if vector else None, caller, row, strength)
+def vote(text: str, row: int, strength: float = 1.0, *, caller: int = 1, vector: bool = True) -> VoteSample:
+    return VoteSample(
+        question.read_question(text).keys, HashedEncoder().encode([text])[0] if vector else None, caller, row, strength
+    )
 
 
-def taught(held: Space, votes: Iterable[Vote]) -> Space:
-    held.index.learned = learn(votes)
+def taught(held: Space, votes: Iterable[VoteSample]) -> Space:
+    held.index.learned = learn_votes(votes)
     return held
 
 
@@ -45,7 +48,7 @@ def same(one: Learned, other: Learned) -> bool:
 
 @pytest.mark.parametrize("vectors", [False, True])
 def test_what_was_missed_comes_first_when_the_same_is_asked_again(vectors: bool) -> None:
-    held = remembered(*HOUSE, vectors=vectors)
+    held = make_space(*HOUSE, vectors=vectors)
     assert ask(held, HEATING).rows[:1].tolist() != [2]
     answer = ask(taught(held, [vote(HEATING, 2, vector=vectors)]), HEATING)
     assert answer.rows[0] == 2
@@ -54,17 +57,17 @@ def test_what_was_missed_comes_first_when_the_same_is_asked_again(vectors: bool)
 
 
 def test_what_only_votes_brought_says_so() -> None:
-    held = taught(remembered(*HOUSE, vectors=False), [vote(HEATING, 2, vector=False)])
+    held = taught(make_space(*HOUSE, vectors=False), [vote(HEATING, 2, vector=False)])
     assert ask(held, HEATING).sources[0] == "learning"
 
 
 def test_grammar_does_not_matter() -> None:
-    held = taught(remembered(*HOUSE), [vote(HEATING, 2)])
+    held = taught(make_space(*HOUSE), [vote(HEATING, 2)])
     assert ask(held, "looked after heating").rows[0] == 2
 
 
 def test_a_question_about_something_else_is_answered_as_before() -> None:
-    held = remembered(*HOUSE)
+    held = make_space(*HOUSE)
     for text in ("Where are the tax papers?", "What does Otis hate?", "When is dinner?"):
         held.index.learned = None
         before = ask(held, text)
@@ -74,7 +77,7 @@ def test_a_question_about_something_else_is_answered_as_before() -> None:
 
 
 def test_what_was_not_useful_for_the_same_question_gives_way() -> None:
-    held = remembered(*HOUSE)
+    held = make_space(*HOUSE)
     text = "the blue door key"
     first = int(ask(held, text).rows[0])
     assert ask(taught(held, [vote(text, first, -1.0)]), text).rows[0] != first
@@ -84,65 +87,76 @@ def test_a_speakers_name_is_no_link() -> None:
     lines = [
         {"text": text, "speaker": speaker, "session": "1"}
         for text, speaker in (
-            ("I sold the boat.", "Maren"), ("Good morning, Maren!", "Ivo"), ("The roof leaks.", "Maren"),
-            ("Maren, call the roofer.", "Ivo"), ("I adopted a parrot.", "Maren"),
+            ("I sold the boat.", "Maren"),
+            ("Good morning, Maren!", "Ivo"),
+            ("The roof leaks.", "Maren"),
+            ("Maren, call the roofer.", "Ivo"),
+            ("I adopted a parrot.", "Maren"),
         )
-    ]  # fmt: skip
-    held = taught(remembered(*lines, vectors=False), [vote("What did Maren sell?", 0, vector=False)])
-    told = boost.boost(held.index.learned, question.read("What did Maren adopt?"), None, held.index)
+    ]
+    held = taught(make_space(*lines, vectors=False), [vote("What did Maren sell?", 0, vector=False)])
+    told = vote_boost.compute_boost(
+        held.index.learned, question.read_question("What did Maren adopt?"), None, held.index
+    )
     assert not len(told.candidates)
-    assert told.share.max(initial=-np.inf) <= boost.DEFAULT.alike
+    assert told.share.max(initial=-np.inf) <= vote_boost.DEFAULT.alike
 
 
 def test_a_name_that_is_written_like_grammar_is_no_obstacle() -> None:
     text = "Which garage remote did Will lose?"
-    assert "will" in question.read(text).capitals
-    assert ask(taught(remembered(*HOUSE), [vote(text, 6)]), text).rows[0] == 6
+    assert "will" in question.read_question(text).capitals
+    assert ask(taught(make_space(*HOUSE), [vote(text, 6)]), text).rows[0] == 6
 
 
 def test_questions_of_one_form_about_two_names_are_not_alike() -> None:
-    held = taught(remembered(*HOUSE), [vote("Which street does Anselm live in?", 7)])
-    told = boost.boost(
-        held.index.learned, question.read("Which street does Bertil live in?"),
-        Hashed().encode(["Which street does Bertil live in?"])[0], held.index,
-    )  # fmt: skip
+    held = taught(make_space(*HOUSE), [vote("Which street does Anselm live in?", 7)])
+    told = vote_boost.compute_boost(
+        held.index.learned,
+        question.read_question("Which street does Bertil live in?"),
+        HashedEncoder().encode(["Which street does Bertil live in?"])[0],
+        held.index,
+    )
     assert not len(told.candidates)
 
 
 def test_a_word_that_failed_leads_there_next_time() -> None:
-    held = taught(remembered(*HOUSE, vectors=False), [vote("heating engineer", 2, vector=False)])
-    told = boost.boost(held.index.learned, question.read("heating engineer address"), None, held.index)
+    held = taught(make_space(*HOUSE, vectors=False), [vote("heating engineer", 2, vector=False)])
+    told = vote_boost.compute_boost(
+        held.index.learned, question.read_question("heating engineer address"), None, held.index
+    )
     assert told.rows.tolist() == [2]
     assert ask(held, "heating engineer address").rows[0] == 2
 
 
 def test_a_grain_that_may_not_be_seen_is_not_brought_by_votes() -> None:
-    held = taught(remembered(*HOUSE), [vote(HEATING, 2)])
+    held = taught(make_space(*HOUSE), [vote(HEATING, 2)])
     allowed = np.ones(held.index.size, np.bool_)
     allowed[2] = False
     assert 2 not in ask(held, HEATING, allowed=allowed).rows
 
 
 def test_rows_that_the_index_does_not_have_are_passed_over() -> None:
-    held = taught(remembered(*HOUSE), [vote(HEATING, 2), vote(HEATING, 10_000)])
+    held = taught(make_space(*HOUSE), [vote(HEATING, 2), vote(HEATING, 10_000)])
     assert ask(held, HEATING).rows[0] == 2
 
 
 def test_learning_can_be_left_out() -> None:
-    held = remembered(*HOUSE)
+    held = make_space(*HOUSE)
     before = ask(held, HEATING).rows.tolist()
     held = taught(held, [vote(HEATING, 2)])
     assert ask(held, HEATING, settings=Settings(without=frozenset({"learning"}))).rows.tolist() == before
 
 
 def test_the_order_of_votes_changes_nothing() -> None:
-    votes = [vote(f"{text} {n}", row, strength, caller=row % 3)
-             for n, text in enumerate(("key", "boiler man", "cat food", HEATING))
-             for row, strength in ((1, 1.0), (2, -0.5), (3, 0.25))]  # fmt: skip
+    votes = [
+        vote(f"{text} {n}", row, strength, caller=row % 3)
+        for n, text in enumerate(("key", "boiler man", "cat food", HEATING))
+        for row, strength in ((1, 1.0), (2, -0.5), (3, 0.25))
+    ]
     shuffled = [votes[at] for at in np.random.default_rng(5).permutation(len(votes))]
-    one, other = learn(votes), learn(shuffled)
+    one, other = learn_votes(votes), learn_votes(shuffled)
     assert same(one, other)
-    slowly = Lessons()
+    slowly = VoteSums()
     for each in shuffled:
         slowly.add(each)
     assert same(one, slowly.learned)
@@ -151,11 +165,11 @@ def test_the_order_of_votes_changes_nothing() -> None:
 def test_taking_votes_back_restores_every_array() -> None:
     stay = [vote("boiler man", 2), vote(HEATING, 2), vote(HEATING, 0, -1.0), vote(HEATING, 5, 0.3, caller=2)]
     go = [vote(HEATING, 2, caller=7), vote("boiler man", 4, -0.7), vote("the garage", 6), vote(HEATING, 5, 0.1)]
-    lessons = Lessons(stay)
+    lessons = VoteSums(stay)
     before = {name: array.copy() for name, array in lessons.learned.arrays().items()}
     for one in go:
         lessons.add(one)
-    assert not same(lessons.learned, learn(stay))
+    assert not same(lessons.learned, learn_votes(stay))
     for one in reversed(go[1:]):
         lessons.remove(one)
     lessons.remove(go[0])
@@ -168,67 +182,73 @@ def test_taking_votes_back_restores_every_array() -> None:
 
 
 def test_one_caller_counts_once_however_often_it_votes() -> None:
-    (once,) = learn([vote(HEATING, 2)]).questions.values()
-    (often,) = learn([vote(HEATING, 2)] * 50).questions.values()
-    assert once.credits == often.credits == {2: ONE}
+    (once,) = learn_votes([vote(HEATING, 2)]).questions.values()
+    (often,) = learn_votes([vote(HEATING, 2)] * 50).questions.values()
+    assert once.credits == often.credits == {2: FULL_CREDIT}
 
 
 def test_two_callers_outvote_one() -> None:
     against = [vote(HEATING, 2, -1.0, caller=9)] * 100
-    assert not learn([*against, vote(HEATING, 2, caller=1)])
-    (held,) = learn([*against, vote(HEATING, 2, caller=1), vote(HEATING, 2, caller=2)]).questions.values()
-    assert held.credits == {2: ONE}
+    assert not learn_votes([*against, vote(HEATING, 2, caller=1)])
+    (held,) = learn_votes([*against, vote(HEATING, 2, caller=1), vote(HEATING, 2, caller=2)]).questions.values()
+    assert held.credits == {2: FULL_CREDIT}
 
 
 def test_a_weak_vote_does_less() -> None:
-    held = remembered(*HOUSE)
-    told = [boost.boost(learn([vote(HEATING, 2, by)]), question.read(HEATING), None, held.index) for by in (0.1, 1.0)]
+    held = make_space(*HOUSE)
+    told = [
+        vote_boost.compute_boost(learn_votes([vote(HEATING, 2, by)]), question.read_question(HEATING), None, held.index)
+        for by in (0.1, 1.0)
+    ]
     assert told[0].share[0] < told[1].share[0]
 
 
 def test_what_is_useful_for_everything_says_little_of_anything() -> None:
-    held = remembered(*HOUSE, vectors=False)
-    narrow = learn([vote("heating engineer", 2, vector=False)])
-    wide = learn([vote("heating engineer", 2, vector=False), *(vote(f"thing {n}", 2, vector=False) for n in range(60))])
-    asked = question.read("heating engineer address")
-    shares = [boost.boost(one, asked, None, held.index).share[0] for one in (narrow, wide)]
+    held = make_space(*HOUSE, vectors=False)
+    narrow = learn_votes([vote("heating engineer", 2, vector=False)])
+    wide = learn_votes(
+        [vote("heating engineer", 2, vector=False), *(vote(f"thing {n}", 2, vector=False) for n in range(60))]
+    )
+    asked = question.read_question("heating engineer address")
+    shares = [vote_boost.compute_boost(one, asked, None, held.index).share[0] for one in (narrow, wide)]
     assert shares[1] < shares[0] - 1
 
 
 def test_vectors_of_another_encoder_are_not_compared() -> None:
-    held = remembered(*HOUSE)
-    other = Vote(question.read(HEATING).keys, np.ones(64, np.float32), 1, 2, 1.0)
+    held = make_space(*HOUSE)
+    other = VoteSample(question.read_question(HEATING).keys, np.ones(64, np.float32), 1, 2, 1.0)
     assert ask(taught(held, [other]), HEATING).rows[0] == 2
-    mixed = learn([other, vote("the garage", 6)])
+    mixed = learn_votes([other, vote("the garage", 6)])
     assert len(mixed.questions) == 2
     assert mixed.encoded == 1
 
 
 @pytest.mark.parametrize("strength", [0.0, float("nan"), float("inf")])
 def test_a_vote_without_a_strength_teaches_nothing(strength: float) -> None:
-    assert not learn([vote(HEATING, 2, strength)])
+    assert not learn_votes([vote(HEATING, 2, strength)])
 
 
 def test_a_vector_without_direction_is_no_vector() -> None:
-    held = remembered(*HOUSE)
-    none = Vote(question.read(HEATING).keys, np.zeros(held.index.dense.dimension, np.float32), 1, 2, 1.0)
+    held = make_space(*HOUSE)
+    none = VoteSample(question.read_question(HEATING).keys, np.zeros(held.index.dense.dimension, np.float32), 1, 2, 1.0)
     assert ask(taught(held, [none]), HEATING).rows[0] == 2
 
 
 def test_nothing_learned_says_nothing() -> None:
-    held = remembered(*HOUSE)
-    assert not len(boost.boost(None, question.read(HEATING), None, held.index).rows)
-    assert not len(boost.boost(Learned.empty(), question.read(HEATING), None, held.index).rows)
+    held = make_space(*HOUSE)
+    assert not len(vote_boost.compute_boost(None, question.read_question(HEATING), None, held.index).rows)
+    assert not len(vote_boost.compute_boost(Learned.empty(), question.read_question(HEATING), None, held.index).rows)
 
 
-def standing(learned: Learned, row: int, settings: boost.Settings = boost.DEFAULT) -> float:
-    return float(boost._standing(learned, None, np.array([row], np.int32), settings)[0])
+def standing(learned: Learned, row: int, settings: vote_boost.VoteSettings = vote_boost.DEFAULT) -> float:
+    return float(vote_boost._standing(learned, None, np.array([row], np.int32), settings)[0])
 
 
 def test_what_was_useful_from_far_behind_is_worth_more_whatever_is_asked() -> None:
     near, far = (
-        learn([Vote(question.read(HEATING).keys, None, 1, 2, 1.0, place)]) for place in (1, MISSED)
-    )  # fmt: skip
+        learn_votes([VoteSample(question.read_question(HEATING).keys, None, 1, 2, 1.0, place)])
+        for place in (1, MISSED_PLACE)
+    )
     assert standing(near, 2) == 0
     assert 0 < standing(far, 2) < 0.6
     assert standing(far, 3) == 0
@@ -236,34 +256,38 @@ def test_what_was_useful_from_far_behind_is_worth_more_whatever_is_asked() -> No
 
 def test_what_is_shown_in_vain_again_and_again_is_worth_less_within_a_bound() -> None:
     learned = [
-        learn(Vote(question.read(f"question {number}").keys, None, 1, 3, -1.0) for number in range(count))
+        learn_votes(
+            VoteSample(question.read_question(f"question {number}").keys, None, 1, 3, -1.0) for number in range(count)
+        )
         for count in (1, 4, 10, 500)
     ]
     once, often, more, always = (standing(one, 3) for one in learned)
     assert once == 0
     assert 0 > often > more
-    assert always == pytest.approx(-boost.DEFAULT.vain * boost.DEFAULT.vain_most)
+    assert always == pytest.approx(-vote_boost.DEFAULT.vain * vote_boost.DEFAULT.vain_most)
 
 
 def test_what_holds_the_words_of_a_question_is_not_here_in_vain() -> None:
-    held = remembered(*HOUSE)
-    shown = learn(Vote(question.read(f"question {number}").keys, None, 1, 2, -1.0) for number in range(9))
+    held = make_space(*HOUSE)
+    shown = learn_votes(
+        VoteSample(question.read_question(f"question {number}").keys, None, 1, 2, -1.0) for number in range(9)
+    )
 
     def loses(asked: str) -> float:
-        told = boost.boost(shown, question.read(asked), None, held.index)
-        return -float(boost._standing(shown, told.worded, np.array([2], np.int32), boost.DEFAULT)[0])
+        told = vote_boost.compute_boost(shown, question.read_question(asked), None, held.index)
+        return -float(vote_boost._standing(shown, told.worded, np.array([2], np.int32), vote_boost.DEFAULT)[0])
 
     assert loses("Where is the garage?") > loses("The name of the plumber?") > 0
     assert loses("A plumber from Ghent?") == 0
 
 
 def test_the_furthest_place_of_a_grain_follows_from_the_votes_that_stand() -> None:
-    keys = question.read(HEATING).keys
-    lessons = Lessons([Vote(keys, None, 1, 2, 1.0, 3)])
+    keys = question.read_question(HEATING).keys
+    lessons = VoteSums([VoteSample(keys, None, 1, 2, 1.0, 3)])
     before = lessons.learned.arrays()
-    missed = Vote(keys, None, 2, 2, 1.0, MISSED)
+    missed = VoteSample(keys, None, 2, 2, 1.0, MISSED_PLACE)
     lessons.add(missed)
-    assert lessons.learned.behind == {2: {MISSED: 1}}
+    assert lessons.learned.behind == {2: {MISSED_PLACE: 1}}
     lessons.remove(missed)
     assert lessons.learned.behind == {2: {3: 1}}
     after = lessons.learned.arrays()
@@ -271,23 +295,28 @@ def test_the_furthest_place_of_a_grain_follows_from_the_votes_that_stand() -> No
 
 
 def test_shared_words_count_more_where_the_grain_does_not_hold_them() -> None:
-    held = remembered(*HOUSE)
+    held = make_space(*HOUSE)
     told = [
-        boost.boost(learn([vote("Which cheap plumber from Ghent was it?", row)]), question.read("A plumber from Ghent"),
-                    Hashed().encode(["A plumber from Ghent"])[0], held.index, replace(boost.DEFAULT, link=-12.0))
+        vote_boost.compute_boost(
+            learn_votes([vote("Which cheap plumber from Ghent was it?", row)]),
+            question.read_question("A plumber from Ghent"),
+            HashedEncoder().encode(["A plumber from Ghent"])[0],
+            held.index,
+            replace(vote_boost.DEFAULT, link=-12.0),
+        )
         for row in (2, 3)
-    ]  # fmt: skip
+    ]
     holds, lacks = (float(one.share[0]) for one in told)
     assert lacks > holds
 
 
 def test_words_that_the_grain_holds_and_the_judged_question_does_not_speak_for_it() -> None:
-    held = remembered(*HOUSE)
-    judged = learn([vote("Who repaired the heating?", 2)])
-    settings = replace(boost.DEFAULT, link=-12.0, words=0.0)
-    vector = Hashed().encode([HEATING])[0]
+    held = make_space(*HOUSE)
+    judged = learn_votes([vote("Who repaired the heating?", 2)])
+    settings = replace(vote_boost.DEFAULT, link=-12.0, words=0.0)
+    vector = HashedEncoder().encode([HEATING])[0]
     more, other = (
-        float(boost.boost(judged, question.read(asked), vector, held.index, settings).share[0])
+        float(vote_boost.compute_boost(judged, question.read_question(asked), vector, held.index, settings).share[0])
         for asked in ("Who is the plumber from Ghent?", "Who is the gardener from Bruges?")
     )
     assert more > other + 1

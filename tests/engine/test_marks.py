@@ -7,18 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.engine import marks as m
-from memory.engine.marks import marks, title
+from memory.engine.text import marks as m
+from memory.engine.text.marks import find_title, mark_text
 
 BITS = {
-    "question": m.IS_QUESTION, "time": m.HAS_TIME_WORD, "number": m.HAS_NUMBER, "date": m.HAS_DATE,
-    "preference": m.PREFERENCE, "standing": m.STANDING, "first": m.FIRST_PERSON, "capitals": m.CAPITALS,
+    "question": m.IS_QUESTION,
+    "time": m.HAS_TIME_WORD,
+    "number": m.HAS_NUMBER,
+    "date": m.HAS_DATE,
+    "preference": m.PREFERENCE,
+    "standing": m.STANDING,
+    "first": m.FIRST_PERSON,
+    "capitals": m.CAPITALS,
     "code": m.LIST_OR_CODE,
-}  # fmt: skip
+}
 
 
 def of(text: str) -> set[str]:
-    return {name for name, bit in BITS.items() if marks(text) & bit}
+    return {name for name, bit in BITS.items() if mark_text(text) & bit}
 
 
 @pytest.mark.parametrize(
@@ -87,9 +93,9 @@ def test_telling_is_no_instruction(text):
 @given(st.text(max_size=300))
 @settings(max_examples=300)
 def test_any_text_has_sixteen_bits_of_marks_and_always_the_same(text):
-    once = marks(text)
+    once = mark_text(text)
     m._seen.clear()
-    assert marks(text) == once
+    assert mark_text(text) == once
     assert 0 <= once < 2**16
 
 
@@ -114,18 +120,18 @@ def test_any_text_has_sixteen_bits_of_marks_and_always_the_same(text):
     ],
 )
 def test_titles(text, expected):
-    assert title(text) == expected
+    assert find_title(text) == expected
 
 
 def test_a_title_is_written_as_the_name_others_mention():
-    from memory.engine.mentions import mentions
+    from memory.engine.text.mentions import find_mentions
 
-    called = title("The Eiffel Tower (Paris)\nIt is made of iron.")
-    assert called in [one.feature for one in mentions("We saw the Eiffel Tower at night", None)]
+    called = find_title("The Eiffel Tower (Paris)\nIt is made of iron.")
+    assert called in [one.feature for one in find_mentions("We saw the Eiffel Tower at night", None)]
 
 
 @given(st.text(max_size=300))
 @settings(max_examples=200)
 def test_any_text_has_a_short_title_or_none(text):
-    called = title(text)
+    called = find_title(text)
     assert called is None or 0 < len(called.split()) <= 64

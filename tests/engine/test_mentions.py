@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.engine.mentions import LONGEST, MOST, Mention, mentions
+from memory.engine.text.mentions import LONGEST, MOST, Mention, find_mentions
 
 
 def found(text: str, kind: str = "name") -> list[str]:
-    return [one.feature for one in mentions(text, None) if one.kind == kind]
+    return [one.feature for one in find_mentions(text, None) if one.kind == kind]
 
 
 @pytest.mark.parametrize(
@@ -84,33 +84,33 @@ def test_the_most_specific_come_first_and_twelve_are_enough():
     text = "Anna Smith (anna@example.com) paid 500 euros on 8 May 2023 in Rome: " + " ".join(
         f"Aaa{letter}, " for letter in "bcdefghijklmnopq"
     )
-    assert mentions(text, None)[:4] == [
+    assert find_mentions(text, None)[:4] == [
         Mention("name", "anna@example.com"),
         Mention("name", "anna smith"),
         Mention("date", "2023-05-08"),
         Mention("number", "500 euro"),
     ]
-    assert len(mentions(text, None)) == MOST
+    assert len(find_mentions(text, None)) == MOST
 
 
 def test_a_long_name_is_cut():
-    assert max(len(one.feature) for one in mentions("we met " + " ".join(["Abc" * 15] * 5), None)) == LONGEST
+    assert max(len(one.feature) for one in find_mentions("we met " + " ".join(["Abc" * 15] * 5), None)) == LONGEST
 
 
 def test_a_name_counts_once():
-    assert mentions("Rome, then Rome and again Rome", None) == [Mention("name", "rome")]
+    assert find_mentions("Rome, then Rome and again Rome", None) == [Mention("name", "rome")]
 
 
 def test_a_grain_and_a_question_meet_in_a_name():
-    grain = mentions("Yesterday Caroline Smith showed me her painting", None)
-    assert set(mentions("What did Caroline paint?", None)) & set(grain)
+    grain = find_mentions("Yesterday Caroline Smith showed me her painting", None)
+    assert set(find_mentions("What did Caroline paint?", None)) & set(grain)
 
 
 @given(st.text(max_size=300), st.none() | st.integers(-(10**12), 10**12))
 @settings(max_examples=300)
 def test_any_text_gives_few_short_features_and_always_the_same(text, said_at):
-    once = mentions(text, said_at)
-    assert once == mentions(text, said_at)
+    once = find_mentions(text, said_at)
+    assert once == find_mentions(text, said_at)
     assert len(once) <= MOST and len(set(once)) == len(once)
     for kind, feature in once:
         assert kind in ("name", "number", "date")

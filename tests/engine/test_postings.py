@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from memory.engine.postings import Postings
+from memory.engine.index.postings import Postings
 
 HIGHEST = 2**64 - 1  # a key uses all of its bits: as a signed or a floating number it would be another one
 

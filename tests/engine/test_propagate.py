@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.propagation import NOW, Plain, synthetic
-from memory.engine.conduits import CAUSED_BY, CONTRADICTS, NEXT, RELATED, SUPERSEDES, SUPPORTS
-from memory.engine.decay import Fading
-from memory.engine.graph import Graph
-from memory.engine.propagate import Gains, Propagation, Signals, spread
-from memory.engine.spread import Spread
+from memory.engine.graph.conduit_graph import ConduitGraph
+from memory.engine.graph.conduits import CAUSED_BY, CONTRADICTS, NEXT, RELATED, SUPERSEDES, SUPPORTS
+from memory.engine.graph.decay import DecaySettings
+from memory.engine.graph.propagate import Gains, Propagation, Signals, spread_signal
+from memory.engine.graph.signal_spread import Spread
 from tests.engine.test_graph import conduit, graph_of, packed
 
 WIDE = Propagation(frontier=4_096, edges=1_000_000, threshold=0.05)
@@ -38,8 +38,8 @@ def activation(found: Spread) -> dict[int, float]:
     return dict(zip(found.rows.tolist(), found.activation.tolist(), strict=True))
 
 
-def run(graph: Graph, *pairs: tuple[int, float], **more: Any) -> dict[int, float]:
-    return activation(spread(graph, seeds=seeds(*pairs), now=NOW, **more))
+def run(graph: ConduitGraph, *pairs: tuple[int, float], **more: Any) -> dict[int, float]:
+    return activation(spread_signal(graph, seeds=seeds(*pairs), now=NOW, **more))
 
 
 def a_query(seed: int, rows: int) -> tuple[dict[int | str, float], Signals, Signals]:
@@ -53,21 +53,21 @@ def a_query(seed: int, rows: int) -> tuple[dict[int | str, float], Signals, Sign
 @pytest.mark.parametrize("seed", range(12))
 def test_the_arrays_agree_with_plain_python(seed: int) -> None:
     given = synthetic(300, 4, seed)
-    graph, plain = Graph.build(*given, rows=300), Plain(*given)
+    graph, plain = ConduitGraph.build(*given, rows=300), Plain(*given)
     both, at_rows, at_entries = a_query(seed, 300)
-    found = activation(spread(graph, seeds=at_rows, entries=at_entries, now=NOW, settings=WIDE))
-    expected = {row: signal for row, signal in plain.spread(both, NOW, WIDE, Fading()).items() if signal > 1e-6}
+    found = activation(spread_signal(graph, seeds=at_rows, entries=at_entries, now=NOW, settings=WIDE))
+    expected = {row: signal for row, signal in plain.spread(both, NOW, WIDE, DecaySettings()).items() if signal > 1e-6}
     assert len(expected) > 50
     assert found == pytest.approx(expected, rel=1e-4, abs=2e-6)
 
 
 def test_a_graph_with_late_conduits_answers_like_a_merged_one() -> None:
     given = synthetic(300, 5, 40)
-    graph = Graph.build(*(column[:900] for column in given), rows=200)
+    graph = ConduitGraph.build(*(column[:900] for column in given), rows=200)
     for part in np.array_split(np.arange(900, 1_500), 4):
         graph.put(*(column[part] for column in given))
     _, at_rows, at_entries = a_query(3, 300)
-    one, other = (spread(held, seeds=at_rows, entries=at_entries, now=NOW) for held in (graph, graph.merged()))
+    one, other = (spread_signal(held, seeds=at_rows, entries=at_entries, now=NOW) for held in (graph, graph.merged()))
     assert activation(one) == activation(other)
     assert [one.path(row) for row in one.rows[:20]] == [other.path(row) for row in other.rows[:20]]
 
@@ -80,24 +80,24 @@ def test_neither_rows_nor_numbers_nor_order_decide_anything() -> None:
     other["id"] = random.permutation(len(records)) + 1
     names = np.append(renamed, -1)  # an entry stays one
     one, two = (
-        Graph.build(records, from_row, to_row, rows=200),
-        Graph.build(other, names[from_row[shuffled]], renamed[to_row[shuffled]], rows=200),
+        ConduitGraph.build(records, from_row, to_row, rows=200),
+        ConduitGraph.build(other, names[from_row[shuffled]], renamed[to_row[shuffled]], rows=200),
     )
     _, at_rows, at_entries = a_query(5, 200)
-    first = spread(one, seeds=at_rows, entries=at_entries, now=NOW, settings=WIDE)
+    first = spread_signal(one, seeds=at_rows, entries=at_entries, now=NOW, settings=WIDE)
     backwards = Signals(renamed[at_rows.at][::-1], at_rows.signal[::-1])
-    second = spread(two, seeds=backwards, entries=at_entries, now=NOW, settings=WIDE)
+    second = spread_signal(two, seeds=backwards, entries=at_entries, now=NOW, settings=WIDE)
     assert {int(renamed[row]): signal for row, signal in activation(first).items()} == activation(second)
     # That holds to the last bit, because only whole numbers were added.
     assert all((level.signal % 1 == 0).all() for level in first.levels)
 
 
 def test_seeds_twice_as_strong_give_twice_the_activation() -> None:
-    graph = Graph.build(*synthetic(200, 5, 43), rows=200)
+    graph = ConduitGraph.build(*synthetic(200, 5, 43), rows=200)
     _, at_rows, _ = a_query(6, 200)
-    once = activation(spread(graph, seeds=at_rows, now=NOW))
+    once = activation(spread_signal(graph, seeds=at_rows, now=NOW))
     for factor in (2.0, 1e-6, 1e6):
-        scaled = spread(graph, seeds=Signals(at_rows.at, at_rows.signal * factor), now=NOW)
+        scaled = spread_signal(graph, seeds=Signals(at_rows.at, at_rows.signal * factor), now=NOW)
         assert activation(scaled) == pytest.approx({row: signal * factor for row, signal in once.items()}, rel=1e-5)
 
 
@@ -134,9 +134,15 @@ def test_a_common_neighbour_carries_support_from_seed_to_seed() -> None:
 
 @pytest.mark.parametrize(
     ("relation", "along", "against"),
-    [(RELATED, 1.0, 1.0), (SUPPORTS, 1.0, 1.0), (NEXT, 0.8, 0.5), (CAUSED_BY, 0.9, 0.7),
-     (CONTRADICTS, 0.0, 0.0), (SUPERSEDES, 0.0, 0.0)],
-)  # fmt: skip
+    [
+        (RELATED, 1.0, 1.0),
+        (SUPPORTS, 1.0, 1.0),
+        (NEXT, 0.8, 0.5),
+        (CAUSED_BY, 0.9, 0.7),
+        (CONTRADICTS, 0.0, 0.0),
+        (SUPERSEDES, 0.0, 0.0),
+    ],
+)
 def test_each_relation_has_its_gain_in_each_direction(relation: int, along: float, against: float) -> None:
     graph = graph_of(link(1, A, B, 0.6, relation=relation))
     assert run(graph, (A, 1.0)).get(B, 0.0) == pytest.approx(0.51 * along, rel=1e-5)
@@ -146,7 +152,7 @@ def test_each_relation_has_its_gain_in_each_direction(relation: int, along: floa
 
 def test_an_entry_passes_its_signal_by_affinity() -> None:
     graph = graph_of(link(1, "77", A, 0.5, affinity=2.0), link(2, "77", B, 0.5, affinity=0.5))
-    found = spread(graph, entries=entries((77, 1.0), (5, 9.0)), now=NOW)
+    found = spread_signal(graph, entries=entries((77, 1.0), (5, 9.0)), now=NOW)
     assert activation(found) == pytest.approx({A: 0.85, B: 0.2125}, rel=1e-5)
     assert dict(zip(found.rows.tolist(), found.hop.tolist(), strict=True)) == {A: 1, B: 1}
 
@@ -175,7 +181,7 @@ def test_the_threshold_is_a_share_of_the_strongest_signal() -> None:
 def test_a_signal_ends_after_so_many_hops() -> None:
     graph = graph_of(*(link(n + 1, n, n + 1, 1.0) for n in range(9)))
     for hops in (0, 1, 5):
-        found = spread(graph, seeds=seeds((A, 1.0)), now=NOW, settings=Propagation(hops=hops, threshold=0.01))
+        found = spread_signal(graph, seeds=seeds((A, 1.0)), now=NOW, settings=Propagation(hops=hops, threshold=0.01))
         assert sorted(found.rows.tolist()) == list(range(hops + 1))
         assert found.hops == hops
         assert sorted(zip(found.rows.tolist(), found.hop.tolist(), strict=True)) == [(n, n) for n in range(hops + 1)]
@@ -183,14 +189,14 @@ def test_a_signal_ends_after_so_many_hops() -> None:
 
 def test_the_hop_of_a_row_is_that_of_its_first_arrival() -> None:
     graph = graph_of(link(1, A, B, 0.4), link(2, A, C, 0.9), link(3, C, B, 0.9))
-    found = spread(graph, seeds=seeds((A, 1.0)), now=NOW)
+    found = spread_signal(graph, seeds=seeds((A, 1.0)), now=NOW)
     assert found.hops == 2
     assert dict(zip(found.rows.tolist(), found.hop.tolist(), strict=True)) == {A: 0, B: 1, C: 1}
 
 
 def test_a_hub_passes_only_its_strongest_and_each_gets_less() -> None:
     spokes = [link(n, 0, n, 0.5 + n / 1000) for n in range(1, 65)]
-    found = spread(graph_of(*spokes, rows=70), seeds=seeds((0, 1.0)), now=NOW)
+    found = spread_signal(graph_of(*spokes, rows=70), seeds=seeds((0, 1.0)), now=NOW)
     assert sorted(found.rows.tolist()) == [0, *range(33, 65)]
     assert activation(found)[64] == pytest.approx(0.564 * 0.85 * (16 / 64) ** 0.5, rel=1e-5)
     assert found.caps == {"hub"}
@@ -200,16 +206,16 @@ def test_a_hub_passes_only_its_strongest_and_each_gets_less() -> None:
 def test_only_the_strongest_of_a_wide_front_fire() -> None:
     graph = graph_of(*(link(n, n, n + 10, 0.9) for n in range(1, 6)))
     given = seeds((1, 0.5), (2, 1.0), (3, 0.9), (4, 0.9), (5, 0.9))
-    found = spread(graph, seeds=given, now=NOW, settings=Propagation(frontier=2))
+    found = spread_signal(graph, seeds=given, now=NOW, settings=Propagation(frontier=2))
     assert {row for row in found.rows.tolist() if row > 10} == {12, 13}
     assert found.caps == {"frontier"}
 
 
 def test_work_has_an_end_and_says_so() -> None:
-    graph = Graph.build(*synthetic(2_000, 10, 44), rows=2_000)
+    graph = ConduitGraph.build(*synthetic(2_000, 10, 44), rows=2_000)
     random = np.random.default_rng(45)
     given = Signals(random.choice(2_000, 40, replace=False), random.uniform(0.5, 1, 40))
-    found = spread(graph, seeds=given, now=NOW, settings=Propagation(edges=300))
+    found = spread_signal(graph, seeds=given, now=NOW, settings=Propagation(edges=300))
     assert "edges" in found.caps
     assert 200 < found.edges <= 300
     strongest = int(given.at[np.argmax(given.signal)])
@@ -226,11 +232,13 @@ def test_a_grain_that_is_not_active_neither_receives_nor_passes_on() -> None:
 
 def test_a_superseded_grain_keeps_a_quarter_and_the_newer_one_gets_the_rest() -> None:
     graph = graph_of(link(1, A, B, 0.8), link(2, C, B, relation=SUPERSEDES), link(3, C, D, 0.5))
-    found = spread(graph, seeds=seeds((A, 1.0)), now=NOW)
+    found = spread_signal(graph, seeds=seeds((A, 1.0)), now=NOW)
     assert activation(found) == pytest.approx({A: 1.0, B: 0.17, C: 0.51, D: 0.51 * 0.425}, rel=1e-5)
     assert [(step.conduit, step.source, step.target, step.hop) for step in found.path(D)] == [
-        (1, A, B, 1), (2, B, C, 1), (3, C, D, 2),
-    ]  # fmt: skip
+        (1, A, B, 1),
+        (2, B, C, 1),
+        (3, C, D, 2),
+    ]
     assert run(graph, (B, 1.0))[C] == pytest.approx(0.75, rel=1e-5)
 
 
@@ -258,7 +266,7 @@ def test_a_newer_grain_gets_nothing_from_itself() -> None:
 
 def test_two_that_say_they_supersede_each_other_come_to_an_end() -> None:
     graph = graph_of(link(1, B, A, relation=SUPERSEDES), link(2, A, B, relation=SUPERSEDES), link(3, A, C))
-    found = spread(graph, seeds=seeds((A, 1.0), (B, 1.0)), now=NOW)
+    found = spread_signal(graph, seeds=seeds((A, 1.0), (B, 1.0)), now=NOW)
     assert activation(found)[A] == activation(found)[B] == pytest.approx(1.0, abs=1e-6)
     assert len(found.path(C)) < 10
 
@@ -274,14 +282,14 @@ def test_of_two_that_contradict_each_other_the_weaker_authority_loses_half() -> 
 
 
 def test_received_is_what_came_over_conduits() -> None:
-    found = spread(graph_of(link(1, A, B, 0.6)), seeds=seeds((A, 1.0), (B, 0.8)), now=NOW)
+    found = spread_signal(graph_of(link(1, A, B, 0.6)), seeds=seeds((A, 1.0), (B, 0.8)), now=NOW)
     received = dict(zip(found.rows.tolist(), found.received.tolist(), strict=True))
     assert received == pytest.approx({A: 0.8 * 0.51, B: 0.51}, rel=1e-5)
 
 
 def test_a_path_leads_from_where_the_signal_was_put_in() -> None:
     graph = graph_of(link(1, "77", A, 0.9), link(2, A, B, 0.8), link(3, C, B, 0.2), link(4, D, B, 0.9))
-    found = spread(graph, entries=entries((77, 1.0)), seeds=seeds((C, 0.5)), now=NOW)
+    found = spread_signal(graph, entries=entries((77, 1.0)), seeds=seeds((C, 0.5)), now=NOW)
     path = found.path(B)
     assert [(step.conduit, step.source, step.target, step.hop) for step in path] == [(1, ~0, A, 1), (2, A, B, 2)]
     assert graph.entry_key(path[0].source) == 77
@@ -292,36 +300,36 @@ def test_a_path_leads_from_where_the_signal_was_put_in() -> None:
 
 
 def test_a_seed_that_no_conduit_leads_to_has_no_path() -> None:
-    found = spread(graph_of(link(1, A, B)), seeds=seeds((A, 1.0), (C, 1.0)), now=NOW)
+    found = spread_signal(graph_of(link(1, A, B)), seeds=seeds((A, 1.0), (C, 1.0)), now=NOW)
     assert found.path(A) == found.path(C) == []
 
 
 def test_a_path_does_not_turn_back_on_itself() -> None:
     graph = graph_of(link(1, A, C, 0.9), link(2, B, C, 0.4))
-    found = spread(graph, seeds=seeds((A, 1.0), (B, 1.0)), now=NOW)
+    found = spread_signal(graph, seeds=seeds((A, 1.0), (B, 1.0)), now=NOW)
     assert [step.conduit for step in found.path(A)] == [2, 1]
     assert [step.conduit for step in found.path(B)] == [1, 2]
 
 
 def test_rows_come_strongest_first_and_ties_by_row() -> None:
     graph = graph_of(*(link(n, 0, n, 0.5) for n in (9, 4, 7)), link(20, 0, 3, 0.6))
-    found = spread(graph, seeds=seeds((0, 1.0)), now=NOW)
+    found = spread_signal(graph, seeds=seeds((0, 1.0)), now=NOW)
     assert found.rows.tolist() == [0, 3, 4, 7, 9]
 
 
 @pytest.mark.parametrize("signal", [0.0, -1.0, float("nan"), float("inf"), 1e-300])
 def test_a_signal_that_is_none_starts_nothing(signal: float) -> None:
-    found = spread(graph_of(link(1, A, B)), seeds=seeds((A, signal)), now=NOW)
+    found = spread_signal(graph_of(link(1, A, B)), seeds=seeds((A, signal)), now=NOW)
     assert (found.rows.tolist(), found.activation.tolist(), found.hop.tolist()) == ([], [], [])
     assert (found.edges, found.hops, found.path(A)) == (0, 0, [])
 
 
 def test_an_empty_graph_returns_the_seeds() -> None:
-    assert run(Graph.empty(), (7, 1.0), (3, 0.5)) == {7: 1.0, 3: 0.5}
+    assert run(ConduitGraph.empty(), (7, 1.0), (3, 0.5)) == {7: 1.0, 3: 0.5}
 
 
 def test_a_grain_newer_than_the_graph_is_reached_by_its_late_conduits() -> None:
     graph = graph_of(link(1, A, B, 0.9), rows=2)
     graph.put(*packed(link(2, B, 900, 0.9), link(3, "55", 900, 0.9)))
-    found: NDArray[np.int64] = spread(graph, entries=entries((55, 1.0)), now=NOW).rows
+    found: NDArray[np.int64] = spread_signal(graph, entries=entries((55, 1.0)), now=NOW).rows
     assert found.tolist() == [900, B, A]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.engine import words
-from memory.engine.question import Query, read
+from memory.engine.text import words
+from memory.engine.text.question import Query, read_question
 
 FLAGS = [
     name
@@ -21,7 +21,7 @@ FLAGS = [
 
 
 def asked(query: str) -> set[str]:
-    found = read(query)
+    found = read_question(query)
     return {name.removeprefix("wants_") for name in FLAGS if getattr(found, name)}
 
 
@@ -65,34 +65,42 @@ def test_what_a_question_wants(query, wants):
 
 
 def test_its_words_are_analysed_as_those_of_grains():
-    query = read("Which dogs barked at the running cats?")
+    query = read_question("Which dogs barked at the running cats?")
     assert list(query.terms) == words.terms("Which dogs barked at the running cats?") == ["dog", "bark", "run", "cat"]
     assert query.keys.dtype == np.uint64
     assert query.keys.tolist() == [words.key(term) for term in query.terms]
 
 
 def test_pairs_are_the_adjacent_terms():
-    query = read("red dogs bark")
+    query = read_question("red dogs bark")
     first, second, third = (words.key(term) for term in ("red", "dog", "bark"))
     assert query.pairs.dtype == np.uint64
     assert query.pairs.tolist() == [[first, second], [second, third]]
-    assert read("dog").pairs.shape == read("").pairs.shape == (0, 2)
+    assert read_question("dog").pairs.shape == read_question("").pairs.shape == (0, 2)
 
 
 def test_capitalised_words_come_as_terms():
-    assert read("What did Caroline say to John in New York? John knows.").capitals == ("carolin", "john", "new", "york")
-    assert read("Where are my things?").capitals == ()
+    assert read_question("What did Caroline say to John in New York? John knows.").capitals == (
+        "carolin",
+        "john",
+        "new",
+        "york",
+    )
+    assert read_question("Where are my things?").capitals == ()
 
 
 def test_its_yesterday_is_that_of_the_asking():
-    assert [one.feature for one in read("What did I do yesterday?", 1683554160).mentions] == ["2023-05-07", "2023-05"]
-    assert read("What did I do yesterday?").mentions == ()
+    assert [one.feature for one in read_question("What did I do yesterday?", 1683554160).mentions] == [
+        "2023-05-07",
+        "2023-05",
+    ]
+    assert read_question("What did I do yesterday?").mentions == ()
 
 
 @given(st.text(max_size=300))
 @settings(max_examples=200)
 def test_any_question_is_read_and_always_alike(text):
-    one, other = read(text, 0), read(text, 0)
+    one, other = read_question(text, 0), read_question(text, 0)
     assert one.terms == other.terms and one.mentions == other.mentions
     assert one.keys.tolist() == other.keys.tolist()
     assert len(one.pairs) == max(0, len(one.terms) - 1)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from memory.engine import features, rank, view, weights
-from memory.engine.shape import FREE, Shape, near, shape
-from tests.engine.memories import remembered
+from memory.engine.ranking import candidate_columns, features, fitted_weights, rank
+from memory.engine.ranking.collection_shape import FREE, CollectionShape, measure_shape, nearness
+from tests.engine.memories import make_space
 
-CHAT = Shape(3.3, 0.6, 1.0, 0.0, 1.0, 1.0, 1.0)
+CHAT = CollectionShape(3.3, 0.6, 1.0, 0.0, 1.0, 1.0, 1.0)
 ONES = np.ones(len(features.NAMES), np.float32)
 
 
-def ranker(*shapes: Shape, half: tuple[Shape, ...] = ()) -> rank.Ranker:
+def ranker(*shapes: CollectionShape, half: tuple[CollectionShape, ...] = ()) -> rank.Ranker:
     return rank.Ranker("test", shapes, half, ONES, (rank.Expert("chat", shapes, 2 * ONES),))
 
 
@@ -29,7 +29,7 @@ def test_far_from_it_they_count_nothing() -> None:
 
 
 def test_in_between_they_fade_with_the_distance() -> None:
-    shares = [near(distance) for distance in (0.0, FREE, 0.6, 0.8, 1.2)]
+    shares = [nearness(distance) for distance in (0.0, FREE, 0.6, 0.8, 1.2)]
     assert shares[0] == shares[1] == 1.0
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] == 0
@@ -38,13 +38,13 @@ def test_in_between_they_fade_with_the_distance() -> None:
 def test_what_generated_texts_taught_counts_in_part() -> None:
     gate, _ = ranker(half=(CHAT,)).gates(CHAT)
     assert gate == rank.HALF < 1
-    trusts = {one["name"]: one["trust"] for one in weights.WEIGHTS["experts"]}
+    trusts = {one["name"]: one["trust"] for one in fitted_weights.WEIGHTS["experts"]}
     assert trusts == {"chat": 1.0, "passages": 1.0, **rank.HALF_OF_KIND}
     assert max(rank.HALF_OF_KIND.values()) < 1
 
 
 def test_a_standing_rule_counts_against_no_grain() -> None:
-    every = [weights.WEIGHTS["shared"], *(one["weights"] for one in weights.WEIGHTS["experts"])]
+    every = [fitted_weights.WEIGHTS["shared"], *(one["weights"] for one in fitted_weights.WEIGHTS["experts"])]
     assert min(one.get("rule", 0.0) for one in every) >= 0
 
 
@@ -61,20 +61,26 @@ def test_a_correction_is_the_same_whatever_unit_a_feature_is_measured_in() -> No
 
 
 def test_a_space_is_measured_by_its_texts_speakers_and_sessions() -> None:
-    chat = remembered(*({"text": "word " * 20, "speaker": "Ann", "session": f"s{n // 10}"} for n in range(100)))
-    notes = remembered(*("word " * 20 for _ in range(100)))
-    roles = remembered(*({"text": "hello", "speaker": ("user", "assistant")[n % 2]} for n in range(10)))
-    assert shape(chat.index, view.ROLES).speakers == 1
-    assert shape(chat.index, view.ROLES).roles == 0
-    assert np.isclose(shape(chat.index, view.ROLES).turns, np.log(10) / 3)
-    assert shape(notes.index, view.ROLES).sessions == 0
-    assert shape(notes.index, view.ROLES).length == shape(chat.index, view.ROLES).length
-    assert shape(roles.index, view.ROLES).roles == 1
-    assert shape(remembered().index, view.ROLES) == Shape(0, 0, 0, 0, 0, 0, 0)
+    chat = make_space(*({"text": "word " * 20, "speaker": "Ann", "session": f"s{n // 10}"} for n in range(100)))
+    notes = make_space(*("word " * 20 for _ in range(100)))
+    roles = make_space(*({"text": "hello", "speaker": ("user", "assistant")[n % 2]} for n in range(10)))
+    assert measure_shape(chat.index, candidate_columns.ROLES).speakers == 1
+    assert measure_shape(chat.index, candidate_columns.ROLES).roles == 0
+    assert np.isclose(measure_shape(chat.index, candidate_columns.ROLES).turns, np.log(10) / 3)
+    assert measure_shape(notes.index, candidate_columns.ROLES).sessions == 0
+    assert (
+        measure_shape(notes.index, candidate_columns.ROLES).length
+        == measure_shape(chat.index, candidate_columns.ROLES).length
+    )
+    assert measure_shape(roles.index, candidate_columns.ROLES).roles == 1
+    assert measure_shape(make_space().index, candidate_columns.ROLES) == CollectionShape(0, 0, 0, 0, 0, 0, 0)
 
 
 def test_the_file_of_weights_names_only_features_there_are() -> None:
-    named = {*weights.WEIGHTS["shared"], *(name for one in weights.WEIGHTS["experts"] for name in one["weights"])}
+    named = {
+        *fitted_weights.WEIGHTS["shared"],
+        *(name for one in fitted_weights.WEIGHTS["experts"] for name in one["weights"]),
+    }
     assert named <= set(features.NAMES)
-    assert rank.FITTED.shapes
-    assert all(len(one) == len(CHAT) for one in weights.WEIGHTS["shapes"])
+    assert rank.FITTED_RANKER.shapes
+    assert all(len(one) == len(CHAT) for one in fitted_weights.WEIGHTS["shapes"])

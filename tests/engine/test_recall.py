@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from memory.arena.changes import CONDUIT
-from memory.engine import question, rank
-from memory.engine.conduits import SUPERSEDES
-from memory.engine.recall import recall
-from memory.engine.settings import Settings
-from tests.engine.memories import NOW, ask, remembered
+from memory.engine.graph.conduits import SUPERSEDES
+from memory.engine.ranking import rank
+from memory.engine.ranking.recall import recall
+from memory.engine.ranking.settings import Settings
+from memory.engine.text import question
+from tests.engine.memories import NOW, ask, make_space
 
-UNFITTED = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED.shared), ())
+UNFITTED = rank.Ranker("none", (), (), np.zeros_like(rank.FITTED_RANKER.shared), ())
 HOUSE = (
     "The spare key hangs behind the blue door.",
     "Dinner with Priya is on Thursday.",
@@ -24,7 +25,7 @@ HOUSE = (
 
 
 def test_the_grain_that_shares_the_words_comes_first_and_says_which() -> None:
-    answer = ask(remembered(*HOUSE), "Where are the tax papers?", vector=False)
+    answer = ask(make_space(*HOUSE), "Where are the tax papers?", vector=False)
     assert answer.rows[0] == 4
     assert answer.sources[0] == "words"
     assert [place for place, _ in answer.matched[0]] == [0, 1]
@@ -33,27 +34,27 @@ def test_the_grain_that_shares_the_words_comes_first_and_says_which() -> None:
 
 
 def test_scores_lie_between_0_and_1_and_never_rise() -> None:
-    answer = ask(remembered(*HOUSE), "the plumber and the boiler in Ghent", k=6)
+    answer = ask(make_space(*HOUSE), "the plumber and the boiler in Ghent", k=6)
     assert np.all((answer.scores >= 0) & (answer.scores <= 1))
     assert np.all(np.diff(answer.scores) <= 0)
     assert 0 < answer.confidence <= 1
 
 
 def test_no_more_than_k_come_back() -> None:
-    held = remembered(*HOUSE)
+    held = make_space(*HOUSE)
     assert len(ask(held, "the blue door", k=2).rows) == 2
     assert len(ask(held, "the blue door", k=0).rows) == 0
 
 
 @pytest.mark.parametrize("query", ["", "   ", "?!"])
 def test_an_empty_question_has_no_answer(query: str) -> None:
-    answer = ask(remembered(*HOUSE), query)
+    answer = ask(make_space(*HOUSE), query)
     assert not len(answer.rows)
     assert answer.confidence == 0
 
 
 def test_an_empty_space_has_no_answer() -> None:
-    answer = ask(remembered(), "Where is the key?")
+    answer = ask(make_space(), "Where is the key?")
     assert not len(answer.rows)
     assert answer.confidence == 0
 
@@ -61,39 +62,39 @@ def test_an_empty_space_has_no_answer() -> None:
 @pytest.mark.parametrize("vectors", [False, True])
 @pytest.mark.parametrize("query", ["xqzzv blorfk", "wjkq", "zzzkrpt vvv"])
 def test_nonsense_has_no_answer(query: str, vectors: bool) -> None:
-    answer = ask(remembered(*HOUSE, *(f"Lap {n} took {n} minutes." for n in range(60)), vectors=vectors), query)
+    answer = ask(make_space(*HOUSE, *(f"Lap {n} took {n} minutes." for n in range(60)), vectors=vectors), query)
     assert not len(answer.rows)
     assert answer.confidence == 0
 
 
 def test_meaning_alone_answers_when_no_word_is_known_and_says_so() -> None:
-    held = remembered(*HOUSE)
+    held = make_space(*HOUSE)
     likeness = held.index.dense.vector(3)  # as an encoder would see a paraphrase of it
-    answer = recall(held.index, question.read("zzz"), likeness, allowed=None, k=3, now=NOW)
+    answer = recall(held.index, question.read_question("zzz"), likeness, allowed=None, k=3, now=NOW)
     assert answer.rows[0] == 3
     assert answer.sources[0] == "vector"
     assert answer.fallback
 
 
 def test_operators_of_a_full_text_engine_are_plain_words() -> None:
-    assert ask(remembered(*HOUSE), 'NEAR("tax" AND papers*) OR NOT -drawer').rows[0] == 4
+    assert ask(make_space(*HOUSE), 'NEAR("tax" AND papers*) OR NOT -drawer').rows[0] == 4
 
 
 def test_the_same_question_has_the_same_answer() -> None:
-    held = remembered(*HOUSE)
+    held = make_space(*HOUSE)
     one, other = ask(held, "Who feeds the cat?"), ask(held, "Who feeds the cat?")
     assert one.rows.tolist() == other.rows.tolist()
     assert one.scores.tolist() == other.scores.tolist()
 
 
 def test_equals_in_score_are_ordered_by_their_number_not_by_their_row() -> None:
-    held = remembered("red kite alpha", "red kite bravo", "red kite gamma", vectors=False)
+    held = make_space("red kite alpha", "red kite bravo", "red kite gamma", vectors=False)
     held.index.columns["id"][:3] = [30, 10, 20]
     assert ask(held, "red kite", ranker=UNFITTED).rows.tolist() == [1, 2, 0]
 
 
 def test_equal_texts_are_folded_into_one_result() -> None:
-    held = remembered("The code is 4711.", {"text": "The code is 4711.", "session": "b"}, "The gate squeaks.")
+    held = make_space("The code is 4711.", {"text": "The code is 4711.", "session": "b"}, "The gate squeaks.")
     answer = ask(held, "What is the code?")
     assert answer.rows.tolist().count(0) + answer.rows.tolist().count(1) == 1
     assert sorted([int(answer.rows[0]), *answer.folded[0]]) == [0, 1]
@@ -101,7 +102,7 @@ def test_equal_texts_are_folded_into_one_result() -> None:
 
 def test_what_is_not_allowed_never_comes_back_by_any_way() -> None:
     turns = [{"text": text, "session": "s", "speaker": "Ann"} for text in HOUSE]
-    held = remembered(*turns, HOUSE[4])
+    held = make_space(*turns, HOUSE[4])
     for hidden in range(len(turns) + 1):
         allowed = np.ones(held.index.size, np.bool_)
         allowed[hidden] = False
@@ -112,7 +113,7 @@ def test_what_is_not_allowed_never_comes_back_by_any_way() -> None:
 
 
 def test_parts_of_a_score_add_up_and_keep_the_order() -> None:
-    held = remembered(*({"text": text, "session": "s", "speaker": "Ann"} for text in HOUSE))
+    held = make_space(*({"text": text, "session": "s", "speaker": "Ann"} for text in HOUSE))
     answer = ask(held, "What did Ann say about the beagle and the boiler?", k=6)
     sums = [sum(parts.values()) for parts in answer.contributions]
     assert sums == sorted(sums, reverse=True)
@@ -121,7 +122,7 @@ def test_parts_of_a_score_add_up_and_keep_the_order() -> None:
 
 def test_a_signal_a_grain_has_nothing_of_is_no_part_of_its_score() -> None:
     talk = ({"text": text, "session": "s", "speaker": "Ann"} for text in HOUSE)
-    held = remembered(*talk, {"text": "A note about the boiler and the beagle, found in a drawer."})
+    held = make_space(*talk, {"text": "A note about the boiler and the beagle, found in a drawer."})
     answer = ask(held, "What did Ann say about the beagle and the boiler?", k=10)
     alone = answer.contributions[answer.rows.tolist().index(len(HOUSE))]
     assert abs(alone.get("session", 0.0)) < 0.01
@@ -129,12 +130,12 @@ def test_a_signal_a_grain_has_nothing_of_is_no_part_of_its_score() -> None:
 
 
 def test_what_the_only_named_speaker_said_is_preferred() -> None:
-    held = remembered(
+    held = make_space(
         {"text": "I adopted a puppy last week.", "speaker": "Bela", "session": "1"},
         {"text": "I adopted a puppy last year.", "speaker": "Cleo", "session": "2"},
         *({"text": text, "speaker": "Cleo", "session": "3"} for text in HOUSE),
     )
-    for by in (UNFITTED, rank.FITTED):
+    for by in (UNFITTED, rank.FITTED_RANKER):
         assert ask(held, "Did Cleo adopt a puppy?", ranker=by).rows[0] == 1
         assert ask(held, "Did Bela adopt a puppy?", ranker=by).rows[0] == 0
     swayed = ask(held, "Did Cleo adopt a puppy last week?", vector=False, ranker=UNFITTED)
@@ -142,7 +143,7 @@ def test_what_the_only_named_speaker_said_is_preferred() -> None:
 
 
 def test_what_was_said_on_the_day_the_question_names_is_preferred() -> None:
-    held = remembered(
+    held = make_space(
         {"text": "We went to the lake.", "time": "2024-03-01"},
         {"text": "We went to the lake again.", "time": "2024-05-17"},
         {"text": "We went to the lake once more.", "time": "2024-06-02"},
@@ -152,7 +153,7 @@ def test_what_was_said_on_the_day_the_question_names_is_preferred() -> None:
 
 
 def test_a_chain_goes_on_from_a_title_that_a_find_mentions() -> None:
-    held = remembered(
+    held = make_space(
         "The Silent Harbour\nThe Silent Harbour is a film by Clara Verson.",
         "Clara Verson\nShe came into the world in Alaburg and studied chess.",
         *(f"Town {n}\nA place with a mill, number {n}." for n in range(40)),
@@ -168,7 +169,7 @@ def test_a_chain_goes_on_from_a_title_that_a_find_mentions() -> None:
 
 
 def test_the_turn_after_a_matching_question_is_a_candidate() -> None:
-    held = remembered(
+    held = make_space(
         {"text": "Where did you two end up moving?", "speaker": "Ann", "session": "1"},
         {"text": "Leeds, near the canal!", "speaker": "Ben", "session": "1"},
         *({"text": text, "speaker": "Ann", "session": "2"} for text in HOUSE),
@@ -179,7 +180,7 @@ def test_the_turn_after_a_matching_question_is_a_candidate() -> None:
 
 
 def test_a_superseded_grain_stands_behind_the_one_that_took_its_place() -> None:
-    held = remembered("The salary is 5000 a month.", "The salary is 6000 a month.", *HOUSE)
+    held = make_space("The salary is 5000 a month.", "The salary is 6000 a month.", *HOUSE)
     graph = held.index.graph
     record = np.zeros(1, CONDUIT)
     record["id"], record["weight"], record["affinity"], record["relation"] = 9_999, 1.0, 1.0, SUPERSEDES
@@ -191,22 +192,22 @@ def test_a_superseded_grain_stands_behind_the_one_that_took_its_place() -> None:
 
 
 def test_a_standing_rule_is_looked_at_whatever_is_asked() -> None:
-    held = remembered("From now on always answer in metric units.", *(f"Lap {n} took {n} minutes." for n in range(200)))
+    held = make_space("From now on always answer in metric units.", *(f"Lap {n} took {n} minutes." for n in range(200)))
     answer = ask(held, "How far was lap 7?", k=100, settings=Settings(pool=40))
     assert 0 in answer.rows
     assert answer.sources[answer.rows.tolist().index(0)] in ("standing", "vector")
 
 
 def test_far_from_every_fitted_shape_the_answer_is_the_base() -> None:
-    held = remembered(*HOUSE)
-    everywhere_far = rank.Ranker("far", (), (), rank.FITTED.shared + 5, ())
+    held = make_space(*HOUSE)
+    everywhere_far = rank.Ranker("far", (), (), rank.FITTED_RANKER.shared + 5, ())
     query = "Where are the papers for the tax?"
     assert ask(held, query, ranker=everywhere_far).rows.tolist() == ask(held, query, ranker=UNFITTED).rows.tolist()
     assert ask(held, query, ranker=everywhere_far).weights["gate"] == 0
 
 
 def test_lateral_candidates_are_offered_when_it_is_unsure() -> None:
-    held = remembered(*HOUSE)
+    held = make_space(*HOUSE)
     unsure = ask(held, "the boiler", k=2, settings=Settings(unsure=1.0))
     assert len(unsure.expansion)
     assert not set(unsure.expansion.tolist()) & set(unsure.rows.tolist())
@@ -214,13 +215,13 @@ def test_lateral_candidates_are_offered_when_it_is_unsure() -> None:
 
 
 def test_one_session_does_not_fill_the_answer_when_it_may_not() -> None:
-    held = remembered(*({"text": f"kite story {n}", "session": "a" if n < 8 else "b"} for n in range(10)))
+    held = make_space(*({"text": f"kite story {n}", "session": "a" if n < 8 else "b"} for n in range(10)))
     capped = ask(held, "kite story", k=6, settings=Settings(one_session=0.5), ranker=UNFITTED)
     assert sum(row >= 8 for row in capped.rows) == 2
 
 
 def test_questions_in_other_scripts_are_answered() -> None:
-    held = remembered(
+    held = make_space(
         "小林上个月搬到杭州去了。", "张医生的生日是三月九号。", "Die Werkstatt verlangt 90 Euro für die Reparatur."
     )
     assert ask(held, "小林现在住在哪里").rows[0] == 0

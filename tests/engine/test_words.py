@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memory.engine import words
-from memory.engine.stopwords import STOP
+from memory.engine.text import words
+from memory.engine.text.stopwords import STOP
 
 ANY = st.text(max_size=200)
 

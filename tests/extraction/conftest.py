@@ -10,13 +10,13 @@ import pytest
 
 from fluxcore import clock, jobs
 from memory.extraction import extract
-from memory.extraction.models import Extraction, Server
+from memory.extraction.models import Extraction, ModelServer
 from memory.grains.models import Grain
 from tests.extraction.ollama import Ollama, running
 from tests.grains.conftest import Memory, memory  # noqa: F401
 
 
-class Desk:
+class ExtractionSpace:
     """One agent hands texts over; the worker works when it is told to."""
 
     def __init__(self, memory: Memory, model: Ollama) -> None:  # noqa: F811
@@ -31,12 +31,12 @@ class Desk:
 
     def later(self) -> None:
         """Every pause is over, and the minute comes round."""
-        from fluxcore import booth
         from fluxcore.models import Job
+        from fluxcore.writes import booth
         from memory.extraction import chores
 
         past = clock.now() - timedelta(seconds=1)
-        Server.objects.filter(failures__gt=0).update(next_at=past)
+        ModelServer.objects.filter(failures__gt=0).update(next_at=past)
         Extraction.objects.filter(state="waiting").update(due_at=past)
         Job.objects.filter(state="queued").update(due_at=past)
         booth.write(chores.ask_for_what_waits)
@@ -56,6 +56,6 @@ def model() -> Iterator[Ollama]:
 
 
 @pytest.fixture
-def desk(memory: Memory, model: Ollama, configure: Any) -> Desk:  # noqa: F811
+def desk(memory: Memory, model: Ollama, configure: Any) -> ExtractionSpace:  # noqa: F811
     configure(OPERATING_MODE="flux_extracts", LLM_BASE_URL=model.url)
-    return Desk(memory, model)
+    return ExtractionSpace(memory, model)

@@ -24,9 +24,15 @@ def statements(text: str) -> list[dict[str, str]]:
 def envelope(content: str, **more: Any) -> bytes:
     """An answer of /api/chat without streaming."""
     said = {
-        "model": "stand-in", "created_at": "2026-11-17T06:00:00Z", "message": {"role": "assistant", "content": content},
-        "done": True, "done_reason": "stop", "prompt_eval_count": 300, "eval_count": 40, **more,
-    }  # fmt: skip
+        "model": "stand-in",
+        "created_at": "2026-11-17T06:00:00Z",
+        "message": {"role": "assistant", "content": content},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": 300,
+        "eval_count": 40,
+        **more,
+    }
     return json.dumps(said).encode()
 
 
@@ -122,10 +128,22 @@ def refuses(server: Ollama, line: socket.socket, text: str) -> None:
 MODES: dict[str, Mode] = {
     mode.__name__: mode
     for mode in (
-        refuses, resets, hangs, trickles, trickles_headers, fails, html, empty, cut, prose, floods, wrong_types,
-        commands, invents,
+        refuses,
+        resets,
+        hangs,
+        trickles,
+        trickles_headers,
+        fails,
+        html,
+        empty,
+        cut,
+        prose,
+        floods,
+        wrong_types,
+        commands,
+        invents,
     )
-}  # fmt: skip
+}
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):

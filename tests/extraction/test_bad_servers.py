@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fluxcore import config
-from memory.extraction.wire import MAX_BYTES
+from memory.extraction.ollama_client import MAX_BYTES
 from memory.grains.models import Grain
 from tests.extraction.ollama import MODES, redirects, well
 

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from accounts.principals import find_space
-from fluxcore import booth, clock
-from memory.extraction import budget, chores, prompt, state
+from fluxcore import clock
+from fluxcore.writes import booth
+from memory.extraction import budget, chores, model_status, prompt
 from memory.extraction.models import AgentSpend, Extraction, Spend
 from memory.grains.models import Grain
 from tests.extraction.ollama import html
@@ -36,7 +37,7 @@ def test_what_nobody_reports_is_counted_at_the_most_it_could_be(desk):
     (grain,) = texts(desk, 1)
     desk.work()
     assert (spend().calls, spend().failed) == (2, 2)
-    assert spend().tokens == 2 * prompt.tokens(Grain.objects.get(uuid=grain))
+    assert spend().tokens == 2 * prompt.max_call_tokens(Grain.objects.get(uuid=grain))
 
 
 def test_no_call_is_made_beyond_the_calls_of_the_day(desk, configure):
@@ -45,7 +46,7 @@ def test_no_call_is_made_beyond_the_calls_of_the_day(desk, configure):
     desk.work()
     assert len(desk.model.calls) == spend().calls == 3
     assert Extraction.objects.filter(state="waiting", tries=0).count() == 2
-    assert state.overview()["spaces_without_budget"] == 1
+    assert model_status.overview()["spaces_without_budget"] == 1
 
 
 def test_a_retry_is_a_call_like_any_other(desk, configure):
@@ -58,7 +59,7 @@ def test_a_retry_is_a_call_like_any_other(desk, configure):
 
 def test_no_call_is_made_that_could_cost_more_than_is_left(desk, configure):
     grain = texts(desk, 3)[0]
-    most = prompt.tokens(Grain.objects.get(uuid=grain))
+    most = prompt.max_call_tokens(Grain.objects.get(uuid=grain))
     configure(LLM_TOKENS_PER_DAY=most + 340)
     desk.work()
     assert len(desk.model.calls) == 2
@@ -91,8 +92,8 @@ def test_each_space_has_a_budget_of_its_own(desk):
     desk.work()
     calls = {one.space.name: one.calls for one in Spend.objects.select_related("space")}
     assert calls == {"home": 1, "elsewhere": 2}
-    assert state.overview(find_space("elsewhere").pk)["today"]["calls"] == 2
-    assert state.overview()["today"]["calls"] == 3
+    assert model_status.overview(find_space("elsewhere").pk)["today"]["calls"] == 2
+    assert model_status.overview()["today"]["calls"] == 3
 
 
 def test_one_agent_leaves_the_others_their_part_of_the_budget(desk, configure):
@@ -106,7 +107,10 @@ def test_one_agent_leaves_the_others_their_part_of_the_budget(desk, configure):
     assert {one.who: one.calls for one in AgentSpend.objects.all()} == {"agent:alice": 3, "agent:bob": 1}
     assert spend().calls == 4
     assert Extraction.objects.filter(state="waiting", asked_by="agent:alice").count() == 2
-    assert "1 agent(s) have spent their share of today's budget, for example alice: LLM_AGENT_SHARE" in state.warnings()
+    assert (
+        "1 agent(s) have spent their share of today's budget, for example alice: LLM_AGENT_SHARE"
+        in model_status.warnings()
+    )
     configure(LLM_CALLS_PER_DAY=5, LLM_AGENT_SHARE=1.0)
     desk.later()
     assert spend().calls == 5
@@ -115,7 +119,7 @@ def test_one_agent_leaves_the_others_their_part_of_the_budget(desk, configure):
 def test_a_share_counts_tokens_too_and_as_the_server_reports_them(desk, configure):
     Memory("home", "bob")
     grain = texts(desk, 3)[0]
-    most = prompt.tokens(Grain.objects.get(uuid=grain))
+    most = prompt.max_call_tokens(Grain.objects.get(uuid=grain))
     configure(LLM_TOKENS_PER_DAY=2 * (most + 340), LLM_AGENT_SHARE=0.5)
     desk.work()
     assert AgentSpend.objects.get().tokens == spend().tokens == 2 * 340
@@ -132,9 +136,9 @@ def test_words_for_a_question_take_the_share_of_who_asks(desk, configure):
     Memory("home", "bob")
     configure(LLM_CALLS_PER_DAY=2, LLM_AGENT_SHARE=0.5)
     space = find_space("home").pk
-    assert booth.write(lambda: budget.take(space, 1, "agent:alice")) is not None
-    assert booth.write(lambda: budget.take(space, 1, "agent:alice")) is None
-    assert booth.write(lambda: budget.take(space, 1, "user:ada")) is not None
+    assert booth.write(lambda: budget.reserve_call(space, 1, "agent:alice")) is not None
+    assert booth.write(lambda: budget.reserve_call(space, 1, "agent:alice")) is None
+    assert booth.write(lambda: budget.reserve_call(space, 1, "user:ada")) is not None
 
 
 def test_a_full_space_keeps_the_text_and_takes_no_statement(desk, configure):
@@ -148,6 +152,6 @@ def test_a_full_space_keeps_the_text_and_takes_no_statement(desk, configure):
 @pytest.mark.parametrize("spent", [None, 0, 10, 5000])
 def test_what_a_call_did_cost_takes_the_place_of_what_it_could(desk, spent):
     space = find_space("home").pk
-    day = booth.write(lambda: budget.take(space, 100))
-    booth.write(lambda: budget.settle(space, day, taken=100, spent=spent))
+    day = booth.write(lambda: budget.reserve_call(space, 100))
+    booth.write(lambda: budget.settle_call(space, day, taken=100, spent=spent))
     assert spend().tokens == (100 if spent is None else spent)

@@ -9,7 +9,7 @@ import pytest
 from accounts import origins
 from accounts.models import AuditEntry
 from fluxcore import config
-from memory.extraction import derive
+from memory.extraction import derived_grains
 from memory.extraction.models import Derived, Extraction
 from memory.grains import dossier
 from memory.grains.models import Grain
@@ -36,7 +36,7 @@ def test_the_statements_become_grains_that_rest_on_the_text(desk):
     assert (raw.origin, raw.text) == ("user_stated", SAID)
     span = Derived.objects.get(grain=two)
     assert SAID[span.begins : span.ends] == "She works at the harbour office"
-    lineage = dossier.dossier(desk.memory.principal, one.uuid).shape()["lineage"]["chain"]
+    lineage = dossier.load_dossier(desk.memory.principal, one.uuid).shape()["lineage"]["chain"]
     assert [(link["from"], link["relation"], link["to"]) for link in lineage] == [(str(one.uuid), "caused_by", source)]
     row = desk.row(source)
     assert (row.state, row.found, row.problem) == ("done", 2, "")
@@ -100,7 +100,9 @@ def test_no_part_of_the_lineage_is_left_out():
         for authority in names.values():
             for ceiling in names.values():
                 source = Grain(origin=origins.AUTHORITY[name], authority=authority)
-                assert derive.origin(source, ceiling) == origins.AUTHORITY[max(name, authority, ceiling, 3)]
+                assert (
+                    derived_grains.lowest_origin(source, ceiling) == origins.AUTHORITY[max(name, authority, ceiling, 3)]
+                )
 
 
 def test_two_texts_that_say_the_same_bear_one_statement(desk):
@@ -153,10 +155,10 @@ def test_statements_of_the_stand_in_are_its_sentences():
 
 
 def test_what_became_of_a_text_is_told_with_the_words_each_statement_rests_on(desk):
-    from memory.extraction import found
+    from memory.extraction import extraction_results
 
     source = desk.hand_over(SAID)["grain_id"]
-    asked = lambda grain: found.found(desk.memory.principal, uuid.UUID(str(grain)))  # noqa: E731
+    asked = lambda grain: extraction_results.statements_found(desk.memory.principal, uuid.UUID(str(grain)))  # noqa: E731
     assert (asked(source)["extraction"], asked(source)["statements"]) == ("waiting", [])
     desk.work()
     told = asked(source)

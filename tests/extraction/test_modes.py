@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from accounts.principals import find_space
-from fluxcore import booth, config, jobs
-from memory.extraction import chores, state, work
-from memory.extraction.models import Extraction, Server, Spend
-from memory.health import vitals
+from fluxcore import config, jobs
+from fluxcore.writes import booth
+from memory.extraction import chores, extraction_job, model_status
+from memory.extraction.models import Extraction, ModelServer, Spend
+from memory.health import instance_health
 from tests.extraction.ollama import hangs, html
 
 
@@ -34,9 +35,9 @@ def test_caller_extracts_never_calls_a_model(desk, configure, connections):
     assert (answer["status"], answer["extraction"]) == ("stored", "off")
     assert desk.memory.texts("Lisbon")[0] == "Anna moved to Lisbon. It rained."
     assert connections == [] == desk.model.calls
-    assert [Extraction.objects.count(), Spend.objects.count(), Server.objects.count()] == [0, 0, 0]
-    assert state.overview() == {"state": "off", "mode": "caller_extracts"}
-    assert state.warnings() == []
+    assert [Extraction.objects.count(), Spend.objects.count(), ModelServer.objects.count()] == [0, 0, 0]
+    assert model_status.overview() == {"state": "off", "mode": "caller_extracts"}
+    assert model_status.warnings() == []
 
 
 def test_what_waits_is_left_alone_when_the_mode_is_changed_back(desk, configure, connections):
@@ -55,33 +56,33 @@ def test_the_other_mode_would_have_connected(desk, connections):
 
 
 def test_status_and_health_say_how_the_model_is(standing_clock, desk):
-    assert state.overview()["state"] == "not asked yet"
+    assert model_status.overview()["state"] == "not asked yet"
     desk.hand_over("Anna moved to Lisbon. It rained.")
     desk.work()
-    found = vitals.details()["model"]
+    found = instance_health.instance_details()["model"]
     assert (found["state"], found["name"], found["server"]) == ("well", config.current().LLM_MODEL, "127.0.0.1")
     assert (found["waiting"], found["given_up"], found["today"]) == (0, 0, {"calls": 1, "failed": 0, "tokens": 340})
     assert found["budget"] == {"calls": 2000, "tokens": 4_000_000}
-    assert vitals.warnings("full") == [one for one in vitals.warnings("full") if "model" not in one]
+    assert instance_health.warnings("full") == [one for one in instance_health.warnings("full") if "model" not in one]
 
 
 def test_the_operator_is_warned(desk, configure):
     desk.model.behave(html)
     desk.hand_over("Anna moved to Lisbon. It rained.")
     desk.work()
-    assert vitals.details()["model"]["state"] == "down"
-    assert "the model does not answer: the answer is not JSON; texts wait for it" in vitals.warnings("full")
+    assert instance_health.instance_details()["model"]["state"] == "down"
+    assert "the model does not answer: the answer is not JSON; texts wait for it" in instance_health.warnings("full")
     configure(LLM_BASE_URL="http://models.example")
-    assert any("leave this machine" in one for one in state.warnings())
+    assert any("leave this machine" in one for one in model_status.warnings())
     configure(LLM_BASE_URL="nonsense")
-    assert any("LLM_BASE_URL must begin with http" in one for one in state.warnings())
+    assert any("LLM_BASE_URL must begin with http" in one for one in model_status.warnings())
 
 
 def test_health_of_a_space_is_its_own(standing_clock, desk):
     desk.hand_over("Anna moved to Lisbon. It rained.")
     desk.work()
-    assert state.overview(find_space("home").pk)["today"]["calls"] == 1
-    assert state.overview(find_space("home").pk + 1)["today"]["calls"] == 0
+    assert model_status.overview(find_space("home").pk)["today"]["calls"] == 1
+    assert model_status.overview(find_space("home").pk + 1)["today"]["calls"] == 0
 
 
 def test_a_text_longer_than_the_model_reads_is_kept_and_not_asked_about(desk, configure):
@@ -103,13 +104,13 @@ def test_a_worker_that_is_to_end_lets_a_hanging_call_go(desk, configure, monkeyp
     assert jobs.run_one()
     row = desk.row(grain)
     assert (row.state, row.tries, row.taken_until, row.problem) == ("waiting", 0, None, "")
-    assert not Server.objects.exists(), "the model is not to blame"
+    assert not ModelServer.objects.exists(), "the model is not to blame"
 
 
 def test_one_text_at_a_time_is_put_to_the_model_in_a_process(desk):
     """Other jobs keep the worker's second thread."""
     desk.hand_over("Anna moved to Lisbon. It rained.")
-    with work._one:
+    with extraction_job._one:
         assert jobs.run_one()
     assert desk.model.calls == []
     desk.later()

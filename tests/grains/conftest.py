@@ -10,10 +10,11 @@ import pytest
 from accounts import agents, tokens
 from accounts.principals import Principal, shell
 from fluxcore import jobs
-from memory.arena.shelf import shelf
-from memory.embedding import choice
-from memory.grains import recall, store
-from memory.grains.learning import implied, votes
+from memory.arena.cache import arena_cache
+from memory.embedding import active_encoder
+from memory.grains import store
+from memory.learning import feedback, inferred_votes
+from memory.recall import recall
 
 
 class Memory:
@@ -27,7 +28,7 @@ class Memory:
 
     def drain(self) -> None:
         """What the worker would do by now."""
-        choice.chosen()
+        active_encoder.load_encoder()
         jobs.drain()
 
     def ask(self, query: str, **given: Any) -> dict[str, Any]:
@@ -35,7 +36,7 @@ class Memory:
 
     def vote(self, trace: str, grain: str | None = None, useful: bool | None = None, **given: Any) -> dict[str, Any]:
         said = {"grain_id": grain, "useful": useful} if grain is not None else {}
-        return dict(votes.feedback(self.principal, trace_id=trace, **said, **given))
+        return dict(feedback.feedback(self.principal, trace_id=trace, **said, **given))
 
     def texts(self, query: str, **given: Any) -> list[str]:
         return [grain["content"] for grain in self.ask(query, **given)["grains"]]
@@ -56,9 +57,9 @@ def _agent(space: str, name: str) -> Principal:
 @pytest.fixture
 def memory(transactional_db: None) -> Iterator[Memory]:
     """Rows are numbered from 1 again for each test, so no arena may be left from the one before."""
-    for space in shelf().spaces():
-        shelf().drop(space)
-    implied._asked.clear()
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
+    inferred_votes._asked.clear()
     yield Memory()
-    for space in shelf().spaces():
-        shelf().drop(space)
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)

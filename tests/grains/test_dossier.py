@@ -10,14 +10,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts import tokens
-from fluxcore import booth, clock
+from fluxcore import clock
 from fluxcore.errors import Forbidden, NotFound
-from memory.arena.shelf import shelf
-from memory.grains import dossier, history, ties
-from memory.grains.learning import votes
-from memory.grains.models import Conduit, Entry, Grain, Recalled, Relation, Trace
-from memory.grains.recall import recall
+from fluxcore.writes import booth
+from memory.arena.cache import arena_cache
+from memory.grains import dossier, grain_links
+from memory.grains.models import Conduit, Entry, Grain, Relation, Trace, TraceGrain
 from memory.grains.store import store
+from memory.learning import feedback
+from memory.recall import grain_recalls
+from memory.recall.recall import recall
 
 DAY = 86_400
 
@@ -40,22 +42,34 @@ def link(source, target, relation=Relation.RELATED, *, weight=0.5, idle_days=0.0
     now = int(clock.now().timestamp())
     begins = {"from_entry": source} if isinstance(source, Entry) else {"from_grain": source}
     return Conduit.objects.create(
-        space=target.space, to_grain=target, relation=relation, weight=weight, made_at=now - int(made_days * DAY),
-        used_at=now - int(idle_days * DAY), **begins, **more,
-    )  # fmt: skip
+        space=target.space,
+        to_grain=target,
+        relation=relation,
+        weight=weight,
+        made_at=now - int(made_days * DAY),
+        used_at=now - int(idle_days * DAY),
+        **begins,
+        **more,
+    )
 
 
 def of(principal, grain):
-    return dossier.dossier(principal, grain.uuid).shape()
+    return dossier.load_dossier(principal, grain.uuid).shape()
 
 
 def recalled(principal, *grains, query="who?"):
     """A trace of a recall that returned these, as it is left behind an answer."""
     trace = Trace.objects.create(
-        space_id=principal.space, actor=principal.actor, at=clock.now(), query=query, rung="warm", confidence=0.5,
-        hop_count=0, body="{}",
-    )  # fmt: skip
-    booth.write(lambda: history.note([(principal.space, trace.pk, [grain.pk for grain in grains])]))
+        space_id=principal.space,
+        actor=principal.actor,
+        at=clock.now(),
+        query=query,
+        rung="warm",
+        confidence=0.5,
+        hop_count=0,
+        body="{}",
+    )
+    booth.write(lambda: grain_recalls.record_recalls([(principal.space, trace.pk, [grain.pk for grain in grains])]))
     return trace
 
 
@@ -136,14 +150,14 @@ def test_a_term_shows_how_rare_it_is_only_while_an_index_is_in_memory(agent, rem
     grain = remember("rare common")
     for n in range(5):
         remember(f"common {n}")
-    shelf().drop(agent.space)
+    arena_cache().drop(agent.space)
     idf = {door["feature"]: door["idf"] for door in of(agent, grain)["found_by"] if door["kind"] == "term"}
     assert set(idf.values()) == {None}
-    with shelf().arena(agent.space) as (arena, _):
+    with arena_cache().arena(agent.space) as (arena, _):
         assert arena is not None
     warm = {door["feature"]: door["idf"] for door in of(agent, grain)["found_by"] if door["kind"] == "term"}
     assert warm["rare"] > warm["common"] > 0
-    shelf().drop(agent.space)
+    arena_cache().drop(agent.space)
 
 
 def test_a_term_something_was_learned_about_has_the_weight_of_its_conduit(agent, remember):
@@ -193,11 +207,11 @@ def test_history_goes_with_its_traces(agent, remember, make_token):
     recalled(stranger, elsewhere)
     Trace.objects.filter(pk=gone.pk).delete()
     assert [use["query"] for use in of(agent, grain)["recalls"]] == ["kept"]
-    history.forget(agent.space)
-    assert list(Recalled.objects.filter(space=agent.space).values_list("trace", flat=True)) == [kept.pk]
+    grain_recalls.delete_without_trace(agent.space)
+    assert list(TraceGrain.objects.filter(space=agent.space).values_list("trace", flat=True)) == [kept.pk]
     Trace.objects.filter(space=agent.space).delete()
-    history.forget(agent.space)
-    assert [row.space_id for row in Recalled.objects.all()] == [stranger.space]
+    grain_recalls.delete_without_trace(agent.space)
+    assert [row.space_id for row in TraceGrain.objects.all()] == [stranger.space]
 
 
 # Lineage -------------------------------------------------------------------------------------------
@@ -248,7 +262,7 @@ def test_a_thicket_is_cut(agent, remember):
             if one is not other:
                 link(one, other, Relation.SUPPORTS)
     chain = of(agent, thicket[0])["lineage"]["chain"]
-    assert 0 < len(chain) <= 2 * ties.LINEAGE
+    assert 0 < len(chain) <= 2 * grain_links.LINEAGE
 
 
 # Who, and at which price -----------------------------------------------------------------------------
@@ -263,13 +277,13 @@ def test_votes_that_stand_are_told_and_who_gave_them_only_to_whom_it_concerns(ag
     agent = tokens.authenticate(make_token("voter", capabilities=("grains.read", "grains.feedback")))
     grain = remember("a night train to Lisbon")
     answer = recall(agent, query="night train")
-    votes.feedback(agent, trace_id=answer["trace_id"], grain_id=str(grain.uuid), useful=False, strength=0.5)
+    feedback.feedback(agent, trace_id=answer["trace_id"], grain_id=str(grain.uuid), useful=False, strength=0.5)
     (own,) = of(agent, grain)["votes"]
     assert (own["vote"], own["by"], own["trace_id"]) == (-0.5, agent.actor, answer["trace_id"])
     assert (own["query"], own["implied"], own["missed"]) == ("night train", False, False)
     (seen,) = of(tokens.authenticate(make_token("other")), grain)["votes"]
     assert (seen["vote"], seen["by"], seen["trace_id"], seen["query"]) == (-0.5, None, None, None)
-    votes.withdraw(agent, trace=answer["trace_id"], grain=str(grain.uuid))
+    feedback.withdraw(agent, trace=answer["trace_id"], grain=str(grain.uuid))
     assert of(agent, grain)["votes"] == []
 
 
@@ -278,9 +292,9 @@ def test_it_needs_grains_read_in_the_grains_own_space(agent, remember, make_toke
     stranger = tokens.authenticate(make_token("stranger", space="office"))
     for number in (grain.uuid, uuid.uuid4()):
         with pytest.raises(NotFound, match="There is no such grain"):
-            dossier.dossier(stranger, number)
+            dossier.load_dossier(stranger, number)
     with pytest.raises(Forbidden):
-        dossier.dossier(tokens.authenticate(make_token("writer", capabilities=("grains.write",))), grain.uuid)
+        dossier.load_dossier(tokens.authenticate(make_token("writer", capabilities=("grains.write",))), grain.uuid)
 
 
 def test_it_costs_six_statements_whatever_hangs_on_the_grain(agent, remember):

@@ -8,12 +8,13 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from fluxcore import booth, clock, jobs
+from fluxcore import clock, jobs
 from fluxcore.models import Event, Job
 from fluxcore.sweep import sweep
-from memory.arena import shelf as shelves
+from fluxcore.writes import booth
+from memory.arena import cache as shelves
 from memory.arena.changes import unpack
-from memory.embedding import choice
+from memory.embedding import active_encoder
 from memory.grains import chores, enrich
 from memory.grains.models import Conduit, Grain, Relation, Vector
 
@@ -43,7 +44,7 @@ class Broken(Topics):
         raise RuntimeError("out of order")
 
 
-class Choice(choice.Chosen):
+class Choice(active_encoder.ProcessEncoder):
     def __init__(self, encoder, tmp_path):
         super().__init__("none", tmp_path)
         self._encoder = encoder
@@ -52,16 +53,16 @@ class Choice(choice.Chosen):
 @pytest.fixture
 def use(tmp_path, monkeypatch):
     """Give the process an encoder, or None; arenas begin anew with each."""
-    before = choice.use(None)
+    before = active_encoder.replace_encoder(None)
 
     def give(encoder):
-        choice.use(Choice(encoder, tmp_path))
+        active_encoder.replace_encoder(Choice(encoder, tmp_path))
         monkeypatch.setattr(shelves, "encoder_name", lambda: encoder.name if encoder else "")
         monkeypatch.setattr(shelves, "_current", None)
 
     give(Topics())
     yield give
-    choice.use(before)
+    active_encoder.replace_encoder(before)
 
 
 def remember(api, *texts, **fields):
@@ -93,7 +94,7 @@ def test_a_stored_grain_waits_for_its_vector_and_gets_it(memory, principal):
     vectors = list(Vector.objects.order_by("grain"))
     assert [(one.encoder, one.dimension, len(bytes(one.data)), one.space_id) for one in vectors] == [
         ("topics", 64, 64, principal.space)
-    ] * 2  # fmt: skip
+    ] * 2
     back = np.frombuffer(bytes(vectors[0].data), np.int8).astype(np.float32) * vectors[0].scale
     assert float(back @ Topics().encode(["a cat"])[0]) > 0.999
 
@@ -186,10 +187,10 @@ def test_the_minute_asks_again_once_the_encoder_is_back(memory, use):
 def test_the_minute_has_an_encoder_loaded_that_nobody_loaded_yet(memory, tmp_path):
     memory("a cat")
     Job.objects.all().delete()
-    choice.use(choice.Chosen("hashed", tmp_path))
+    active_encoder.replace_encoder(active_encoder.ProcessEncoder("hashed", tmp_path))
     sweep()
     until = time.monotonic() + 20
-    while not choice.ready() and time.monotonic() < until:
+    while not active_encoder.ready() and time.monotonic() < until:
         time.sleep(0.01)
     sweep()
     assert waiting() == set()
@@ -243,7 +244,7 @@ def test_a_failure_in_the_middle_of_the_commit_undoes_all_of_it(memory, monkeypa
         raise RuntimeError("the disk is on fire")
 
     with monkeypatch.context() as patch:
-        patch.setattr(enrich.wiring, "connect", fail)
+        patch.setattr(enrich.linking, "insert_conduits", fail)
         jobs.run_one()
     assert (Vector.objects.count(), len(waiting()), Job.objects.get().state) == (0, 2, "queued")
     Job.objects.update(due_at="2020-01-01T00:00:00Z")
@@ -267,7 +268,7 @@ def test_while_the_arena_is_being_read_the_page_waits_a_little_and_then_goes_on(
         def arena(self, space):
             return nullcontext((None, "cold"))
 
-    monkeypatch.setattr(enrich, "shelf", Empty)
+    monkeypatch.setattr(enrich, "arena_cache", Empty)
     monkeypatch.setattr(enrich, "WAITS", 2)
     time_machine.move_to(clock.now(), tick=False)
     memory("a cat")

@@ -14,11 +14,12 @@ from accounts.models import Space
 from accounts.principals import shell
 from fluxcore import clock
 from fluxcore.errors import Invalid, RateLimited
-from memory.arena.shelf import shelf
-from memory.grains import explain, hydrate, recall, store
-from memory.grains.hits import Hit
+from memory.arena.cache import arena_cache
+from memory.grains import hydrate, store
 from memory.grains.models import Grain
 from memory.grains.sizes import QUERY_BYTES
+from memory.recall import explain, recall
+from memory.recall.results import SearchHit
 from tests.grains.conftest import Memory
 
 pytestmark = pytest.mark.storage
@@ -132,7 +133,7 @@ def test_statuses_in_any_order_are_looked_up_once(memory: Memory) -> None:
     memory.store("The lighthouse keeper is alive")
     for statuses in permutations(["active", "dormant", "archived"]):
         assert len(memory.texts("lighthouse keeper", statuses=list(statuses))) == 1
-    with shelf().arena(memory.principal.space or 0) as (arena, _):
+    with arena_cache().arena(memory.principal.space or 0) as (arena, _):
         assert arena is not None and len(vars(arena.index)["_valid_now"]) == 1
 
 
@@ -163,8 +164,8 @@ def test_of_a_crowd_seventeen_are_counted_whatever_else_the_answer_reads_of_them
     said = [{"content": "Good morning to you", "session": f"day {day}"} for day in range(20)]
     store.store_batch(memory.principal, items=said)
     first, *others = Grain.objects.order_by("pk").values_list("pk", flat=True)
-    read = hydrate.grains(memory.principal.space or 0, [first, *others], ("active",))
-    shown = recall._grain(Hit(first, 1.0, "words", {}, (), (), tuple(others)), read)
+    read = hydrate.load_grains(memory.principal.space or 0, [first, *others], ("active",))
+    shown = recall._grain(SearchHit(first, 1.0, "words", {}, (), (), tuple(others)), read)
     assert (shown["said"], len(shown["same"])) == (17, 16)
 
 
@@ -319,7 +320,7 @@ def test_of_a_long_query_the_first_four_kilobytes_count_and_every_way_out_says_s
     answer = memory.ask(longer)
     assert answer["query_truncated"] is True
     assert [grain["content"] for grain in answer["grains"]] == ["The ferry to Naxos leaves at nine"]
-    kept = explain.trace(memory.principal, uuid.UUID(answer["trace_id"]))
+    kept = explain.explain_trace(memory.principal, uuid.UUID(answer["trace_id"]))
     assert len(str(kept["query"]).encode()) == QUERY_BYTES and kept["query_truncated"] is True
     assert f"first {QUERY_BYTES} bytes" in str(kept["says"])
     assert _retrieve(memory.principal, {"query": longer})["query_truncated"] is True
@@ -343,7 +344,7 @@ def test_an_answer_says_how_many_vectors_are_still_to_be_made(memory: Memory) ->
     assert (answer["rung"], answer["vectors_missing"]) == ("encoding", 7)
     assert "7 vectors are missing" in answer["explanation"]["says"]
     assert _retrieve(memory.principal, {"query": "ferry"})["vectors_missing"] == 7
-    kept = explain.trace(memory.principal, uuid.UUID(answer["trace_id"]))
+    kept = explain.explain_trace(memory.principal, uuid.UUID(answer["trace_id"]))
     assert (kept["rung"], kept["vectors_missing"]) == ("encoding", 7)
     memory.drain()
     assert (memory.ask("ferry")["rung"], memory.ask("ferry")["vectors_missing"]) == ("warm", 0)

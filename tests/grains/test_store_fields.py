@@ -26,12 +26,16 @@ def test_everything_said_about_a_text_is_kept(api):
     assert api.post("/store", WHOLE).status_code == 200
     grain = Grain.objects.get()
     assert (grain.text, grain.session, grain.speaker, grain.tags) == (
-        "Bo moved to Lisbon", "chat 7", "Ada Lovelace", ["people", "Über uns"]
-    )  # fmt: skip
+        "Bo moved to Lisbon",
+        "chat 7",
+        "Ada Lovelace",
+        ["people", "Über uns"],
+    )
     assert grain.said_at == datetime(2026, 3, 2, 8, tzinfo=UTC)
     assert (grain.valid_from, grain.valid_to) == (
-        datetime(2026, 3, 1, tzinfo=UTC), datetime(2027, 1, 1, 0, 0, 0, 250_000, tzinfo=UTC)
-    )  # fmt: skip
+        datetime(2026, 3, 1, tzinfo=UTC),
+        datetime(2027, 1, 1, 0, 0, 0, 250_000, tzinfo=UTC),
+    )
     assert (grain.origin, grain.authority, grain.enriched) == ("user_stated", 1, False)
 
 
@@ -159,8 +163,11 @@ def test_a_bad_field_costs_only_its_item_of_a_batch(api):
     results = api.post("/store/batch", {"items": items}).json()["results"]
     assert [result["status"] for result in results] == ["refused", "refused", "stored", "refused"]
     assert [result["error"] and result["error"]["details"]["field"] for result in results] == [
-        "time", "session", None, "reason"
-    ]  # fmt: skip
+        "time",
+        "session",
+        None,
+        "reason",
+    ]
 
 
 def test_a_key_used_with_another_session_is_a_conflict(api):

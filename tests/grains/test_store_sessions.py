@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from fluxcore import clock
-from memory.grains import items, wiring
+from memory.grains import grain_input, linking
 from memory.grains.models import Conduit, Grain, Relation
 
 
@@ -17,9 +17,10 @@ def turns(session="chat"):
 def chain(session="chat"):
     """The texts as the `next` conduits lead from one to another."""
     links = dict(
-        Conduit.objects.filter(relation=Relation.NEXT, to_grain__session=session)
-        .values_list("from_grain__text", "to_grain__text")
-    )  # fmt: skip
+        Conduit.objects.filter(relation=Relation.NEXT, to_grain__session=session).values_list(
+            "from_grain__text", "to_grain__text"
+        )
+    )
     found = [text for text in links if text not in links.values()]
     while found and found[-1] in links:
         found.append(links[found[-1]])
@@ -61,7 +62,7 @@ def test_grains_without_a_session_follow_nothing(api):
 @pytest.mark.sqlite_only  # PostgreSQL plans by statistics and reads a small table whole
 def test_the_end_of_a_session_is_found_through_its_index(space):
     """A session of a million turns must not be read to add one."""
-    item = items.checked({"content": "x", "session": "chat"}, ceiling="user_stated")
+    item = grain_input.check_grain_input({"content": "x", "session": "chat"}, ceiling="user_stated")
     plan = []
 
     def explain(execute, sql, params, many, context):
@@ -70,7 +71,7 @@ def test_the_end_of_a_session_is_found_through_its_index(space):
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(explain):
-        wiring.look(space.pk, [item], clock.now())
+        linking.find_existing(space.pk, [item], clock.now())
     assert any("USING COVERING INDEX grain_session" in step or "USING INDEX grain_session" in step for step in plan), (
         plan
     )

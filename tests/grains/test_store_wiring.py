@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from fluxcore import clock
 from fluxcore.models import Event, Job
 from memory.arena.changes import unpack
-from memory.engine import words
-from memory.grains import full_text, store, texts, wiring
+from memory.engine.text import words
+from memory.grains import full_text, linking, store, texts
 from memory.grains.models import Conduit, Entry, Grain, Relation
 
 pytestmark = pytest.mark.storage
@@ -24,7 +24,7 @@ def entries(grain):
 def matched(space, *terms):
     """Texts that hold each of the terms."""
     keys = [words.key(term) for text in terms for term in words.terms(text)]
-    numbers = [number for _, number in full_text.match(space, keys, 50)]
+    numbers = [number for _, number in full_text.match_terms(space, keys, 50)]
     return list(Grain.objects.filter(pk__in=numbers).order_by("id").values_list("text", flat=True))
 
 
@@ -68,7 +68,7 @@ def test_its_words_its_speaker_and_its_tags_find_it_at_once(api, principal):
     assert matched(principal.space, "tomato") == matched(principal.space, "ripen") == tomato
     assert matched(principal.space, "Greta") == tomato
     number = Grain.objects.get(text=tomato[0]).pk
-    assert full_text.match(principal.space, [words.key("#garden")], 5) == [(0, number)]
+    assert full_text.match_terms(principal.space, [words.key("#garden")], 5) == [(0, number)]
     assert matched(principal.space, "submarine") == []
 
 
@@ -78,10 +78,10 @@ def test_words_are_looked_up_term_by_term_the_newest_first(api, principal):
     ids = list(Grain.objects.order_by("-id").values_list("id", flat=True))
     apple, pear = words.key("appl"), words.key("pear")
     with CaptureQueriesContext(connection) as sent:
-        found = full_text.match(principal.space, [apple, pear], 3)
+        found = full_text.match_terms(principal.space, [apple, pear], 3)
     assert found == [*[(0, number) for number in ids[:3]], (1, ids[2])]
     assert len(sent) == 1
-    assert full_text.match(principal.space, [], 3) == []
+    assert full_text.match_terms(principal.space, [], 3) == []
 
 
 def test_words_of_another_space_are_not_found(api, principal, make_token, as_agent):
@@ -95,10 +95,10 @@ def test_words_of_another_space_are_not_found(api, principal, make_token, as_age
 def test_words_can_be_noted_again_and_let_go(api, principal):
     api.post("/store", {"content": "tulips"})
     number = Grain.objects.get().pk
-    full_text.note(principal.space, [(number, [words.key("rose")])])
+    full_text.index_terms(principal.space, [(number, [words.key("rose")])])
     assert matched(principal.space, "tulips") == []
     assert matched(principal.space, "rose") == ["tulips"]
-    full_text.forget([number])
+    full_text.remove_terms([number])
     assert matched(principal.space, "rose") == []
 
 
@@ -153,11 +153,13 @@ def test_a_store_costs_a_few_statements_however_much_it_wires(principal, count, 
         return [
             {
                 "content": f"{name} met Ada in Lisbon on 5 May 2023 for {number} euros",
-                "session": f"s{number % 3}", "speaker": "Ada", "tags": ["x"],
+                "session": f"s{number % 3}",
+                "speaker": "Ada",
+                "tags": ["x"],
             }
             for number in range(count)
             for name in [f"Person{part}x{number}"]
-        ]  # fmt: skip
+        ]
 
     equal = [{"content": "said everywhere", "session": "s0"}] if count > 1 else []
     store.store_batch(principal, items=[*batch("a")[: count - 1 or 1], *equal])
@@ -173,7 +175,7 @@ def test_a_store_costs_a_few_statements_however_much_it_wires(principal, count, 
 def test_of_a_phrase_said_in_every_session_a_bounded_number_is_looked_through(principal):
     """The first of all is `z`; it lies beyond those that are looked at, and another of the first is supported."""
     given = {"space_id": principal.space, "text": "ok", "digest": texts.digest("ok"), "recorded_at": clock.now()}
-    sessions = ["z", *(f"a{number:05}" for number in range(wiring.EQUALS))]
+    sessions = ["z", *(f"a{number:05}" for number in range(linking.EQUALS))]
     Grain.objects.bulk_create(Grain(origin="ai_stated", session=session, **given) for session in sessions)
     store.store(principal, content="ok", session="new")
     link = Conduit.objects.get(relation=Relation.SUPPORTS)

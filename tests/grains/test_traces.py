@@ -15,12 +15,13 @@ from django.db import connection
 
 from accounts import agents, tokens
 from accounts.principals import shell
-from fluxcore import booth, clock, config
+from fluxcore import clock, config
 from fluxcore.errors import NotFound
 from fluxcore.models import Event
-from memory.engine.answer import MOST_MATCHED
-from memory.grains import explain, retention, trace_budget, traces
+from fluxcore.writes import booth
+from memory.engine.ranking.answer import MOST_MATCHED
 from memory.grains.models import Grain, Relation, Trace
+from memory.recall import explain, trace_budget, trace_retention, traces
 from tests.concurrency.conftest import close_connection_after_commit
 from tests.grains.conftest import Memory
 from tests.instances import Instance
@@ -36,7 +37,7 @@ def in_a_thread(call: Callable[..., Any], *args: Any, **given: Any) -> Any:
 
 
 def why(memory: Memory, answer: dict[str, object]) -> dict[str, object]:
-    return explain.trace(memory.principal, uuid.UUID(str(answer["trace_id"])))
+    return explain.explain_trace(memory.principal, uuid.UUID(str(answer["trace_id"])))
 
 
 def test_a_receipt_says_who_asked_what_and_which_words_answered(memory: Memory) -> None:
@@ -99,7 +100,7 @@ def test_a_page_as_a_question_has_a_receipt_of_its_strongest_words(memory: Memor
 _ASK = """
 from accounts.models import Space
 from accounts.principals import shell
-from memory.grains import recall
+from memory.recall import recall
 recall.recall(shell(Space.objects.get(name="home")), query="asked at the very end")
 """
 
@@ -121,7 +122,7 @@ def test_other_agents_do_not_read_it_unless_they_manage_the_grains(memory: Memor
     agents.apply_agent(shell(), space="home", name="chief", capabilities=capabilities, trust="privileged")
     chief = tokens.authenticate(str(tokens.mint(shell(), space="home", agent="chief")["token"]))
     assert chief is not None
-    assert explain.trace(chief, uuid.UUID(answer["trace_id"]))["query"] == "my private question"
+    assert explain.explain_trace(chief, uuid.UUID(answer["trace_id"]))["query"] == "my private question"
     with pytest.raises(NotFound):
         why(Memory("elsewhere"), answer)
 
@@ -137,15 +138,19 @@ def test_old_receipts_go_and_of_very_many_only_the_newest_stay(memory: Memory, m
     for number in range(6):
         memory.ask(f"question {number}")
     ages = {
-        "question 0": timedelta(days=31), "question 1": timedelta(hours=2), "question 2": timedelta(hours=2),
-        "question 3": timedelta(minutes=30), "question 4": timedelta(minutes=5), "question 5": timedelta(0),
-    }  # fmt: skip
+        "question 0": timedelta(days=31),
+        "question 1": timedelta(hours=2),
+        "question 2": timedelta(hours=2),
+        "question 3": timedelta(minutes=30),
+        "question 4": timedelta(minutes=5),
+        "question 5": timedelta(0),
+    }
     for query, age in ages.items():
         Trace.objects.filter(query=query).update(at=clock.now() - age)
-    assert booth.write(retention.forget_old) == 1
+    assert booth.write(trace_retention.delete_expired) == 1
     few = config.Config(TRACE_RETENTION_COUNT=2)
     monkeypatch.setattr(config, "current", lambda: few)
-    assert booth.write(retention.forget_old) == 2
+    assert booth.write(trace_retention.delete_expired) == 2
     left = set(Trace.objects.values_list("query", flat=True))
     assert left == {"question 3", "question 4", "question 5"}  # the last hour stays whatever the number
 
@@ -161,9 +166,14 @@ def test_a_recall_is_news_and_its_question_is_not(memory: Memory) -> None:
     (found,) = told.data["recalls"]
     kept = Trace.objects.get()
     assert found == {
-        "trace": answer["trace_id"], "actor": "agent:alice", "confidence": pytest.approx(kept.confidence, abs=1e-4),
-        "hops": kept.hop_count, "fallback": answer["fallback_triggered"], "grains": 1, "rung": answer["rung"],
-    }  # fmt: skip
+        "trace": answer["trace_id"],
+        "actor": "agent:alice",
+        "confidence": pytest.approx(kept.confidence, abs=1e-4),
+        "hops": kept.hop_count,
+        "fallback": answer["fallback_triggered"],
+        "grains": 1,
+        "rung": answer["rung"],
+    }
     assert (told.space, told.actor, told.subject) == (memory.principal.space, "agent:alice", answer["trace_id"])
     assert told.packed is None
     assert "swordfish" not in str(told.data)
@@ -172,7 +182,7 @@ def test_a_recall_is_news_and_its_question_is_not(memory: Memory) -> None:
 def test_recalls_kept_together_are_one_event_for_each_space(memory: Memory) -> None:
     asked = [memory.ask(query)["trace_id"] for query in ("one", "two")]
     asked += [Memory(agent="bob").ask("three")["trace_id"], Memory("elsewhere").ask("four")["trace_id"]]
-    receipts = [*traces.several([uuid.UUID(one) for one in asked]).values()]
+    receipts = [*traces.load_traces([uuid.UUID(one) for one in asked]).values()]
     receipts.sort(key=lambda one: asked.index(str(one.id)))
     Event.objects.all().delete()
     Trace.objects.all().delete()
@@ -195,12 +205,12 @@ def test_news_of_recalls_go_with_the_traces_they_lead_to(memory: Memory) -> None
         Event.objects.filter(subject=str(Trace.objects.get(query=query).uuid)).update(at=moment)
     Event.objects.exclude(kind="grains.recalled").update(at=clock.now() - timedelta(days=50))
     others = Event.objects.exclude(kind="grains.recalled").count()
-    assert booth.write(retention.forget_old) == 2
+    assert booth.write(trace_retention.delete_expired) == 2
     assert [told.subject for told in news()] == [str(Trace.objects.get().uuid)]
     assert Event.objects.exclude(kind="grains.recalled").count() == others
     Trace.objects.update(at=clock.now() - timedelta(days=31))
     Event.objects.update(at=clock.now() - timedelta(days=31))
-    booth.write(retention.forget_old)
+    booth.write(trace_retention.delete_expired)
     assert news() == []
 
 
@@ -210,7 +220,7 @@ def test_what_is_said_about_an_answer_finds_its_receipt_kept(memory, settings):
     memory.drain()
     answer = memory.ask("Where did Mia move?")
     kept = Trace.objects.get(uuid=answer["trace_id"])
-    receipt = traces.several([kept.uuid])[kept.uuid]
+    receipt = traces.load_traces([kept.uuid])[kept.uuid]
     Trace.objects.all().delete()
     with traces._lock:
         traces._waiting[receipt.id] = receipt
@@ -264,8 +274,8 @@ def test_beyond_its_agents_hourly_bytes_a_trace_keeps_ids_and_scores(memory: Mem
 def test_bytes_of_traces_are_counted_by_agent_and_hour(configure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_budget, "_spent", {})
     configure(MAX_TRACE_BYTES_PER_HOUR=1000)
-    assert [trace_budget.spend(1, "agent:a", 400) for _ in range(3)] == [True, True, False]
-    assert trace_budget.spend(1, "agent:a", 200)  # what did not fit was not counted
-    assert trace_budget.spend(2, "agent:a", 400) and trace_budget.spend(1, "agent:b", 400)
+    assert [trace_budget.spend_bytes(1, "agent:a", 400) for _ in range(3)] == [True, True, False]
+    assert trace_budget.spend_bytes(1, "agent:a", 200)  # what did not fit was not counted
+    assert trace_budget.spend_bytes(2, "agent:a", 400) and trace_budget.spend_bytes(1, "agent:b", 400)
     monkeypatch.setattr(trace_budget, "HOUR", 0.0)
-    assert trace_budget.spend(1, "agent:a", 400)
+    assert trace_budget.spend_bytes(1, "agent:a", 400)

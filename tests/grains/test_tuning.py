@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fluxcore import config
-from memory.engine.settings import DEFAULT
-from memory.grains import tuning
+from memory.engine.ranking.settings import DEFAULT
 from memory.grains.models import Conduit
+from memory.recall import engine_settings
 from tests.grains.conftest import Memory
 
 
 def test_the_defaults_of_both_agree() -> None:
-    found = tuning.current()
+    found = engine_settings.current()
     assert found.fading == DEFAULT.fading
     assert found.propagation == DEFAULT.propagation
     assert found.unsure == DEFAULT.unsure
@@ -21,7 +21,7 @@ def test_the_defaults_of_both_agree() -> None:
 def test_what_is_set_is_used_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     given = config.Config(ATTENUATION=0.5, HALF_LIFE_WORKING_HOURS=10.0, EXPANSION_ENABLED=False, MAX_HOPS=0)
     monkeypatch.setattr(config, "current", lambda: given)
-    found = tuning.current()
+    found = engine_settings.current()
     assert (found.propagation.attenuation, found.fading.working, found.expansion) == (0.5, 10.0, 0)
     assert found.propagation.hops == 0
 

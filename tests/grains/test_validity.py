@@ -63,8 +63,10 @@ def test_pinning_tells_the_arenas_too(keeper, grain):
 def test_the_same_end_again_changes_nothing_and_tells_nobody(keeper, grain):
     close(keeper, grain=grain, at=MARCH)
     assert close(keeper, grain=grain, at="2026-03-01T01:00:00+01:00") == {
-        "grain_id": grain, "valid_to": MARCH, "changed": False
-    }  # fmt: skip
+        "grain_id": grain,
+        "valid_to": MARCH,
+        "changed": False,
+    }
     assert close(keeper, grain=grain)["valid_to"] == MARCH, "what has ended has ended"
     assert len(events()) == 1 and len(entries("grains.close")) == 3
 

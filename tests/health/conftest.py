@@ -11,16 +11,17 @@ import pytest
 import time_machine
 
 from accounts.models import Space
-from fluxcore import booth, clock, events, jobs
+from fluxcore import clock, events, jobs
 from fluxcore.models import Event
+from fluxcore.writes import booth
 from memory.health import chores
-from memory.health.models import Condition, Warning
-from tests.log import settled
+from memory.health.models import SpaceHealth, Warning
+from tests.event_log import wait_for_log
 
 BEGIN = datetime.fromisoformat("2030-01-07T08:00:00+00:00")
 
 
-class Ward:
+class MeasuredSpace:
     """One space under observation: what happens to it, the passing of time, and what is measured."""
 
     def __init__(self, space: Space, traveller: Any) -> None:
@@ -41,7 +42,7 @@ class Ward:
         one = {"actor": actor, "label": label, **usual, **said}
         self.tell("grains.recalled", {"recalls": [{"trace": str(uuid.uuid4()), **one} for _ in range(count)]})
 
-    def measure(self, times: int = 1) -> Condition:
+    def measure(self, times: int = 1) -> SpaceHealth:
         """As the worker does: follow the log, then measure; an hour apart where it is done several times."""
         for turn in range(times):
             if turn:
@@ -49,14 +50,14 @@ class Ward:
             self.settle()
             booth.write(chores.ask_to_gather)
             jobs.drain()
-        return Condition.objects.get(space=self.space)
+        return SpaceHealth.objects.get(space=self.space)
 
     def settle(self) -> None:
         """PostgreSQL: until other tests' transactions end, the log ends before what was written here."""
-        settled()
+        wait_for_log()
 
     def held(self, signal: str) -> dict[str, Any]:
-        return dict(Condition.objects.get(space=self.space).signals[signal])
+        return dict(SpaceHealth.objects.get(space=self.space).signals[signal])
 
     def open(self) -> dict[str, str]:
         return dict(Warning.objects.filter(space=self.space, cleared_at=None).values_list("signal", "severity"))
@@ -73,12 +74,12 @@ def traveller() -> Iterator[Any]:
 
 
 @pytest.fixture
-def ward(traveller: Any, transactional_db: None) -> Ward:
+def ward(traveller: Any, transactional_db: None) -> MeasuredSpace:
     from accounts import agents
     from accounts.principals import shell
 
     agents.create_space(shell(), name="home")
-    return Ward(Space.objects.get(name="home"), traveller)
+    return MeasuredSpace(Space.objects.get(name="home"), traveller)
 
 
 @pytest.fixture

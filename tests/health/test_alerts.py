@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from fluxcore import booth, clock, jobs
+from fluxcore import clock, jobs
 from fluxcore.models import Job, JobLine
-from memory.health import chores, vitals, webhook
+from fluxcore.writes import booth
+from memory.health import chores, instance_health, webhook
 from memory.health.models import Warning
 from tests.health.test_measure import as_is
 from tests.health.test_signals import CASES
@@ -61,9 +62,11 @@ def receiver() -> Iterator[Receiver]:
 def wanted(configure, receiver):
     def want(**keys: Any) -> None:
         usual = {
-            "ALERTS_ENABLED": True, "ALERT_WEBHOOK_URL": receiver.url, "ALERT_WEBHOOK_SECRET": SECRET,
+            "ALERTS_ENABLED": True,
+            "ALERT_WEBHOOK_URL": receiver.url,
+            "ALERT_WEBHOOK_SECRET": SECRET,
             "ALERT_PRIVATE_ADDRESSES": True,
-        }  # fmt: skip
+        }
         configure(**{**usual, **keys})
 
     want()
@@ -101,11 +104,24 @@ def test_a_warning_is_posted_once_and_signed(ward, receiver, wanted):
     assert said == hmac.new(SECRET.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     found = json.loads(body)
     assert set(found) == {
-        "id", "instance", "space", "signal", "severity", "event", "value", "healthy_range", "says", "suggestion", "at",
-    }  # fmt: skip
+        "id",
+        "instance",
+        "space",
+        "signal",
+        "severity",
+        "event",
+        "value",
+        "healthy_range",
+        "says",
+        "suggestion",
+        "at",
+    }
     assert (found["space"], found["signal"], found["severity"], found["event"]) == (
-        "home", "orphan_rate", "WARNING", "raised",
-    )  # fmt: skip
+        "home",
+        "orphan_rate",
+        "WARNING",
+        "raised",
+    )
     assert (found["value"], found["healthy_range"]) == (0.2, [None, 0.15])
     assert Warning.objects.get(signal="orphan_rate").alerted_at is not None
 
@@ -152,37 +168,50 @@ def test_what_is_not_taken_is_tried_again_with_the_same_id_and_parked_where_peop
     lines = list(JobLine.objects.filter(job=job).values_list("text", flat=True))
     assert "The webhook did not take it: the answer was 500." in lines
     assert Warning.objects.get(signal="orphan_rate").alerted_at is None
-    assert any("parked" in one for one in vitals.warnings("full"))
+    assert any("parked" in one for one in instance_health.warnings("full"))
 
 
 def test_a_redirect_is_not_followed(ward, receiver, wanted):
     receiver.status, receiver.location = 302, receiver.url
     with pytest.raises(webhook.Unsendable, match="302"):
-        webhook.post(receiver.url, b"{}", secret=SECRET, at=1, private=True)
+        webhook.post_signed(receiver.url, b"{}", secret=SECRET, at=1, private=True)
     assert len(receiver.got) == 1
 
 
 def test_this_machine_and_its_network_are_out_of_bounds_unless_allowed(receiver):
     with pytest.raises(webhook.Unsendable, match="ALERT_PRIVATE_ADDRESSES"):
-        webhook.post(receiver.url, b"{}", secret=SECRET, at=1, private=False)
+        webhook.post_signed(receiver.url, b"{}", secret=SECRET, at=1, private=False)
     with pytest.raises(webhook.Unsendable, match="ALERT_PRIVATE_ADDRESSES"):
-        webhook.post(receiver.url.replace("127.0.0.1", "localhost"), b"{}", secret=SECRET, at=1, private=False)
+        webhook.post_signed(receiver.url.replace("127.0.0.1", "localhost"), b"{}", secret=SECRET, at=1, private=False)
     assert receiver.got == []
 
 
 @pytest.mark.parametrize(
     ("address", "open_to_all", "inside"),
     [
-        ("93.184.216.34", True, True), ("2606:2800:220:1::1", True, True),
-        ("127.0.0.1", False, True), ("::1", False, True), ("10.1.2.3", False, True), ("192.168.0.9", False, True),
-        ("fd00::1", False, True), ("::ffff:10.0.0.1", False, True),
-        ("169.254.169.254", False, False), ("fe80::1%eth0", False, False), ("::ffff:169.254.169.254", False, False),
-        ("64:ff9b::a9fe:a9fe", False, False), ("2002:7f00:1::", False, False), ("0.0.0.0", False, False),
-        ("::", False, False), ("224.0.0.1", False, False),
+        ("93.184.216.34", True, True),
+        ("2606:2800:220:1::1", True, True),
+        ("127.0.0.1", False, True),
+        ("::1", False, True),
+        ("10.1.2.3", False, True),
+        ("192.168.0.9", False, True),
+        ("fd00::1", False, True),
+        ("::ffff:10.0.0.1", False, True),
+        ("169.254.169.254", False, False),
+        ("fe80::1%eth0", False, False),
+        ("::ffff:169.254.169.254", False, False),
+        ("64:ff9b::a9fe:a9fe", False, False),
+        ("2002:7f00:1::", False, False),
+        ("0.0.0.0", False, False),
+        ("::", False, False),
+        ("224.0.0.1", False, False),
     ],
-)  # fmt: skip
+)
 def test_where_alerts_may_go(address, open_to_all, inside):
-    assert (webhook.allowed(address, private=False), webhook.allowed(address, private=True)) == (open_to_all, inside)
+    assert (webhook.address_allowed(address, private=False), webhook.address_allowed(address, private=True)) == (
+        open_to_all,
+        inside,
+    )
 
 
 def test_whoever_never_answers_is_left_after_five_seconds(monkeypatch):
@@ -190,34 +219,47 @@ def test_whoever_never_answers_is_left_after_five_seconds(monkeypatch):
     silent = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
     with pytest.raises(webhook.Unsendable, match=r"no answer|TimeoutError"):
-        webhook.post(url, b"{}", secret=SECRET, at=1, private=True)
+        webhook.post_signed(url, b"{}", secret=SECRET, at=1, private=True)
     silent.close()
 
 
 @pytest.mark.parametrize(
     ("url", "secret"),
     [
-        ("", SECRET), ("ftp://example.org/", SECRET), ("file:///etc/passwd", SECRET), ("http://", SECRET),
-        ("http://a:b@example.org/", SECRET), ("http://example.org:0/", SECRET), ("http://example.org:99999/", SECRET),
-        ("http://exam\nple.org/", SECRET), ("http://example.org/\r\nHost: x", SECRET),
+        ("", SECRET),
+        ("ftp://example.org/", SECRET),
+        ("file:///etc/passwd", SECRET),
+        ("http://", SECRET),
+        ("http://a:b@example.org/", SECRET),
+        ("http://example.org:0/", SECRET),
+        ("http://example.org:99999/", SECRET),
+        ("http://exam\nple.org/", SECRET),
+        ("http://example.org/\r\nHost: x", SECRET),
         ("https://example.org/", "short"),
     ],
-)  # fmt: skip
+)
 def test_an_address_or_key_that_will_not_do_is_said_so(ward, wanted, url, secret):
     wanted(ALERT_WEBHOOK_URL=url, ALERT_WEBHOOK_SECRET=secret)
-    assert any(one.startswith("alerts are not sent: ALERT_WEBHOOK") for one in vitals.warnings("full"))
+    assert any(one.startswith("alerts are not sent: ALERT_WEBHOOK") for one in instance_health.warnings("full"))
     booth.write(
         lambda: jobs.enqueue(
             chores.ALERT,
-            {"signal": "orphan_rate", "severity": "WARNING", "what": "raised", "value": 1, "low": None, "high": 0.1,
-             "at": clock.rfc3339(clock.now())},
+            {
+                "signal": "orphan_rate",
+                "severity": "WARNING",
+                "what": "raised",
+                "value": 1,
+                "low": None,
+                "high": 0.1,
+                "at": clock.rfc3339(clock.now()),
+            },
             space=ward.space.pk,
         )
-    )  # fmt: skip
+    )
     jobs.drain()
     assert JobLine.objects.filter(text__startswith="alerts are not sent").exists()
 
 
 def test_a_good_address_is_no_problem():
     for url in ("https://example.org/hook?a=b", "http://[::1]:8080/x", "http://10.0.0.1:9000"):
-        assert webhook.problem(url, SECRET) is None
+        assert webhook.webhook_problem(url, SECRET) is None

@@ -6,18 +6,19 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from fluxcore import booth, events, jobs
+from fluxcore import events, jobs
 from fluxcore.errors import Conflict
+from fluxcore.writes import booth
 from memory.arena.changes import Changes
-from memory.grains.models import Effect, Judged, Vote
+from memory.grains.models import Effect, JudgedQuestion, Vote
 from memory.health import chores, gather
-from memory.health.models import Condition, Reading, Tally, Verdict
-from memory.health.sheet import EVER
+from memory.health.event_sums import ALL_TIME_HOUR
+from memory.health.models import CountedQuestion, Reading, SpaceHealth, Tally
 from tests.grains.conftest import Memory
 
 
 def total(name: str, who: str = "") -> float:
-    return sum(Tally.objects.filter(name=name, who=who).exclude(hour=EVER).values_list("value", flat=True))
+    return sum(Tally.objects.filter(name=name, who=who).exclude(hour=ALL_TIME_HOUR).values_list("value", flat=True))
 
 
 def test_recalls_are_counted_by_hour_and_by_caller(ward):
@@ -32,7 +33,7 @@ def test_recalls_are_counted_by_hour_and_by_caller(ward):
         5,
         4,
     ]
-    assert Tally.objects.get(name="recalls", hour=EVER).value == 9
+    assert Tally.objects.get(name="recalls", hour=ALL_TIME_HOUR).value == 9
     assert (total("hops"), total("fallbacks"), total("answered")) == (3 * 2 + 2 + 4, 3, 7)
     assert (total("answered", "agent:alice"), total("answered", "agent:bert")) == (7, 0)
 
@@ -82,7 +83,7 @@ def test_it_goes_on_where_it_stopped_and_in_parts(ward, monkeypatch):
         ward.recalls(1)
     ward.measure()
     assert total("recalls") == 9
-    found, _ = events.follow(gather.where())
+    found, _ = events.follow(gather.counted_position())
     assert "grains.recalled" not in {change.kind for change in found}
 
 
@@ -106,14 +107,14 @@ def test_votes_count_a_question_once_and_follow_every_change_of_mind(ward):
     assert counted() == (1, 1, 1, 1)
     memory.vote(answer["trace_id"], shown[1], False)
     assert counted() == (1, 0, 1, 0)
-    from memory.grains.learning import votes
+    from memory.learning import feedback
 
     for grain in shown[:2]:
-        votes.withdraw(memory.principal, trace=answer["trace_id"], grain=grain)
+        feedback.withdraw(memory.principal, trace=answer["trace_id"], grain=grain)
     assert counted() == (0, 0, 0, 0)
     memory.vote(answer["trace_id"], shown[2], True)
     assert counted() == (1, 1, 1, 1)
-    assert Verdict.objects.count() == 1
+    assert CountedQuestion.objects.count() == 1
 
 
 def test_a_question_that_was_purged_counts_no_more(ward):
@@ -124,16 +125,16 @@ def test_a_question_that_was_purged_counts_no_more(ward):
     memory.vote(answer["trace_id"], answer["grains"][0]["id"], True)
     memory.drain()
     ward.measure()
-    (number,) = Judged.objects.values_list("id", flat=True)
+    (number,) = JudgedQuestion.objects.values_list("id", flat=True)
     Effect.objects.all().delete()
     Vote.objects.all().delete()
-    Judged.objects.all().delete()
+    JudgedQuestion.objects.all().delete()
     packed = Changes(judged=(number,)).pack()
     booth.write(
         lambda: events.append("grains.purged", space=ward.space.pk, actor="user:ada", subject="", packed=packed)
-    )  # fmt: skip
+    )
     ward.measure()
-    assert (total("judged"), total("hits"), Verdict.objects.get().evidence) == (0, 0, False)
+    assert (total("judged"), total("hits"), CountedQuestion.objects.get().evidence) == (0, 0, False)
 
 
 def test_what_becomes_of_grains_and_links_is_counted(ward):
@@ -154,7 +155,7 @@ def test_what_no_window_reaches_is_let_go(ward):
     assert Reading.objects.values("at").distinct().count() == 3
     ward.pass_time(days=40)
     ward.measure()
-    assert total("recalls") == 0 and Tally.objects.get(hour=EVER, name="recalls").value == 1
+    assert total("recalls") == 0 and Tally.objects.get(hour=ALL_TIME_HOUR, name="recalls").value == 1
     assert Reading.objects.values("at").distinct().count() == 1
 
 
@@ -176,4 +177,4 @@ def test_ten_times_the_history_costs_no_more_statements_and_no_more_rows(ward):
     ward.measure()
     ward.recalls(1)
     assert cost() == before
-    assert Condition.objects.get().beat == 4
+    assert SpaceHealth.objects.get().beat == 4

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fluxcore import booth, clock, jobs
+from fluxcore import clock, jobs
 from fluxcore.errors import NotFound
+from fluxcore.writes import booth
 from memory.grains import store
-from memory.grains.learning import votes
 from memory.grains.models import Grain
-from memory.health import census, chores, measure, report
-from memory.health.models import Condition, Reading, Tally, Warning
-from memory.health.sheet import EVER, hour_of
-from memory.health.signals import BY_NAME
+from memory.health import chores, incremental_counts, measure, report
+from memory.health.event_sums import ALL_TIME_HOUR, hour_of
+from memory.health.models import Reading, SpaceHealth, Tally, Warning
+from memory.health.signals import SIGNALS_BY_NAME
+from memory.learning import feedback
 from tests.grains.conftest import Memory
 from tests.health.test_signals import CASES
 
@@ -20,7 +21,7 @@ from tests.health.test_signals import CASES
 def test_a_measurement_leaves_a_reading_of_every_signal(ward):
     condition = ward.measure()
     assert (condition.status, condition.beat, condition.measured_at) == ("healthy", 1, clock.now())
-    assert set(Reading.objects.values_list("signal", flat=True)) == set(condition.signals) == set(BY_NAME)
+    assert set(Reading.objects.values_list("signal", flat=True)) == set(condition.signals) == set(SIGNALS_BY_NAME)
     assert not Warning.objects.exists()
 
 
@@ -31,7 +32,7 @@ def test_of_two_at_once_one_counts(ward):
     booth.write(first)
     with pytest.raises(Exception, match="measured by somebody else"):
         booth.write(second)
-    assert Condition.objects.get().beat == 2
+    assert SpaceHealth.objects.get().beat == 2
 
 
 @pytest.mark.either_database  # storing, asking, voting and measuring have tests of their own on both
@@ -45,10 +46,11 @@ def test_a_young_space_that_is_used_well_is_healthy_every_day(ward, configure):
             {
                 "content": f"On day {day} {people[(day + number) % 4]} visited {places[(2 * day + number) % 5]} "
                 f"and bought {number + 2} maps of the old harbour.",
-                "session": f"day-{day}", "provenance": "user_stated" if number % 3 == 0 else "ai_stated",
+                "session": f"day-{day}",
+                "provenance": "user_stated" if number % 3 == 0 else "ai_stated",
             }
             for number in range(6)
-        ]  # fmt: skip
+        ]
         store.store_batch(memory.principal, items=facts)
         memory.drain()
         said = []
@@ -57,7 +59,7 @@ def test_a_young_space_that_is_used_well_is_healthy_every_day(ward, configure):
             if number % 8 != 7:
                 best = answer["grains"][0]["id"]
                 said.append({"trace_id": answer["trace_id"], "grain_id": best, "useful": number % 5 != 4})
-        votes.feedback_batch(memory.principal, items=said)
+        feedback.feedback_batch(memory.principal, items=said)
         memory.drain()
         for _ in range(2):
             condition = ward.measure()
@@ -77,13 +79,13 @@ def as_is(ward, counts):
     Tally.objects.all().delete()
     sums = next(iter(counts.sums.values()), {})
     rows = [("", hour, name, value) for name, value in sums.items()]
-    rows += [("", EVER, "recalls", counts.recalls), ("", EVER, "judged", counts.judged)]
+    rows += [("", ALL_TIME_HOUR, "recalls", counts.recalls), ("", ALL_TIME_HOUR, "judged", counts.judged)]
     rows += [(who, hour, name, value) for who, said in counts.callers.items() for name, value in said.items()]
     Tally.objects.bulk_create(
         Tally(space=ward.space, who=who, hour=at, name=name, value=value) for who, at, name, value in rows
     )
     replay = {"gain": counts.gain, "at": int(clock.now().timestamp())} if counts.gain is not None else {}
-    Condition.objects.update_or_create(
+    SpaceHealth.objects.update_or_create(
         space=ward.space, defaults={"levels": dict(counts.levels), "counted": 0, "moved": 0, "replay": replay}
     )
 
@@ -93,11 +95,12 @@ ON_BOTH = {"retrieval_success_rate", "orphan_rate", "provenance_skew", "learning
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in ON_BOTH else pytest.param(name, marks=pytest.mark.either_database) for name in BY_NAME]
+    "name",
+    [name if name in ON_BOTH else pytest.param(name, marks=pytest.mark.either_database) for name in SIGNALS_BY_NAME],
 )
 def test_each_signal_warns_raises_again_and_clears(ward, name):
     good, bad, _, severity = CASES[name]
-    dwell = BY_NAME[name].dwell
+    dwell = SIGNALS_BY_NAME[name].dwell
     ward.pass_time(days=60)
 
     def measured(counts, times):
@@ -116,8 +119,10 @@ def test_each_signal_warns_raises_again_and_clears(ward, name):
     assert name not in ward.open()
     measured(bad, dwell)
     assert [kind for kind, subject in ward.told() if subject == name] == [
-        "warning.raised", "warning.cleared", "warning.raised_again",
-    ]  # fmt: skip
+        "warning.raised",
+        "warning.cleared",
+        "warning.raised_again",
+    ]
     assert list(Warning.objects.filter(signal=name).order_by("id").values_list("times", flat=True)) == [1, 2]
 
 
@@ -129,7 +134,7 @@ def test_an_acknowledged_warning_is_listed_and_no_longer_makes_the_space_look_il
     assert ward.measure(3).status == "warning"
     found = report.acknowledge(shell(ward.space), signal="orphan_rate", reason="an import")
     assert found["acknowledged_by"].startswith("shell:")
-    assert Condition.objects.get().status == "healthy"
+    assert SpaceHealth.objects.get().status == "healthy"
     assert ward.measure().status == "healthy" and "orphan_rate" in ward.open()
     told = report.report(shell(ward.space))
     assert [(one["signal"], one["acknowledged_by"]) for one in told["active_warnings"]] == [
@@ -148,10 +153,10 @@ def test_what_is_there_is_counted_in_stretches_of_a_bounded_size(ward, monkeypat
     whole = ward.measure().levels
     assert (whole["active"], whole["dormant"], whole["archived"]) == (7, 1, 0)
     assert whole["conduits"] > 7 and 0 < whole["weight"] < whole["conduits"]
-    monkeypatch.setattr(census, "STRETCH", 3)
+    monkeypatch.setattr(incremental_counts, "STRETCH", 3)
     parts, walk, rounds = None, {}, 0
     while parts is None and rounds < 10:
-        walk, parts = census.count(ward.space.pk, walk)
+        walk, parts = incremental_counts.count_next_stretch(ward.space.pk, walk)
         rounds += 1
     assert parts == pytest.approx(whole) and rounds == 3
 
@@ -162,7 +167,7 @@ def test_a_graph_that_did_not_change_is_not_counted_again(ward, monkeypatch):
     memory.drain()
     ward.measure()
     ward.measure()
-    monkeypatch.setattr(census, "count", lambda *_: pytest.fail("counted again"))
+    monkeypatch.setattr(incremental_counts, "count_next_stretch", lambda *_: pytest.fail("counted again"))
     ward.recalls(3)
     assert ward.measure().levels["active"] == 1
 
@@ -172,6 +177,6 @@ def test_a_grain_that_nothing_leads_to_is_an_orphan_once_it_was_looked_at(ward):
     grain = memory.store("quite alone")
     assert ward.measure().levels["orphans"] in (0, 1)
     Grain.objects.filter(uuid=grain).update(enriched=False)
-    assert census.count(ward.space.pk, {})[1]["orphans"] == 0
+    assert incremental_counts.count_next_stretch(ward.space.pk, {})[1]["orphans"] == 0
     Grain.objects.filter(uuid=grain).update(enriched=True)
-    assert census.count(ward.space.pk, {})[1]["orphans"] == 1
+    assert incremental_counts.count_next_stretch(ward.space.pk, {})[1]["orphans"] == 1

@@ -8,13 +8,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.principals import shell
-from fluxcore import booth, jobs
+from fluxcore import jobs
 from fluxcore.errors import Forbidden, Invalid
-from memory.grains import recall
-from memory.grains.learning import ledger
-from memory.grains.models import Judged
+from fluxcore.writes import booth
+from memory.grains.models import JudgedQuestion
 from memory.health import chores, replay
-from memory.health.models import Condition
+from memory.health.models import SpaceHealth
+from memory.learning import ledger
+from memory.recall import recall
 from tests.grains.conftest import Memory
 
 FACTS = [
@@ -49,7 +50,7 @@ def judged(ward, configure):
 
 
 def test_votes_on_the_same_question_by_others_count_and_its_own_are_left_out(judged, ward):
-    found = replay.outcome(ward.space.pk, 200)
+    found = replay.measure_outcome(ward.space.pk, 200)
     assert found.questions == 10
     assert found.without.ndcg < 0.6
     assert found.own.hit_rate == found.own.ndcg == 1.0
@@ -72,15 +73,15 @@ def judged_once(ward, configure):
 
 def test_leaving_a_question_out_is_as_if_it_had_never_been_judged(judged, ward):
     """The links its votes made or moved are taken out too, not only what is remembered of the question."""
-    number = replay.asked(ward.space.pk, 1)[0]
-    stage = replay._Stage(ward.space.pk, [number])
+    number = replay.judged_question_ids(ward.space.pk, 1)[0]
+    stage = replay._ReplayArena(ward.space.pk, [number])
     before, kept = weights(stage), stage.arena.index.learned.arrays()
     stage.leave_out(number)
     left, learned = weights(stage), stage.arena.index.learned.arrays()
     assert left != before
-    ledger.undo(shell(ward.space), trace=str(Judged.objects.get(pk=number).uuid))
+    ledger.undo_votes(shell(ward.space), trace=str(JudgedQuestion.objects.get(pk=number).uuid))
     judged.drain()
-    fresh = replay._Stage(ward.space.pk, [])
+    fresh = replay._ReplayArena(ward.space.pk, [])
     assert left == pytest.approx(weights(fresh))
     now = fresh.arena.index.learned.arrays()
     assert all(np.array_equal(learned[name], now[name]) for name in kept)
@@ -92,30 +93,30 @@ def weights(stage) -> dict[int, float]:
 
 
 def test_a_question_that_nobody_else_judged_gains_nothing_by_itself(judged_once, ward):
-    found = replay.outcome(ward.space.pk, 200)
+    found = replay.measure_outcome(ward.space.pk, 200)
     assert found.own.ndcg == 1.0
     assert found.others == found.without and found.gain == 0
 
 
 def test_it_changes_nothing_for_anybody(judged, ward):
     before = [judged.texts(query) for query, _ in QUESTIONS]
-    replay.outcome(ward.space.pk, 200)
+    replay.measure_outcome(ward.space.pk, 200)
     assert [judged.texts(query) for query, _ in QUESTIONS] == before
 
 
 def test_what_is_left_out_is_put_back_before_the_next_question(judged, ward):
-    numbers = replay.asked(ward.space.pk, 200)
-    stage = replay._Stage(ward.space.pk, numbers)
+    numbers = replay.judged_question_ids(ward.space.pk, 200)
+    stage = replay._ReplayArena(ward.space.pk, numbers)
     first = [stage.play(number) for number in numbers]
     assert [stage.play(number) for number in reversed(numbers)] == first[::-1]
 
 
 def test_the_newest_questions_are_asked_and_no_more_than_wanted(judged, ward):
-    assert replay.outcome(ward.space.pk, 4).questions == 4
+    assert replay.measure_outcome(ward.space.pk, 4).questions == 4
 
     def cost() -> int:
         with CaptureQueriesContext(connection) as asked:
-            replay.outcome(ward.space.pk, 4)
+            replay.measure_outcome(ward.space.pk, 4)
         return len(asked.captured_queries)
 
     few = cost()
@@ -125,7 +126,7 @@ def test_the_newest_questions_are_asked_and_no_more_than_wanted(judged, ward):
             judged.vote(answer["trace_id"], answer["grains"][0]["id"], True)
     judged.drain()
     ward.measure()
-    assert len(replay.asked(ward.space.pk, 200)) == 25
+    assert len(replay.judged_question_ids(ward.space.pk, 200)) == 25
     assert cost() == few
 
 
@@ -133,7 +134,7 @@ def test_what_came_of_it_becomes_a_signal(judged, ward, monkeypatch):
     monkeypatch.setattr(replay, "LEAST", 5)
     booth.write(chores.ask_to_replay_all)
     jobs.drain()
-    kept = Condition.objects.get().replay
+    kept = SpaceHealth.objects.get().replay
     assert kept["questions"] == 10 and kept["gain"] > 0.4
     ward.measure()
     assert ward.held("learning_gain")["value"] == kept["gain"]
@@ -145,7 +146,7 @@ def test_what_came_of_it_becomes_a_signal(judged, ward, monkeypatch):
 
 def test_few_questions_make_no_signal(judged, ward):
     replay.replay_now(shell(ward.space))
-    assert Condition.objects.get().replay == {}
+    assert SpaceHealth.objects.get().replay == {}
 
 
 def test_a_space_without_votes_has_nothing_to_replay(ward):

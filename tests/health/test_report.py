@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from fluxcore import clock
-from memory.health.models import Condition
-from memory.health.signals import BY_NAME
+from memory.health.models import SpaceHealth
+from memory.health.signals import SIGNALS_BY_NAME
 from tests.health.test_measure import as_is
 from tests.health.test_signals import CASES
 
@@ -39,8 +39,8 @@ def test_it_has_the_shape_flux_memory_had_beside_what_it_says_of_the_instance(wa
     body = looking.get("/health").json()
     assert {"status", "signals", "active_warnings", "caller_feedback", "caller_provenance", "computed_at"} <= set(body)
     assert {"version", "database", "queue", "encoder", "warnings"} <= set(body)
-    assert body["status"] == "warning" and body["computed_at"] == clock.rfc3339(Condition.objects.get().measured_at)
-    assert set(body["signals"]) == set(BY_NAME)
+    assert body["status"] == "warning" and body["computed_at"] == clock.rfc3339(SpaceHealth.objects.get().measured_at)
+    assert set(body["signals"]) == set(SIGNALS_BY_NAME)
     signal = body["signals"]["orphan_rate"]
     assert (signal["value"], signal["healthy"], signal["state"], signal["severity"]) == (0.2, False, "high", "WARNING")
     assert signal["range"] == [None, 0.15] and signal["suggestion"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fluxcore import jobs, schedule
 from fluxcore.models import Job
 from memory.health import chores
-from memory.health.models import Condition
+from memory.health.models import SpaceHealth
 
 
 def rounds(kind: str) -> int:
@@ -15,13 +15,13 @@ def rounds(kind: str) -> int:
 def test_a_space_is_measured_every_quarter_of_an_hour_and_replayed_every_week(ward):
     schedule.ask_for_what_is_due()
     jobs.drain()
-    assert Condition.objects.get(space=ward.space).beat == 1
+    assert SpaceHealth.objects.get(space=ward.space).beat == 1
     schedule.ask_for_what_is_due()
     assert rounds(chores.GATHER) == 1
     ward.pass_time(minutes=15)
     schedule.ask_for_what_is_due()
     jobs.drain()
-    assert (rounds(chores.GATHER), Condition.objects.get(space=ward.space).beat) == (2, 2)
+    assert (rounds(chores.GATHER), SpaceHealth.objects.get(space=ward.space).beat) == (2, 2)
     before = rounds(chores.REPLAY)
     ward.pass_time(days=7)
     schedule.ask_for_what_is_due()

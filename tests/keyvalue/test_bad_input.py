@@ -121,13 +121,20 @@ def test_an_agent_writes_so_often_a_minute(alice, configure):
 @pytest.mark.parametrize(
     ("operations", "status"),
     [
-        (None, 422), ([], 422), ([{}], 422), ([{"op": []}], 422), ([{"op": "nothing", "key": "a"}], 422),
-        ([{"op": "set", "key": "a"}], 422), ([{"op": "set", "key": "", "value": 1}], 422), ([1], 422),
+        (None, 422),
+        ([], 422),
+        ([{}], 422),
+        ([{"op": []}], 422),
+        ([{"op": "nothing", "key": "a"}], 422),
+        ([{"op": "set", "key": "a"}], 422),
+        ([{"op": "set", "key": "", "value": 1}], 422),
+        ([1], 422),
         ({"op": "set"}, 422),
-        ([{"op": "delete", "key": "a", "value": 1}], 422), ([{"op": "delete", "key": "a"}] * 101, 422),
+        ([{"op": "delete", "key": "a", "value": 1}], 422),
+        ([{"op": "delete", "key": "a"}] * 101, 422),
         ([{"op": "set", "key": "a", "value": 1, "expected_version": -1}], 422),
     ],
-)  # fmt: skip
+)
 def test_bad_batches(alice, operations, status):
     refused(alice.post("/agents/alice/batch", {"operations": operations}), status, "invalid")
 
@@ -135,10 +142,18 @@ def test_bad_batches(alice, operations, status):
 @pytest.mark.parametrize(
     "body",
     [
-        {}, {"op": "set"}, {"op": []}, {"op": "incr", "by": "1"}, {"op": "incr", "by": True}, {"op": "append"},
-        {"op": "restore"}, {"op": "restore", "version": 0}, {"op": "touch", "value": 1}, {"op": "incr", "value": 1},
+        {},
+        {"op": "set"},
+        {"op": []},
+        {"op": "incr", "by": "1"},
+        {"op": "incr", "by": True},
+        {"op": "append"},
+        {"op": "restore"},
+        {"op": "restore", "version": 0},
+        {"op": "touch", "value": 1},
+        {"op": "incr", "value": 1},
     ],
-)  # fmt: skip
+)
 def test_bad_steps(alice, body):
     alice.put(f"{MINE}/a", {"value": 1})
     refused(alice.post(f"{MINE}/a", body), 422, "invalid")

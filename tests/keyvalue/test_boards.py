@@ -175,14 +175,23 @@ def test_tasks_and_locks_have_an_end_and_what_is_done_makes_room(alice, monkeypa
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/locks", {}), ("/locks", {"lock": ""}), ("/locks", {"lock": "a\n"}), ("/locks", {"lock": "a", "ttl_secs": 0}),
-        ("/locks", {"lock": "a", "board": "No"}), ("/locks", {"lock": "a", "note": "a\nb"}),
-        ("/locks/renew", {"lock": "a"}), ("/locks/release", {"lock": "a", "token": 0}),
-        ("/locks/release", {"lock": "a", "token": True}), ("/queues", {"queue": "q"}), ("/queues/claim", {"queue": 7}),
-        ("/queues/done", {"queue": "q", "task": "x", "token": 1}), ("/boards", {}),
-        ("/boards", {"board": "a", "ephemeral": 1}), ("/boards", {"board": "main", "ephemeral": True}),
+        ("/locks", {}),
+        ("/locks", {"lock": ""}),
+        ("/locks", {"lock": "a\n"}),
+        ("/locks", {"lock": "a", "ttl_secs": 0}),
+        ("/locks", {"lock": "a", "board": "No"}),
+        ("/locks", {"lock": "a", "note": "a\nb"}),
+        ("/locks/renew", {"lock": "a"}),
+        ("/locks/release", {"lock": "a", "token": 0}),
+        ("/locks/release", {"lock": "a", "token": True}),
+        ("/queues", {"queue": "q"}),
+        ("/queues/claim", {"queue": 7}),
+        ("/queues/done", {"queue": "q", "task": "x", "token": 1}),
+        ("/boards", {}),
+        ("/boards", {"board": "a", "ephemeral": 1}),
+        ("/boards", {"board": "main", "ephemeral": True}),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_named(alice, path, body):
     assert refused(alice.post(path, body), 422, "invalid")["field"]
     assert not Lock.objects.exists() and not Item.objects.exists()

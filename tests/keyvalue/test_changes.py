@@ -39,15 +39,23 @@ def test_lists_and_texts_grow(alice):
 @pytest.mark.parametrize(
     ("old", "patch", "new"),
     [
-        ({"a": "b"}, {"a": "c"}, {"a": "c"}), ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
         ({"a": "b"}, {"a": None}, {}),
-        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}), ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
-        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}), ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
-        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}), (["a", "b"], ["c", "d"], ["c", "d"]), ({"a": "b"}, ["c"], ["c"]),
-        ({"a": "foo"}, None, None), ({"a": "foo"}, "bar", "bar"), ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
-        ([1, 2], {"a": "b", "c": None}, {"a": "b"}), ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"a": "foo"}, None, None),
+        ({"a": "foo"}, "bar", "bar"),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
-)  # fmt: skip
+)
 def test_an_object_is_changed_by_merge_patch(old, patch, new):
     assert merged(old, patch) == new
 
@@ -79,14 +87,27 @@ def test_who_may_not_read_hears_only_that_it_was_done(with_rights):
 
 
 def test_a_batch_is_all_or_nothing(alice):
-    done = alice.post("/agents/alice/batch", {"operations": [
-        {"op": "set", "key": "a", "value": 1, "expected_version": 0}, {"op": "incr", "key": "a", "by": 4},
-        {"op": "delete", "key": "b"}, {"op": "set", "key": "c", "value": None, "ttl_secs": 5},
-    ]}).json()  # fmt: skip
+    done = alice.post(
+        "/agents/alice/batch",
+        {
+            "operations": [
+                {"op": "set", "key": "a", "value": 1, "expected_version": 0},
+                {"op": "incr", "key": "a", "by": 4},
+                {"op": "delete", "key": "b"},
+                {"op": "set", "key": "c", "value": None, "ttl_secs": 5},
+            ]
+        },
+    ).json()
     assert [one["version"] for one in done["results"]] == [1, 2, 0, 1] and done["results"][1]["value"] == 5
-    half = alice.post("/agents/alice/batch", {"operations": [
-        {"op": "set", "key": "a", "value": "half"}, {"op": "set", "key": "new", "value": 1, "expected_version": 7},
-    ]})  # fmt: skip
+    half = alice.post(
+        "/agents/alice/batch",
+        {
+            "operations": [
+                {"op": "set", "key": "a", "value": "half"},
+                {"op": "set", "key": "new", "value": 1, "expected_version": 7},
+            ]
+        },
+    )
     assert refused(half, 409, "conflict")["index"] == 1
     assert alice.get(f"{MINE}/a").json()["value"] == 5
     assert not Item.objects.filter(key="new").exists()
@@ -106,8 +127,11 @@ def test_earlier_versions_are_read_and_restored(alice):
     alice.delete(f"{MINE}/h")
     found = alice.get("/agents/alice/history/h").json()
     assert [(one["version"], one["kind"]) for one in found["versions"]] == [
-        (3, "deleted"), (3, "written"), (2, "written"), (1, "written"),
-    ]  # fmt: skip
+        (3, "deleted"),
+        (3, "written"),
+        (2, "written"),
+        (1, "written"),
+    ]
     assert found["current"] is False
     assert alice.get("/agents/alice/history/h", version=1).json()["value"] == "one"
     assert alice.post(f"{MINE}/h", {"op": "restore", "version": 1}).json()["version"] == 4

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import Space
-from fluxcore import booth, clock, jobs, lived
-from fluxcore.models import Event, Pulse
+from fluxcore import clock, jobs, uptime
+from fluxcore.models import Event, UptimeClock
+from fluxcore.writes import booth
 from memory.keyvalue import chores, moment
 from memory.keyvalue.models import Clockwork, Item, Namespace, Revision
 from tests.rest.routes import refused
@@ -70,8 +71,10 @@ def test_a_boot_with_a_clock_far_ahead_hides_and_does_not_destroy(alice, clocks,
     sweep()
     monkeypatch.setattr(moment, "boot", lambda: "with a flat battery")
     clocks.steady, clocks.wall = 3.0, clocks.wall + 10 * YEAR
-    Pulse.objects.update_or_create(pk=1, defaults={"at": clock.now() - timedelta(days=3650)})  # so the minute sees it
-    assert lived.now().doubt
+    UptimeClock.objects.update_or_create(
+        pk=1, defaults={"at": clock.now() - timedelta(days=3650)}
+    )  # so the minute sees it
+    assert uptime.now().doubt
     alice.put(f"{MINE}/meanwhile", {"value": 1})
     sweep()
     assert alice.get(MINE).json()["count"] == 1

@@ -9,9 +9,10 @@ import pytest
 from django.db import connection
 
 from accounts import tokens
-from fluxcore import booth, clock, jobs, lanes
+from fluxcore import clock, jobs
 from fluxcore.errors import Conflict
-from fluxcore.preconditions import NONE, Precondition
+from fluxcore.writes import booth, write_locks
+from fluxcore.writes.preconditions import NONE, Precondition
 from memory.keyvalue import keeping, locks, queues, reading, statements, sweeping
 from memory.keyvalue.given import check_value
 from memory.keyvalue.places import place, room
@@ -123,6 +124,6 @@ def test_a_tombstone_is_not_forgotten_under_a_writer(alice, configure):
         by = statements.Writer(found.id, found.floor, found.now, clock.now(), alice.actor)
         return statements.put(by, "k", check_value(2), None, NONE).version
 
-    assert booth.write(write, lane=lanes.of(alice.space)) == 2
+    assert booth.write(write, lane=write_locks.lock_name(alice.space)) == 2
     sweeper.join()
     assert reading.get(alice, where=MINE, key="k")["value"] == 2

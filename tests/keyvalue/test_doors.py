@@ -17,8 +17,8 @@ from fluxcore.errors import AboveTrust, FluxError, Invalid
 from mcp_bridge import registry
 from memory.keyvalue import keeping
 from tests.conftest import Api
-from tests.keyvalue.playing import GROUPS, every_tool
-from tests.log import settled
+from tests.event_log import wait_for_log
+from tests.keyvalue.tool_walkthrough import GROUPS, every_tool
 
 # Held, and which of reading and writing `notes/a` and `plans/a` that allows, of one's own and of others.
 HELD = {
@@ -27,16 +27,23 @@ HELD = {
     ("memory.read:notes/*",): ("read own notes/a",),
     ("memory.write:notes/*",): ("write own notes/a",),
     ("memory.read:*", "memory.write:*"): (
-        "read own notes/a", "read own plans/a", "write own notes/a", "write own plans/a"
+        "read own notes/a",
+        "read own plans/a",
+        "write own notes/a",
+        "write own plans/a",
     ),
     ("memory.read@bob:notes/*",): ("read bob notes/a",),
     ("memory.read@*", "memory.write@bob:plans/a"): ("read bob notes/a", "read bob plans/a", "write bob plans/a"),
     ("bb.read",): ("read board notes/a", "read board plans/a"),
     ("bb.read@main:notes/*", "bb.write@other"): ("read board notes/a",),
     ("bb.write:plans/**",): ("write board plans/a",),
-}  # fmt: skip
-TRIED = [f"{what} {where} {key}" for what in ("read", "write") for where in ("own", "bob", "board")
-         for key in ("notes/a", "plans/a")]  # fmt: skip
+}
+TRIED = [
+    f"{what} {where} {key}"
+    for what in ("read", "write")
+    for where in ("own", "bob", "board")
+    for key in ("notes/a", "plans/a")
+]
 _NAMES = {"own": "alice", "bob": "bob"}
 
 
@@ -72,8 +79,8 @@ def over_mcp(token, what, where, key):
     try:
         principal = tokens.authenticate(token)
         tool = registry.find_for(principal, name)
-        arguments, _ = registry.checked(tool, given)
-        registry.demand(principal, tool, arguments)
+        arguments, _ = registry.check_arguments(tool, given)
+        registry.demand_capabilities(principal, tool, arguments)
         tool.run(principal, arguments)
     except FluxError as refusal:
         return refusal.code
@@ -133,11 +140,15 @@ def test_a_grant_and_its_end_are_seen_by_the_next_call(token):
 @pytest.mark.parametrize(
     ("level", "capability", "fine"),
     [
-        ("sandboxed", "memory.read@bob", False), ("trusted", "memory.read@bob:a/*", True),
-        ("trusted", "memory.write@bob", False), ("privileged", "memory.write@*", True),
-        ("sandboxed", "bb.read@ops:a/*", True), ("sandboxed", "bb.write@ops", False), ("trusted", "bb.write@ops", True),
+        ("sandboxed", "memory.read@bob", False),
+        ("trusted", "memory.read@bob:a/*", True),
+        ("trusted", "memory.write@bob", False),
+        ("privileged", "memory.write@*", True),
+        ("sandboxed", "bb.read@ops:a/*", True),
+        ("sandboxed", "bb.write@ops", False),
+        ("trusted", "bb.write@ops", True),
     ],
-)  # fmt: skip
+)
 def test_trust_bounds_the_memory_of_others(space, level, capability, fine):
     def make():
         return agents.create_agent(shell(), space="home", name="a", capabilities=[capability], trust=level)
@@ -166,7 +177,7 @@ def test_tools_of_both_groups_over_every_verb(token):
     def call(name, **given):
         principal = tokens.authenticate(made)
         tool = registry.find_for(principal, name)
-        arguments, _ = registry.checked(tool, given)
+        arguments, _ = registry.check_arguments(tool, given)
         answer = tool.run(principal, arguments)
         jsonschema.validate(json.loads(json.dumps(answer)), tool.output_schema())
         return answer
@@ -177,5 +188,5 @@ def test_tools_of_both_groups_over_every_verb(token):
             call(f"{prefix}_cas", key="n", value=1)
         with pytest.raises(FluxError, match="Say what you expect"):
             call(f"{prefix}_cas", key="null", value=1, expected_version=None)
-    settled()
+    wait_for_log()
     assert call("board_watch", since="0.0")["changes"]

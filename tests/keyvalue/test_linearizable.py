@@ -23,8 +23,9 @@ def test_one_version_has_one_winner():
 
 def test_a_version_does_not_come_again_after_a_delete():
     history = [
-        Call(0, 1, "cas", 0, "a", ("written", 1, None)), Call(2, 3, "delete", answer=("deleted", 1, None)),
-    ]  # fmt: skip
+        Call(0, 1, "cas", 0, "a", ("written", 1, None)),
+        Call(2, 3, "delete", answer=("deleted", 1, None)),
+    ]
     assert linearizable([*history, Call(4, 5, "cas", 0, "b", ("written", 2, None))])
     assert not linearizable([*history, Call(4, 5, "cas", 0, "b", ("written", 1, None))])
 

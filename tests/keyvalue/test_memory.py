@@ -17,9 +17,15 @@ def test_what_is_written_is_read_with_its_particulars(alice):
     found = alice.get(f"{MINE}/config")
     assert found.status_code == 200 and found.headers["ETag"] == '"v1"'
     assert found.json() == {
-        "key": "config", "value": {"theme": "dark", "max_retries": 3}, "version": 1, "sha": written["sha"], "bytes": 32,
-        "expires_at": None, "writer": "agent:alice", "written_at": found.json()["written_at"],
-    }  # fmt: skip
+        "key": "config",
+        "value": {"theme": "dark", "max_retries": 3},
+        "version": 1,
+        "sha": written["sha"],
+        "bytes": 32,
+        "expires_at": None,
+        "writer": "agent:alice",
+        "written_at": found.json()["written_at"],
+    }
     assert alice.put(f"{MINE}/config", {"value": 2}).json()["version"] == 2
 
 
@@ -186,8 +192,9 @@ def test_every_write_is_a_link_of_the_chain(alice):
     chain = Space.objects.get(name="home").uuid.hex
     found = AuditEntry.objects.filter(chain=chain, action__startswith="kv.").order_by("seq")
     assert [(one.action, one.object, one.reason) for one in found] == [
-        ("kv.set", "agents/alice/a", "because"), ("kv.delete", "agents/alice/a", ""),
-    ]  # fmt: skip
+        ("kv.set", "agents/alice/a", "because"),
+        ("kv.delete", "agents/alice/a", ""),
+    ]
     assert not any("the words" in one.details for one in found)
     assert audit.verify(chain).sound
 

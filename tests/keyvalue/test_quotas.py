@@ -12,7 +12,8 @@ from django.db.models import Sum
 
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import booth, clock
+from fluxcore import clock
+from fluxcore.writes import booth
 from memory.keyvalue import boards, history, sweeping
 from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
 from tests.rest.routes import refused
@@ -25,9 +26,7 @@ def counted(name="alice"):
     row = Namespace.objects.get(name=name)
     live = Item.objects.filter(namespace=row, value__isnull=False)
     kept = Revision.objects.filter(item__namespace=row).aggregate(all=Sum("size"))["all"] or 0
-    assert (row.keys, row.bytes, row.history_bytes) == (
-        live.count(), live.aggregate(all=Sum("size"))["all"] or 0, kept
-    )  # fmt: skip
+    assert (row.keys, row.bytes, row.history_bytes) == (live.count(), live.aggregate(all=Sum("size"))["all"] or 0, kept)
     return row.keys, row.bytes, row.history_bytes
 
 

@@ -9,7 +9,7 @@ import pytest
 from accounts import grants, tokens
 from accounts.principals import shell
 from memory.keyvalue import boards, watching
-from tests.log import settled
+from tests.event_log import wait_for_log
 from tests.rest.routes import refused
 
 # What is written must be committed to be followed on PostgreSQL.
@@ -18,7 +18,7 @@ MAIN = "/boards/main/kv"
 
 
 def watched(api, since, **query):
-    settled()
+    wait_for_log()
     answer = api.get("/watch", **{"place": "boards/main", "wait": 0, "since": since, **query})
     assert answer.status_code == 200, answer.content
     return answer.json()
@@ -33,7 +33,7 @@ def leave(answer):
 @pytest.fixture
 def here(alice):
     """A position before anything is written."""
-    settled()
+    wait_for_log()
     return alice.get("/watch?place=boards/main&wait=0").json()["position"]
 
 
@@ -42,8 +42,9 @@ def test_changes_come_in_order_and_go_on_from_a_position(alice, bob, here):
     bob.delete(f"{MAIN}/a")
     first = watched(bob, here)
     assert [(one["kind"], one["key"], one["version"], one["actor"]) for one in first["changes"]] == [
-        ("kv.set", "a", 1, "agent:alice"), ("kv.deleted", "a", 1, "agent:bob"),
-    ]  # fmt: skip
+        ("kv.set", "a", 1, "agent:alice"),
+        ("kv.deleted", "a", 1, "agent:bob"),
+    ]
     assert "not told" not in json.dumps(first)
     alice.post("/locks", {"lock": "l"})
     alice.post("/queues", {"queue": "q", "value": 1})
@@ -79,13 +80,13 @@ def test_a_stream_says_the_same_and_ends_with_its_right(alice, make_token, here)
     token = make_token("eve", capabilities=("bb.read",))
     who = lambda: tokens.authenticate(token)  # noqa: E731
     alice.put(f"{MAIN}/a", {"value": 1})
-    settled()
+    wait_for_log()
     told = iter(watching.Stream(who, watching.watch("boards/main", None), here, lasts=60))
     assert next(told)["kind"] == "watch.open"
     assert next(told)["key"] == "a"
     tokens.revoke(shell(), prefix=token[:13])
     alice.put(f"{MAIN}/b", {"value": 1})
-    settled()
+    wait_for_log()
     with pytest.raises(Exception, match="valid token"):
         while True:
             assert next(told) is None
@@ -93,7 +94,7 @@ def test_a_stream_says_the_same_and_ends_with_its_right(alice, make_token, here)
 
 def test_the_stream_in_its_own_format(alice, here):
     alice.put(f"{MAIN}/ä", {"value": 1})
-    settled()
+    wait_for_log()
     answer = alice.get(f"/watch?place=boards/main&since={here}", headers={"Accept": "text/event-stream"})
     assert answer.headers["Content-Type"] == "text/event-stream" and answer.streaming
     lines = iter(answer.streaming_content)
@@ -134,7 +135,7 @@ def test_an_agent_has_two_watches_a_space_four_and_a_process_eight(alice, bob, w
 
 def test_a_board_that_was_emptied_is_told(alice):
     alice.post("/boards", {"board": "scratch", "ephemeral": True})
-    settled()
+    wait_for_log()
     here = alice.get("/watch?place=boards/scratch&wait=0").json()["position"]
     boards.clear_ephemeral()
     assert [one["kind"] for one in watched(alice, here, place="boards/scratch")["changes"]] == ["board.cleared"]
@@ -143,21 +144,25 @@ def test_a_board_that_was_emptied_is_told(alice):
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ("", "place"), ("?place=boards", "place"), ("?place=spaces/main", "place"),
+        ("", "place"),
+        ("?place=boards", "place"),
+        ("?place=spaces/main", "place"),
         ("?place=boards/main&since=x", "since"),
-        ("?place=boards/main&since=9.999999999999", "since"), ("?place=boards/main&wait=61", "wait"),
-        ("?place=boards/main&wait=-1", "wait"), ("?place=boards/main&pattern=***", "pattern"),
+        ("?place=boards/main&since=9.999999999999", "since"),
+        ("?place=boards/main&wait=61", "wait"),
+        ("?place=boards/main&wait=-1", "wait"),
+        ("?place=boards/main&pattern=***", "pattern"),
         ("?place=boards/main&what=1", "what"),
         ("?place=boards/No!", "name"),
     ],
-)  # fmt: skip
+)
 def test_bad_questions_are_named(alice, query, field):
     assert refused(alice.get(f"/watch{query}"), 422, "invalid")["field"] == field
 
 
 def test_a_board_that_was_deleted_is_told_and_so_is_the_next_of_its_name(alice, bob):
     alice.post("/boards", {"board": "ops"})
-    settled()
+    wait_for_log()
     here = bob.get("/watch?place=boards/ops&wait=0").json()["position"]
     alice.delete("/boards/ops")
     bob.post("/boards", {"board": "ops"})

@@ -13,10 +13,36 @@ from mcp_bridge import arguments, registry
 from tests.mcp.test_registry import TOOLS
 
 VALUES: list[Any] = [
-    "", "a", "x" * 300, "active", "incr", 0, 1, -1, 5, 101, 10**6, 0.5, -0.1, True, False, {}, [], [1], ["a"], [{}],
-    ["x" * 300], ["a"] * 300, {"lock": "a", "token": 1}, {"lock": "a"}, {"lock": 1, "token": 1},
-    {"lock": "a", "token": 0}, {"lock": "a", "token": 1, "banana": 1}, [{"content": "a"}], [{"trace_id": "a"}],
-]  # fmt: skip
+    "",
+    "a",
+    "x" * 300,
+    "active",
+    "incr",
+    0,
+    1,
+    -1,
+    5,
+    101,
+    10**6,
+    0.5,
+    -0.1,
+    True,
+    False,
+    {},
+    [],
+    [1],
+    ["a"],
+    [{}],
+    ["x" * 300],
+    ["a"] * 300,
+    {"lock": "a", "token": 1},
+    {"lock": "a"},
+    {"lock": 1, "token": 1},
+    {"lock": "a", "token": 0},
+    {"lock": "a", "token": 1, "banana": 1},
+    [{"content": "a"}],
+    [{"trace_id": "a"}],
+]
 
 
 def test_it_judges_as_a_json_schema_library_does() -> None:
@@ -53,22 +79,22 @@ def _allowed(schema: Mapping[str, Any], value: Any, name: str) -> bool:
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_allowed(tool: str, given: dict[str, Any], says: str) -> None:
-    found = registry.find(tool)
+    found = registry.find_tool(tool)
     assert found is not None
     with pytest.raises(Invalid) as refused:
-        registry.checked(found, given)
+        registry.check_arguments(found, given)
     assert says in refused.value.message
 
 
 def test_null_leaves_an_argument_out_unless_null_is_a_value() -> None:
-    found = registry.find("memory_set")
+    found = registry.find_tool("memory_set")
     assert found is not None
     given = {"key": "a", "value": None, "ttl_secs": None, "agent": None}
-    assert registry.checked(found, given)[0] == {"key": "a", "value": None}
+    assert registry.check_arguments(found, given)[0] == {"key": "a", "value": None}
 
 
 def test_elements_that_are_refused_one_by_one_are_left_to_the_verb() -> None:
-    found = registry.find("flux_store")
+    found = registry.find_tool("flux_store")
     assert found is not None
     given = {"items": [{"content": 5}, {"content": "a", "banana": 1}]}
-    assert registry.checked(found, given)[0] == given
+    assert registry.check_arguments(found, given)[0] == given

@@ -55,7 +55,7 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
         ("flux_health", {"explain": 1}, "invalid", "explain"),
         ("flux_onboard", {"x": 1}, "invalid", "It takes: none"),
     ],
-)  # fmt: skip
+)
 def test_a_call_that_cannot_be(stdio: Driver, tool: str, given: dict[str, Any], code: str, says: str) -> None:
     found, text = stdio.refused(tool, **given)
     assert (found, says in text) == (code, True), text

@@ -9,8 +9,8 @@ import pytest
 
 from mcp_bridge import registry
 from tests.instances import Instance
-from tests.keyvalue.playing import GROUPS, every_tool
 from tests.keyvalue.test_doors import HELD, TRIED
+from tests.keyvalue.tool_walkthrough import GROUPS, every_tool
 from tests.mcp.driver import Driver, over_http, over_stdio
 from tests.mcp.test_http import post
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("mcp-server")
 
 KEYS = ("notes/a", "plans/a")
 RIGHTS = ("memory.read", "memory.write", "bb.read", "bb.write")
-TOOLS = {tool.name for group in GROUPS for tool in registry.group(group).tools}
+TOOLS = {tool.name for group in GROUPS for tool in registry.load_group(group).tools}
 
 
 def _agents(instance: Instance, space: str, *agents: tuple[str, tuple[str, ...]]) -> list[str]:
@@ -74,8 +74,9 @@ def test_the_rights_are_those_of_rest(server: Instance) -> None:
         for tried in TRIED:
             wanted = "done" if tried in HELD[held] else "forbidden"
             assert (_over_rest(server, name, token, tried), _over_mcp(server, token, tried)) == (wanted, wanted), (
-                held, tried,
-            )  # fmt: skip
+                held,
+                tried,
+            )
 
 
 def _over_rest(server: Instance, name: str, token: str, tried: str) -> str:

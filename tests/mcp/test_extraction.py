@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from accounts.toolboxes import offered
+from accounts.tool_groups import registered_groups
 from fluxcore.errors import FluxError, NotFound
 from mcp_bridge import registry
 from memory.extraction.models import Extraction
@@ -23,14 +23,14 @@ def caller(principal):
 
 def call(principal, **given):
     tool = registry.find_for(principal, "flux_extract")
-    checked, _ = registry.checked(tool, given)
+    checked, _ = registry.check_arguments(tool, given)
     return tool.run(principal, checked)
 
 
 def test_it_is_shown_where_people_switched_it_on(principal, caller):
-    assert "extraction" in offered()
-    assert "flux_extract" not in [tool.name for tool in registry.shown(principal)]
-    assert "flux_extract" in [tool.name for tool in registry.shown(caller)]
+    assert "extraction" in registered_groups()
+    assert "flux_extract" not in [tool.name for tool in registry.visible_tools(principal)]
+    assert "flux_extract" in [tool.name for tool in registry.visible_tools(caller)]
     with pytest.raises(NotFound):
         call(principal, content="a")
 
@@ -40,7 +40,7 @@ def test_it_stores_and_says_what_becomes_of_the_text(caller, configure):
     assert (answer["status"], answer["extraction"]) == ("stored", "off")
     configure(OPERATING_MODE="flux_extracts")
     answer = call(caller, content="It rained.")
-    assert set(answer) == set(registry.find("flux_extract").gives["required"])
+    assert set(answer) == set(registry.find_tool("flux_extract").gives["required"])
     assert answer["extraction"] == "waiting"
     assert (Grain.objects.count(), Extraction.objects.count()) == (2, 1)
 
@@ -48,10 +48,15 @@ def test_it_stores_and_says_what_becomes_of_the_text(caller, configure):
 @pytest.mark.parametrize(
     "given",
     [
-        {"content": ""}, {"content": 7}, {"content": "a", "reason": 7}, {"content": "a", "idempotency_key": 7},
-        {"content": "a", "idempotency_key": "\0"}, {"content": "a", "url": "http://x"}, {"content": "a", "tags": "b"},
+        {"content": ""},
+        {"content": 7},
+        {"content": "a", "reason": 7},
+        {"content": "a", "idempotency_key": 7},
+        {"content": "a", "idempotency_key": "\0"},
+        {"content": "a", "url": "http://x"},
+        {"content": "a", "tags": "b"},
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_with_a_code(caller, given):
     with pytest.raises(FluxError) as refused:
         call(caller, **given)

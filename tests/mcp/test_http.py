@@ -81,9 +81,11 @@ def test_a_header_that_says_otherwise_than_the_body_is_refused(
 
 def test_neither_revision_has_a_session_or_a_stream(server: Instance) -> None:
     message = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
         "params": {"protocolVersion": OLD, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
-    }  # fmt: skip
+    }
     headers = {"Accept": "application/json, text/event-stream"}
     answer = server.call("POST", "/mcp", message, door="mcp", headers=headers)
     assert answer.json()["result"]["protocolVersion"] == OLD and "mcp-session-id" not in answer.headers

@@ -9,7 +9,7 @@ import pytest
 
 from accounts import origins
 from mcp_bridge import prompts
-from mcp_bridge.instructions import block, instructions
+from mcp_bridge.instructions import instructions, instructions_block
 from tests.instances import Instance
 from tests.mcp.driver import over_http, over_stdio
 
@@ -23,7 +23,7 @@ def named(text: str) -> set[str]:
 @pytest.mark.parametrize("ceiling", origins.CEILINGS)
 def test_nothing_above_the_ceiling_is_named(ceiling: str) -> None:
     remember = prompts.get("remember", {"text": "Ada was born in 1815."}, ceiling).messages[0].content.text
-    for text in (instructions(ceiling), block(ceiling), remember):
+    for text in (instructions(ceiling), instructions_block(ceiling), remember):
         assert ceiling in named(text)
         for claim in named(text):
             assert origins.bind(claim, ceiling=ceiling) == claim

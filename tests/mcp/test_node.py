@@ -30,9 +30,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("node")
     (made / "package.json").write_text('{"private": true}')
     done = subprocess.run(
-        [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE], cwd=made, capture_output=True,
-        text=True, timeout=120,
-    )  # fmt: skip
+        [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE],
+        cwd=made,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     if done.returncode != 0:
         pytest.skip(missing("npm", "the registry does not give the package"))
     shutil.copy(Path(__file__).with_name("stranger.mjs"), made)
@@ -46,10 +49,14 @@ def test_it_lists_the_tools_and_calls_them(folder: Path, server: Instance, door:
     given: dict[str, Any] = {
         "options": {"versionNegotiation": {"mode": "auto"}} if revision == "2026-07-28" else {},
         "calls": [
-            ["flux_onboard", {}], ["flux_store", {"content": text}], ["flux_retrieve", {"query": text}],
-            ["flux_health", {}], ["flux_list_grains", {"limit": 1}], ["flux_pending_feedback", {}],
+            ["flux_onboard", {}],
+            ["flux_store", {"content": text}],
+            ["flux_retrieve", {"query": text}],
+            ["flux_health", {}],
+            ["flux_list_grains", {"limit": 1}],
+            ["flux_pending_feedback", {}],
         ],
-    }  # fmt: skip
+    }
     if door == "stdio":
         environment = {**server.environment, "PATH": os.environ["PATH"]}
         given |= {"command": sys.executable, "args": [str(ROOT / "manage.py"), "flux_mcp"], "env": environment}
@@ -57,7 +64,7 @@ def test_it_lists_the_tools_and_calls_them(folder: Path, server: Instance, door:
         given |= {"url": f"{server.state['urls']['mcp']}/mcp", "token": server.token}
     done = subprocess.run(
         ["node", "stranger.mjs", json.dumps(given)], cwd=folder, capture_output=True, text=True, timeout=60
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["revision"], found["tools"]) == (revision, USUAL)

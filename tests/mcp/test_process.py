@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mcp_bridge.thin import envelope
+from mcp_bridge.proxy import envelope
 from tests.instances import ROOT, Instance
 
 
@@ -24,9 +24,12 @@ class Raw:
     def __init__(self, instance: Instance, *words: str, parent: list[str] | None = None, **environment: str) -> None:
         self.process = subprocess.Popen(
             [*(parent or []), sys.executable, *(words or (str(ROOT / "manage.py"), "flux_mcp"))],
-            env={**instance.environment, **environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, cwd=ROOT,
-        )  # fmt: skip
+            env={**instance.environment, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+        )
         self.number = 0
 
     def send(self, line: bytes) -> None:
@@ -134,9 +137,13 @@ def test_it_ends_with_its_parent_though_the_pipe_stays_open(home: Instance, modu
         **({"FLUX_URL": "http://127.0.0.1:9", "FLUX_TOKEN": "x"} if module == "thin" else {}),
     }
     parent = subprocess.Popen(
-        [sys.executable, "-c", code], env=environment, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-c", code],
+        env=environment,
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         pass_fds=[read],
-    )  # fmt: skip
+    )
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     os.write(write, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}).encode() + b"\n")
@@ -158,7 +165,7 @@ from fluxsite import asgi
 from mcp_bridge import http
 
 async def main():
-    await http.open_()
+    await http.open_sessions()
     there = set(sys.modules)
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "flux_store", "arguments": {"content": "the first text", "provenance": "ai_stated"},
@@ -176,7 +183,7 @@ async def main():
         said.append(message)
     await asgi.application(scope, receive, send)
     answer = b"".join(message.get("body", b"") for message in said).decode()
-    await http.close()
+    await http.close_sessions()
     print(json.dumps({"answer": answer, "loaded": sorted(set(sys.modules) - there)}))
 
 asyncio.run(main())

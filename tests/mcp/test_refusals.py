@@ -30,9 +30,9 @@ def call(make_token: Callable[..., str]) -> Callable[..., Any]:
 
     def run(tool: str, given: dict[str, Any], *capabilities: str) -> Any:
         token = make_token(capabilities=capabilities or ("health.read",))
-        agents.set_tools(shell(), space="home", name="alice", tools=list(registry.SWITCHED))
+        agents.set_tools(shell(), space="home", name="alice", tools=list(registry.SWITCHED_GROUPS))
         context = SimpleNamespace(session=SimpleNamespace(client_params=None))
-        return server.call(lambda ctx: tokens.authenticate(token), context, tool, given)  # type: ignore[arg-type]
+        return server.run_tool(lambda ctx: tokens.authenticate(token), context, tool, given)  # type: ignore[arg-type]
 
     return run
 

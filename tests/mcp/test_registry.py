@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from accounts import agents, local, tokens
+from accounts import agents, local_agent, tokens
 from accounts.capabilities import NEVER_FOR_AGENTS
 from accounts.models import AuditEntry
 from accounts.principals import shell
@@ -17,8 +17,8 @@ from fluxcore.errors import BadJSON, Forbidden, Invalid, NotFound
 from mcp_bridge import registry
 from memory.keyvalue.models import Item
 
-GROUPS = [registry.USUAL, *registry.SWITCHED]
-TOOLS = [tool for name in GROUPS for tool in registry.group(name).tools]
+GROUPS = [registry.DEFAULT_GROUP, *registry.SWITCHED_GROUPS]
+TOOLS = [tool for name in GROUPS for tool in registry.load_group(name).tools]
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -40,18 +40,18 @@ def test_names_are_unique_and_what_people_alone_may_do_is_no_tool() -> None:
 
 
 def test_groups_say_what_they_are_for() -> None:
-    for name in registry.SWITCHED:
+    for name in registry.SWITCHED_GROUPS:
         assert import_module(f"mcp_bridge.tools.{name}").GROUP.name == name
 
 
 def test_the_usual_seven_for_an_everyday_agent(make_token: Callable[..., str]) -> None:
-    who = tokens.authenticate(make_token(capabilities=agents.EVERYDAY))
-    assert len(registry.shown(who)) == 7
+    who = tokens.authenticate(make_token(capabilities=agents.EVERYDAY_CAPABILITIES))
+    assert len(registry.visible_tools(who)) == 7
 
 
 def test_only_what_is_held(make_token: Callable[..., str]) -> None:
     who = tokens.authenticate(make_token(capabilities=("grains.write",)))
-    assert [tool.name for tool in registry.shown(who)] == ["flux_onboard", "flux_store"]
+    assert [tool.name for tool in registry.visible_tools(who)] == ["flux_onboard", "flux_store"]
 
 
 def test_a_group_is_switched_on_for_one_agent(make_token: Callable[..., str]) -> None:
@@ -61,8 +61,8 @@ def test_a_group_is_switched_on_for_one_agent(make_token: Callable[..., str]) ->
     changed = agents.set_tools(shell(), space="home", name="alice", tools=["extraction"], reason="trial")
     assert changed["tools"] == ["extraction"] and changed["changed"]
     assert registry.find_for(tokens.authenticate(token), "flux_extract").name == "flux_extract"
-    assert registry.find_for(local.agent("home", "alice"), "flux_extract")
-    assert "flux_extract" not in [tool.name for tool in registry.shown(tokens.authenticate(other))]
+    assert registry.find_for(local_agent.find_local_agent("home", "alice"), "flux_extract")
+    assert "flux_extract" not in [tool.name for tool in registry.visible_tools(tokens.authenticate(other))]
     assert AuditEntry.objects.filter(action="agents.set_tools", reason="trial").count() == 1
 
 
@@ -70,9 +70,9 @@ def test_a_group_lets_nobody_do_more(make_token: Callable[..., str]) -> None:
     token = make_token(capabilities=("grains.read",))
     agents.set_tools(shell(), space="home", name="alice", tools=["extraction"])
     who = tokens.authenticate(token)
-    assert "flux_extract" not in [tool.name for tool in registry.shown(who)]
+    assert "flux_extract" not in [tool.name for tool in registry.visible_tools(who)]
     with pytest.raises(Forbidden):
-        registry.demand(who, registry.find_for(who, "flux_extract"), {})
+        registry.demand_capabilities(who, registry.find_for(who, "flux_extract"), {})
     assert AuditEntry.objects.filter(action="tools.flux_extract", outcome="refused").count() == 1
 
 
@@ -89,22 +89,22 @@ def test_a_local_agent_is_who_its_token_is(make_token: Callable[..., str]) -> No
     make_token("parent", capabilities=("grains.read", "grains.write"))
     token = make_token("child", capabilities=("grains.read", "grains.write"), parent="parent", trust="trusted")
     by_token = tokens.authenticate(token)
-    by_name = local.agent("home", "child", "user_stated")
+    by_name = local_agent.find_local_agent("home", "child", "user_stated")
     assert by_name.capabilities.texts == by_token.capabilities.texts
     assert replace(by_name, token=by_token.token, capabilities=by_token.capabilities) == by_token
     agents.switch_agent(shell(), space="home", name="parent", active=False)
     with pytest.raises(Forbidden):
-        local.agent("home", "child")
+        local_agent.find_local_agent("home", "child")
 
 
 def test_a_local_agent_nobody_made_and_a_ceiling_that_is_none(make_token: Callable[..., str]) -> None:
     make_token()
     with pytest.raises(NotFound):
-        local.agent("home", "nobody")
+        local_agent.find_local_agent("home", "nobody")
     with pytest.raises(NotFound):
-        local.agent("elsewhere", "alice")
+        local_agent.find_local_agent("elsewhere", "alice")
     with pytest.raises(Invalid):
-        local.agent("home", "alice", "user_confirmed")
+        local_agent.find_local_agent("home", "alice", "user_confirmed")
 
 
 NESTED: list[Any] = []
@@ -117,10 +117,10 @@ for _ in range(40):
 )
 def test_no_value_is_kept_that_could_not_be_read_again(make_token: Callable[..., str], value: Any) -> None:
     """REST refuses them while it reads the body; a board's list with one of them could be read by nobody."""
-    who = tokens.authenticate(make_token(capabilities=agents.EVERYDAY))
-    get, put = (one for one in registry.group("memory").tools if one.name in ("memory_set", "memory_get"))
+    who = tokens.authenticate(make_token(capabilities=agents.EVERYDAY_CAPABILITIES))
+    get, put = (one for one in registry.load_group("memory").tools if one.name in ("memory_set", "memory_get"))
     with pytest.raises(BadJSON):
-        given, _ = registry.checked(put, {"key": "a", "value": value})
+        given, _ = registry.check_arguments(put, {"key": "a", "value": value})
         put.run(who, given)
         get.run(who, {"key": "a"})
         pytest.fail("it was kept and read")

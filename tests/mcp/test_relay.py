@@ -86,13 +86,16 @@ def test_authorisation_and_audit_are_the_same_either_way(server: Instance) -> No
             )
             assert ("django" in loaded(one)) is bool(extra)
         seen.append(answers)
-        chains.append([
-            (*row[:-1], {name: value for name, value in json.loads(row[-1]).items() if name != "digest"})
-            for row in rows(
-                server, "SELECT actor, action, outcome, reason, details FROM accounts_auditentry "
-                f"WHERE id > {before} AND actor LIKE 'agent:%' ORDER BY id",
-            )
-        ])  # fmt: skip
+        chains.append(
+            [
+                (*row[:-1], {name: value for name, value in json.loads(row[-1]).items() if name != "digest"})
+                for row in rows(
+                    server,
+                    "SELECT actor, action, outcome, reason, details FROM accounts_auditentry "
+                    f"WHERE id > {before} AND actor LIKE 'agent:%' ORDER BY id",
+                )
+            ]
+        )
     assert seen[0] == seen[1]
     assert chains[0] == chains[1] and len(chains[0]) >= 4
 
@@ -128,7 +131,7 @@ def between(one: Instance, handle: Callable[[socket.socket], None]) -> Iterator[
     """Somebody else at the address of the server's socket."""
     folder = one.folder / "run"
     folder.mkdir(exist_ok=True, mode=0o700)
-    with socket.socket(socket.AF_UNIX) as listener, relay.address(folder) as path:
+    with socket.socket(socket.AF_UNIX) as listener, relay.socket_address(folder) as path:
         listener.bind(path)
         listener.listen()
 
@@ -205,7 +208,7 @@ def test_where_no_server_of_this_code_answers_nothing_is_handed_over(
     monkeypatch.setattr(relay, "GREETING_SECONDS", 0.3)
     with between(one, handle) if handle else nullcontext():
         left = relay.serve("main", "assistant", "ai_stated", 1)
-    assert left == relay.Unserved() and left.text() == b""
+    assert left == relay.UnservedInput() and left.text() == b""
 
 
 def test_a_server_that_hangs_is_left_with_everything_it_owes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,12 +248,12 @@ def test_a_server_that_hangs_is_left_with_everything_it_owes(monkeypatch: pytest
 def test_the_server_turns_away_who_does_not_fit(server: Instance, wrong: dict[str, Any]) -> None:
     hello = {
         "version": relay.VERSION,
-        "storage": relay.storage(),
+        "storage": relay.storage_digest(),
         "space": "main",
         "agent": "x",
         "ceiling": "ai_stated",
     }
-    with socket.socket(socket.AF_UNIX) as line, relay.address(server.folder / "run") as path:
+    with socket.socket(socket.AF_UNIX) as line, relay.socket_address(server.folder / "run") as path:
         line.settimeout(30)
         line.connect(path)
         line.sendall(json.dumps({**hello, **wrong}).encode() + b"\n")

@@ -15,9 +15,13 @@ def sent(token: str, body: bytes = b"{}") -> tuple[int, dict[bytes, bytes], Any]
     """One message to the server's own function; status, headers and body of the answer."""
     found: list[dict[str, Any]] = []
     scope = {
-        "type": "http", "method": "POST", "path": "/mcp", "client": ("127.0.0.1", 1), "query_string": b"",
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "client": ("127.0.0.1", 1),
+        "query_string": b"",
         "headers": [(b"authorization", f"Bearer {token}".encode()), (b"host", b"localhost")],
-    }  # fmt: skip
+    }
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.disconnect"} if not body else {"type": "http.request", "body": body}

@@ -8,9 +8,14 @@ from tests.instances import Instance
 from tests.mcp.driver import Driver, over_stdio
 
 USUAL = [
-    "flux_onboard", "flux_retrieve", "flux_store", "flux_feedback", "flux_health", "flux_list_grains",
+    "flux_onboard",
+    "flux_retrieve",
+    "flux_store",
+    "flux_feedback",
+    "flux_health",
+    "flux_list_grains",
     "flux_pending_feedback",
-]  # fmt: skip
+]
 
 
 def test_the_loop(stdio: Driver) -> None:
@@ -57,9 +62,7 @@ def test_the_list_is_the_usual_seven_described_in_full(stdio: Driver) -> None:
         assert tool.title and tool.description and tool.output_schema
         assert tool.input_schema["additionalProperties"] is False
         hints = tool.annotations
-        assert None not in (
-            hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint
-        )  # fmt: skip
+        assert None not in (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
     assert tools["flux_retrieve"].annotations.read_only_hint
     assert not tools["flux_store"].annotations.read_only_hint
 

@@ -22,7 +22,7 @@ import yaml
 
 from fluxcore.config import Config
 from fluxcore.version import VERSION
-from tests.packaging.tree import PACKAGES, ROOT, environment_variables
+from tests.packaging.project_files import PACKAGES, ROOT, environment_variables
 from tests.servers import free_port
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -220,16 +220,24 @@ class Stack:
 
     def run(self, name: str, command: list[str] | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command or self.command(name), env=self.environment(name), cwd=ROOT, capture_output=True, text=True,
+            command or self.command(name),
+            env=self.environment(name),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
             timeout=120,
-        )  # fmt: skip
+        )
 
     def start(self, name: str) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes[name] = subprocess.Popen(
-                self.command(name), env=self.environment(name), cwd=ROOT, stdout=log, stderr=log,
+                self.command(name),
+                env=self.environment(name),
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
                 stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+            )
 
     def healthy(self, name: str) -> bool:
         """The service's own health check."""
@@ -293,9 +301,11 @@ def _store(port: int, token: str) -> dict[str, Any]:
 
     line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     line.request(
-        "POST", "/store", json.dumps({"content": "Containers remember too"}),
+        "POST",
+        "/store",
+        json.dumps({"content": "Containers remember too"}),
         {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-    )  # fmt: skip
+    )
     answer: dict[str, Any] = json.load(line.getresponse())
     line.close()
     return answer

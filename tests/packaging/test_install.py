@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.tree import ROOT
+from tests.packaging.project_files import ROOT
 
 pytestmark = pytest.mark.xdist_group("install")  # one environment is copied for all of them
 
@@ -66,10 +66,17 @@ def install(project: Path, packages: str, uv: str) -> subprocess.CompletedProces
     (project / "bin/uv").chmod(0o755)
     return subprocess.run(
         ["scripts/install", "env", packages],
-        cwd=project, capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PATH": f"{project / 'bin'}:{os.environ['PATH']}", "PYTHON": sys.executable,
-             "PIP_NO_INDEX": "1"},
-    )  # fmt: skip
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={
+            **os.environ,
+            "PATH": f"{project / 'bin'}:{os.environ['PATH']}",
+            "PYTHON": sys.executable,
+            "PIP_NO_INDEX": "1",
+        },
+    )
 
 
 def has(project: Path, module: str) -> bool:

@@ -12,9 +12,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.packaging.project_files import ROOT
 from tests.packaging.test_requirements import pins
 from tests.packaging.test_runtime import needed_by
-from tests.packaging.tree import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
@@ -52,11 +52,17 @@ def test_the_readme_names_a_target(target):
 @pytest.mark.parametrize(
     ("target", "does"),
     [
-        ("run", "manage.py flux_start"), ("test", "-m pytest"), ("lint", "ruff check"), ("types", "mypy"),
-        ("layers", "lint-imports"), ("migrations", "makemigrations --check"), ("bench", "-m benchmarks"),
-        ("torture", "pytest -m torture"), ("lock", "--output-file constraints.txt"),
+        ("run", "manage.py flux_start"),
+        ("test", "-m pytest"),
+        ("lint", "ruff check"),
+        ("types", "mypy"),
+        ("layers", "lint-imports"),
+        ("migrations", "makemigrations --check"),
+        ("bench", "-m benchmarks"),
+        ("torture", "pytest -m torture"),
+        ("lock", "--output-file constraints.txt"),
     ],
-)  # fmt: skip
+)
 def test_every_target_does_its_work_in_an_environment_that_is_built(built, target, does):
     _, plan = built
     planned = plan(target)
@@ -137,7 +143,7 @@ def test_continuous_integration_accepts_no_skipped_part():
 def test_a_part_that_is_missing_fails_where_it_is_required():
     """Every skip names its part, so that none can hide in a green run."""
     free = {"PostgreSQL only", "SQLite has one writer at a time"}  # the other database's pass runs these
-    free |= {"it reads the clock less often"}  # tests/turns.py, which is loaded by hand
+    free |= {"it reads the clock less often"}  # tests/midnight_plugin.py, which is loaded by hand
     for path in (ROOT / "tests").rglob("*.py"):
         text = path.read_text()
         assert not re.search(r"mark\.skip|mark\.xfail", text), path.name

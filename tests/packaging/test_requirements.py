@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.packaging.tree import ROOT
+from tests.packaging.project_files import ROOT
 
 FILES = ("requirements.txt", "requirements-dev.txt", "requirements-models.txt")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.packaging.tree import ROOT, files
+from tests.packaging.project_files import ROOT, files
 
 # Places that exist only on the machine where somebody worked.
 MACHINE_PATHS = re.compile(

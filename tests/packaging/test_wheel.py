@@ -14,8 +14,8 @@ import pytest
 
 from fluxcore.version import VERSION
 from tests.instances import Instance
+from tests.packaging.project_files import PACKAGES, ROOT, files
 from tests.packaging.test_requirements import pins
-from tests.packaging.tree import PACKAGES, ROOT, files
 from tests.servers import missing
 
 pytestmark = pytest.mark.xdist_group("wheel")  # it is built once
@@ -34,10 +34,24 @@ def wheel(tmp_path_factory) -> Path:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, copy)
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--quiet",
-         "--disable-pip-version-check", "--wheel-dir", str(target), str(source)],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-index",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--wheel-dir",
+            str(target),
+            str(source),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     return next(target.glob("*.whl"))
 
@@ -68,10 +82,24 @@ def installed(wheel, tmp_path_factory) -> Path:
     """The wheel's own files alone, in a folder of their own; what it depends on is this environment's."""
     target = tmp_path_factory.mktemp("installed")
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--no-compile",
-         "--disable-pip-version-check", "--target", str(target), str(wheel)],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--no-deps",
+            "--no-index",
+            "--quiet",
+            "--no-compile",
+            "--disable-pip-version-check",
+            "--target",
+            str(target),
+            str(wheel),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     return target
 
@@ -81,9 +109,13 @@ def test_installed_it_remembers_and_recalls_by_the_command_flux(installed, tmp_p
 
     def flux(*words: str) -> str:
         done = subprocess.run(
-            [sys.executable, str(installed / "bin/flux"), *words], env=one.environment, cwd=tmp_path,
-            capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
+            [sys.executable, str(installed / "bin/flux"), *words],
+            env=one.environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -104,8 +136,12 @@ def test_installed_it_finds_its_pages_and_weights(installed, tmp_path):
         "get_template('dashboard/recall.html')\n"
         "print(finders.find('dashboard/flux.css'), kinds.package_folder('wordllama'), fluxsite.home.__file__)"
     )
-    environment = {**Instance(tmp_path).environment, "PYTHONPATH": str(installed), "FLUX_DOOR": "people",
-                   "DJANGO_SETTINGS_MODULE": "fluxsite.settings"}  # fmt: skip
+    environment = {
+        **Instance(tmp_path).environment,
+        "PYTHONPATH": str(installed),
+        "FLUX_DOOR": "people",
+        "DJANGO_SETTINGS_MODULE": "fluxsite.settings",
+    }
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
     )

@@ -29,7 +29,7 @@ print("made" + json.dumps(made))
 """
 
 
-class Door(Instance):
+class RestInstance(Instance):
     """A running instance spoken to byte by byte."""
 
     def make_agents(self, *wanted: tuple[str, str, list[str]]) -> dict[str, str]:
@@ -60,12 +60,12 @@ class Door(Instance):
 
 
 @pytest.fixture(scope="session")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestInstance]:
     """One instance for all tests of the wire. Their limit is out of the way, their agents are their own."""
     environment = {}
     if "FLUX_TESTS_POSTGRES" in os.environ:  # the pass on PostgreSQL speaks to a door on PostgreSQL
         environment["DATABASE_URL"] = database_with_tables(os.environ["FLUX_TESTS_POSTGRES"])
-    one = Door(tmp_path_factory.mktemp("door"), "wire", **environment)
+    one = RestInstance(tmp_path_factory.mktemp("door"), "wire", **environment)
     try:
         one.with_tables().start()
         file = one.folder / "config.yaml"

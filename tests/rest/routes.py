@@ -12,10 +12,10 @@ from accounts.capabilities import SCOPED, parsed
 from accounts.models import Agent, Space
 from accounts.principals import shell
 from fluxcore import clock
-from memory.grains.models import Cluster, Grain, Judged, Trace, Vote
-from memory.grains.receipt import packed
+from memory.grains.models import Cluster, Grain, JudgedQuestion, Trace, Vote
 from memory.keyvalue import keeping, locks, queues
 from memory.keyvalue.models import Lock, Namespace, Task
+from memory.recall.trace_record import pack_trace
 from tests.conftest import Api
 
 
@@ -74,12 +74,29 @@ def trace_of(grain: str) -> str:
     found = Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
     if found is None:
         return str(uuid.uuid4())
-    body = packed({"features": [], "terms": [], "k": 5, "bounds": {}, "weights": {}, "caps": [], "fallback": False,
-                   "grains": [_returned(grain)]})  # fmt: skip
+    body = pack_trace(
+        {
+            "features": [],
+            "terms": [],
+            "k": 5,
+            "bounds": {},
+            "weights": {},
+            "caps": [],
+            "fallback": False,
+            "grains": [_returned(grain)],
+        }
+    )
     made = Trace.objects.create(
-        space_id=found.space_id, actor="agent:alice", at=clock.now(), query="q", rung="warm", confidence=0,
-        hop_count=0, body=body, rated=False,
-    )  # fmt: skip
+        space_id=found.space_id,
+        actor="agent:alice",
+        at=clock.now(),
+        query="q",
+        rung="warm",
+        confidence=0,
+        hop_count=0,
+        body=body,
+        rated=False,
+    )
     return str(made.uuid)
 
 
@@ -155,7 +172,7 @@ def voted_on(grain: str) -> str:
     """A trace whose asker, alice, has judged the grain."""
     trace, found = trace_of(grain), Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
     if found is not None:
-        judged = Judged.objects.create(
+        judged = JudgedQuestion.objects.create(
             uuid=trace, space_id=found.space_id, actor="agent:alice", asked_at=clock.now(), query="q", terms=b""
         )
         Vote.objects.create(

@@ -79,7 +79,7 @@ BODIES: dict[str, tuple[str | bytes, int, str]] = {
     "an empty field name": ('{"content": "x", "": 1}', 422, "invalid"),
     "a field named like a dunder": ('{"content": "x", "__class__": {}}', 422, "invalid"),
     "a NUL in a field name": ('{"content": "x", "a\\u0000": 1}', 422, "invalid"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -90,11 +90,17 @@ def test_it_refuses_the_body(api, name):
     assert not Grain.objects.exists()
 
 
-@pytest.mark.parametrize(("call", "given", "allowed"), [
-    ("/retrieve", {"q": "bees"}, "query"), ("/store", {"text": "x"}, "content"), ("/locks", {"name": "x"}, "lock"),
-    ("/queues", {"queue": "x", "payload": 1}, "value"), ("/feedback", {"grain": "x"}, "grain_id"),
-    ("/store/batch", {"grains": []}, "items"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "given", "allowed"),
+    [
+        ("/retrieve", {"q": "bees"}, "query"),
+        ("/store", {"text": "x"}, "content"),
+        ("/locks", {"name": "x"}, "lock"),
+        ("/queues", {"queue": "x", "payload": 1}, "value"),
+        ("/feedback", {"grain": "x"}, "grain_id"),
+        ("/store/batch", {"grains": []}, "items"),
+    ],
+)
 def test_an_unknown_field_is_answered_with_those_there_are(make_token, as_agent, call, given, allowed):
     api = as_agent(make_token(capabilities=("grains.read", "grains.write", "grains.feedback", "bb.write@main:*")))
     answer = api.post(call, given)
@@ -241,9 +247,14 @@ def test_it_refuses_the_headers(api, name):
 
 @pytest.mark.parametrize(
     "kind",
-    ["application/json", "Application/JSON", "application/json; charset=utf-8", 'application/json;charset="UTF-8"',
-     "application/json; profile=x"],
-)  # fmt: skip
+    [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=utf-8",
+        'application/json;charset="UTF-8"',
+        "application/json; profile=x",
+    ],
+)
 def test_it_takes_json_however_it_is_announced(api, kind):
     assert api.post("/store", {"content": "x"}, headers={"Content-Type": kind}).status_code == 200
 
@@ -251,9 +262,7 @@ def test_it_takes_json_however_it_is_announced(api, kind):
 def test_a_gzipped_body_is_not_unpacked(api):
     bomb = gzip.compress(b'{"content": "' + b"x" * 10**6 + b'"}')
     refused(api.post("/store", raw=bomb, headers=JSON), 400, "bad_json")
-    refused(
-        api.post("/store", raw=bomb, headers=JSON | {"Content-Encoding": "gzip"}), 415, "unsupported_media_type"
-    )  # fmt: skip
+    refused(api.post("/store", raw=bomb, headers=JSON | {"Content-Encoding": "gzip"}), 415, "unsupported_media_type")
 
 
 def test_an_oversize_body_is_refused_by_its_length_alone(api, settings):
@@ -273,10 +282,27 @@ def test_a_body_of_exactly_the_limit_is_read(api, settings):
 
 
 HOSTS = [
-    "evil.example", "localhost.evil.example", "evil.example:7465", "127.0.0.1.evil.example", "127.0.0.1.nip.io",
-    "localhost@evil.example", "localhost/", "localhost#", "[::2]", "0.0.0.0", "169.254.169.254", "", " ", "a,b",
-    "localhost:port", "localhost\r\nX: y", "LOCALHOST evil", "[::1]evil", "localhost:80:80", "x" * 5000,
-]  # fmt: skip
+    "evil.example",
+    "localhost.evil.example",
+    "evil.example:7465",
+    "127.0.0.1.evil.example",
+    "127.0.0.1.nip.io",
+    "localhost@evil.example",
+    "localhost/",
+    "localhost#",
+    "[::2]",
+    "0.0.0.0",
+    "169.254.169.254",
+    "",
+    " ",
+    "a,b",
+    "localhost:port",
+    "localhost\r\nX: y",
+    "LOCALHOST evil",
+    "[::1]evil",
+    "localhost:80:80",
+    "x" * 5000,
+]
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=ascii)
@@ -297,10 +323,23 @@ def test_it_answers_to_its_own_names(api, host):
 
 
 ORIGINS = [
-    "http://evil.example", "https://evil.example", "null", "", "http://localhost:3000", "http://localhost:7465.evil",
-    "http://localhost", "http://127.0.0.1:7465", "http://user@localhost:7465", "file://", "chrome-extension://abc",
-    "http://localhost:7465/", "http://localhost:7465 http://evil.example", "localhost:7465", "http://[", "*",
-]  # fmt: skip
+    "http://evil.example",
+    "https://evil.example",
+    "null",
+    "",
+    "http://localhost:3000",
+    "http://localhost:7465.evil",
+    "http://localhost",
+    "http://127.0.0.1:7465",
+    "http://user@localhost:7465",
+    "file://",
+    "chrome-extension://abc",
+    "http://localhost:7465/",
+    "http://localhost:7465 http://evil.example",
+    "localhost:7465",
+    "http://[",
+    "*",
+]
 
 
 @pytest.mark.parametrize("origin", ORIGINS)

@@ -51,9 +51,14 @@ WITHOUT_A_CAPABILITY = {"GET ", "GET readyz", "GET me", "GET grant-requests", "P
 MORE_FOR_HOLDERS = {"GET health"}
 WHOLE_BOARD = ("POST boards", "DELETE boards/<str:board>")  # a whole board is no name inside of one
 WITHOUT_A_CALL = {
-    "artifacts.propose", "artifacts.read", "artifacts.write", "snapshots.create", "snapshots.read",
-    "transcript.read", "transcript.write",
-}  # fmt: skip
+    "artifacts.propose",
+    "artifacts.read",
+    "artifacts.write",
+    "snapshots.create",
+    "snapshots.read",
+    "transcript.read",
+    "transcript.write",
+}
 EVERYTHING = tuple(sorted(OPERATIONS))
 PAIRS = [(operation, call) for operation, calls in CALLS.items() for call in calls]
 ON_NAMES = [call for call, route in ROUTES.items() if route.named]

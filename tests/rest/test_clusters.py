@@ -18,16 +18,25 @@ def clusters(api):
     space, moment = Space.objects.get(name="home"), clock.now()
     made = [
         Cluster.objects.create(
-            space=space, layer=int(number == 7), name=f"n{number}", terms=[f"n{number}"], size=min(number, 5),
-            made_at=moment, changed_at=moment,
+            space=space,
+            layer=int(number == 7),
+            name=f"n{number}",
+            terms=[f"n{number}"],
+            size=min(number, 5),
+            made_at=moment,
+            changed_at=moment,
         )
         for number in range(8)
-    ]  # fmt: skip
+    ]
     for number in range(5):
         grain = Grain.objects.create(
-            space=space, text=f"text {number}", digest=uuid.uuid4().hex, origin="ai_stated", writer="x",
+            space=space,
+            text=f"text {number}",
+            digest=uuid.uuid4().hex,
+            origin="ai_stated",
+            writer="x",
             recorded_at=moment,
-        )  # fmt: skip
+        )
         Member.objects.create(space=space, cluster=made[6], grain=grain, weight=(0.29, 0.29, 0.29, 1.0, 0.57)[number])
         entry = Entry.objects.create(space=space, kind="name", feature=f"e{number}")
         Member.objects.create(space=space, cluster=made[7], entry=entry, weight=0.5)
@@ -63,8 +72,12 @@ def test_members_come_most_typical_first_page_by_page(api, clusters):
     found = pages(api, f"/clusters/{clusters[6].uuid}", "members", limit=2)
     assert [len(page) for page in found] == [2, 2, 1]
     assert [one["grain"]["content"] for page in found for one in page] == [
-        "text 3", "text 4", "text 0", "text 1", "text 2",
-    ]  # fmt: skip
+        "text 3",
+        "text 4",
+        "text 0",
+        "text 1",
+        "text 2",
+    ]
     assert found[0][0]["weight"] == 1.0
     assert found[0][0]["entry"] is None
 
@@ -118,5 +131,9 @@ def test_clusters_of_another_space_are_not_there(api, clusters, make_token, as_a
 
 def test_never_computed_says_null(api):
     assert api.get("/clusters").json() == {
-        "clusters": [], "count": 0, "computed_at": None, "modularity": None, "next_cursor": None,
-    }  # fmt: skip
+        "clusters": [],
+        "count": 0,
+        "computed_at": None,
+        "modularity": None,
+        "next_cursor": None,
+    }

@@ -20,8 +20,10 @@ def test_it_stores_and_says_that_a_model_will_look(api, extracting):
     assert answer.status_code == 200
     body = answer.json()
     assert {name: body[name] for name in ("status", "provenance", "extraction")} == {
-        "status": "stored", "provenance": "user_stated", "extraction": "waiting",
-    }  # fmt: skip
+        "status": "stored",
+        "provenance": "user_stated",
+        "extraction": "waiting",
+    }
     assert Grain.objects.get(uuid=body["grain_id"]).text == "I moved to Lisbon."
     assert Extraction.objects.get().ceiling == 1
     assert Job.objects.filter(kind="grains.extract").count() == 1
@@ -47,11 +49,17 @@ def test_above_the_ceiling_nothing_is_stored(make_token, as_agent, extracting):
 @pytest.mark.parametrize(
     "body",
     [
-        {}, {"content": ""}, {"content": 7}, {"content": "a\0b"}, {"content": "a" * 20_000},
-        {"content": "a", "url": "http://x"}, {"content": "a", "model": "x"}, {"content": "a", "session": ""},
+        {},
+        {"content": ""},
+        {"content": 7},
+        {"content": "a\0b"},
+        {"content": "a" * 20_000},
+        {"content": "a", "url": "http://x"},
+        {"content": "a", "model": "x"},
+        {"content": "a", "session": ""},
         {"content": "a", "provenance": "user_confirmed"},
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_told_what_is_wrong_with_it(api, extracting, body):
     refused(api.post("/extract", body), 422, "invalid")
     assert Grain.objects.count() == 0

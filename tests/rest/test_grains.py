@@ -19,29 +19,70 @@ def store_many(api, count: int, start: int = 0) -> list[str]:
 
 
 PARTICULARS = {
-    "id", "content", "provenance", "decay_class", "confidence", "origin", "authority", "status", "valid_from",
-    "valid_to", "time", "session", "speaker", "tags", "pinned", "recorded_at", "ordinal", "writer", "label",
-    "corroborations", "digest", "enriched", "content_snippet", "created_at",
-}  # fmt: skip
+    "id",
+    "content",
+    "provenance",
+    "decay_class",
+    "confidence",
+    "origin",
+    "authority",
+    "status",
+    "valid_from",
+    "valid_to",
+    "time",
+    "session",
+    "speaker",
+    "tags",
+    "pinned",
+    "recorded_at",
+    "ordinal",
+    "writer",
+    "label",
+    "corroborations",
+    "digest",
+    "enriched",
+    "content_snippet",
+    "created_at",
+}
 BELONGINGS = {"conduits", "found_by", "recalls", "transitions", "votes", "cluster", "lineage"}
 
 
 def test_it_gives_one_grain_with_its_origin_and_writer(api):
     said = {
-        "content": "Rain is wet", "provenance": "user_stated", "session": "s", "speaker": "Ada", "tags": ["weather"],
-        "time": "2026-03-02T09:00:00+01:00", "valid_from": "2026-03-01T00:00:00Z", "valid_to": "2027-03-01T00:00:00Z",
-    }  # fmt: skip
+        "content": "Rain is wet",
+        "provenance": "user_stated",
+        "session": "s",
+        "speaker": "Ada",
+        "tags": ["weather"],
+        "time": "2026-03-02T09:00:00+01:00",
+        "valid_from": "2026-03-01T00:00:00Z",
+        "valid_to": "2027-03-01T00:00:00Z",
+    }
     stored = api.post("/store", {**said, "caller_id": "desk"}).json()
     grain = api.get(f"/grains/{stored['grain_id']}").json()
     assert set(grain) == PARTICULARS | BELONGINGS
     assert grain["recorded_at"].endswith("Z") and len(grain["digest"]) == 64
     expected = {
-        "id": stored["grain_id"], "content": "Rain is wet", "provenance": "user_stated", "origin": "user_stated",
-        "authority": "user_stated", "status": "active", "writer": "agent:alice", "label": "desk", "corroborations": 0,
-        "session": "s", "ordinal": 0, "speaker": "Ada", "tags": ["weather"], "time": "2026-03-02T08:00:00.000000Z",
-        "valid_from": "2026-03-01T00:00:00.000000Z", "valid_to": "2027-03-01T00:00:00.000000Z", "pinned": False,
-        "decay_class": "working", "confidence": 1.0,
-    }  # fmt: skip
+        "id": stored["grain_id"],
+        "content": "Rain is wet",
+        "provenance": "user_stated",
+        "origin": "user_stated",
+        "authority": "user_stated",
+        "status": "active",
+        "writer": "agent:alice",
+        "label": "desk",
+        "corroborations": 0,
+        "session": "s",
+        "ordinal": 0,
+        "speaker": "Ada",
+        "tags": ["weather"],
+        "time": "2026-03-02T08:00:00.000000Z",
+        "valid_from": "2026-03-01T00:00:00.000000Z",
+        "valid_to": "2027-03-01T00:00:00.000000Z",
+        "pinned": False,
+        "decay_class": "working",
+        "confidence": 1.0,
+    }
     assert {name: grain[name] for name in expected} == expected
     assert grain["created_at"] == grain["recorded_at"]
 
@@ -71,10 +112,26 @@ ABSENT = "8d7a1f0e-9f44-4f57-8e7a-5a8d5f3e9c11"
 @pytest.mark.parametrize(
     "wrong",
     [
-        "0", "null", "..", "%2e%2e", "%00", "a" * 3000, "%F0%9F%A6%8A", "%ff%fe", "{%s}", "urn:uuid:%s", "%s%%00",
-        "%s%%0a", "%%20%s", "%s/", "%s.json", "1 OR 1=1", "'; DROP TABLE grains_grain; --", "${jndi:ldap://x}",
+        "0",
+        "null",
+        "..",
+        "%2e%2e",
+        "%00",
+        "a" * 3000,
+        "%F0%9F%A6%8A",
+        "%ff%fe",
+        "{%s}",
+        "urn:uuid:%s",
+        "%s%%00",
+        "%s%%0a",
+        "%%20%s",
+        "%s/",
+        "%s.json",
+        "1 OR 1=1",
+        "'; DROP TABLE grains_grain; --",
+        "${jndi:ldap://x}",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_id_is_not_found(api, wrong):
     grain = api.post("/store", {"content": "x"}).json()["grain_id"]
     refused(api.get("/grains/" + (wrong % grain if "%s" in wrong else wrong)), 404, "not_found")
@@ -160,11 +217,24 @@ def test_it_refuses_a_limit_that_is_no_number_from_1_to_200(api, limit):
 @pytest.mark.parametrize(
     "cursor",
     [
-        "", "x", "A" * 10, "A" * 12, "A" * 5000, "AAAAAAAAAA=", "AAAAAAAAAA!", "AAAAAAAAAA\0", "AAAA AAAAAA", "é" * 11,
-        "_" * 11, base64.urlsafe_b64encode((2**63).to_bytes(8, "big")).decode().rstrip("="), ABSENT,
-        "AAAAAAAAAA+", "AAAAAAAAAA/", "-1",
+        "",
+        "x",
+        "A" * 10,
+        "A" * 12,
+        "A" * 5000,
+        "AAAAAAAAAA=",
+        "AAAAAAAAAA!",
+        "AAAAAAAAAA\0",
+        "AAAA AAAAAA",
+        "é" * 11,
+        "_" * 11,
+        base64.urlsafe_b64encode((2**63).to_bytes(8, "big")).decode().rstrip("="),
+        ABSENT,
+        "AAAAAAAAAA+",
+        "AAAAAAAAAA/",
+        "-1",
     ],
-)  # fmt: skip
+)
 def test_it_refuses_what_is_no_cursor(api, cursor):
     assert refused(api.get("/grains", cursor=cursor), 422, "invalid") == {"field": "cursor"}
 

@@ -5,19 +5,28 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from memory.grains import narrowing, select
+from memory.grains import list_filters, select
 from memory.grains.models import Grain
 from tests.rest.routes import refused
 
 TALK = [
     {"content": "When is the release?", "session": "standup", "speaker": "Ada", "time": "2026-03-02T09:00:00Z"},
-    {"content": "Next Friday", "session": "standup", "speaker": "Bo", "time": "2026-03-02T09:00:20Z",
-     "tags": ["release"]},
-    {"content": "Ada asked about the release", "speaker": "Bo", "tags": ["release", "gossip"],
-     "provenance": "external_source"},
+    {
+        "content": "Next Friday",
+        "session": "standup",
+        "speaker": "Bo",
+        "time": "2026-03-02T09:00:20Z",
+        "tags": ["release"],
+    },
+    {
+        "content": "Ada asked about the release",
+        "speaker": "Bo",
+        "tags": ["release", "gossip"],
+        "provenance": "external_source",
+    },
     {"content": "Lunch?", "session": "standup at noon", "speaker": "Ada Lovelace", "time": "2026-03-02T12:00:00Z"},
     {"content": "Said by nobody in particular", "provenance": "user_stated"},
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -103,7 +112,7 @@ def odd_ones(api):
 def test_a_walk_meets_every_match_once_however_few_rows_a_page_looks_at(
     api, odd_ones, monkeypatch, query, limit, looked_at
 ):
-    monkeypatch.setattr(narrowing, "LOOKED_AT", looked_at)
+    monkeypatch.setattr(list_filters, "LOOKED_AT", looked_at)
     seen, cursor, pages = [], {}, 0
     while cursor is not None:
         body = api.get("/grains", limit=limit, **query, **cursor).json()
@@ -116,7 +125,7 @@ def test_a_walk_meets_every_match_once_however_few_rows_a_page_looks_at(
 
 
 def test_a_page_without_a_match_says_where_to_go_on(api, odd_ones, monkeypatch):
-    monkeypatch.setattr(narrowing, "LOOKED_AT", 2)
+    monkeypatch.setattr(list_filters, "LOOKED_AT", 2)
     body = api.get("/grains", origin="user_stated").json()
     assert body["grains"] == [] and body["next_cursor"] is not None
 
@@ -133,7 +142,7 @@ def test_a_page_without_a_match_says_where_to_go_on(api, odd_ones, monkeypatch):
 )
 @pytest.mark.sqlite_only
 def test_the_rows_to_look_at_are_found_through_an_index_in_its_order(space, query, index):
-    narrow = narrowing.checked(query)
+    narrow = list_filters.check_filters(query)
     window, values = narrow.window(space.pk, "active", 2**63 - 1)
     plan = " ".join(_plan(window, values))
     assert index in plan and "TEMP B-TREE" not in plan, plan
@@ -160,16 +169,28 @@ def test_a_filter_reaches_into_no_other_space(make_token, as_agent):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        *((field, value) for field in ("session", "speaker", "tag", "writer")
-          for value in ("", " ", "\0", "x\u200b", "a\nb", "x" * 200)),
+        *(
+            (field, value)
+            for field in ("session", "speaker", "tag", "writer")
+            for value in ("", " ", "\0", "x\u200b", "a\nb", "x" * 200)
+        ),
         *(("origin", value) for value in ("", "me", "USER_STATED", "user_stated ")),
         *(("pinned", value) for value in ("", "1", "True", "yes", "null")),
-        *((field, value) for field in ("since", "until")
-          for value in ("", "yesterday", "2026-03-02", "2026-03-02T09:00:00", "1899-12-31T00:00:00Z",
-                        "2026-02-30T00:00:00Z")),
+        *(
+            (field, value)
+            for field in ("since", "until")
+            for value in (
+                "",
+                "yesterday",
+                "2026-03-02",
+                "2026-03-02T09:00:00",
+                "1899-12-31T00:00:00Z",
+                "2026-02-30T00:00:00Z",
+            )
+        ),
     ],
     ids=ascii,
-)  # fmt: skip
+)
 def test_it_refuses_what_no_grain_could_have(api, field, value):
     assert refused(api.get("/grains", **{field: value}), 422, "invalid")["field"] == field
 

@@ -49,9 +49,13 @@ def test_a_refusal_that_no_grant_could_lift_does_not_say_to_ask(make_token, as_a
 def test_me_tells_an_agent_what_it_is_and_holds_now(make_token, as_agent):
     make_token("boss", capabilities=("grains.read", "memory.read:notes/**"), trust="trusted")
     token = make_token(
-        "helper", capabilities=("grains.read",), trust="sandboxed", parent="boss", ceiling="ai_inferred",
+        "helper",
+        capabilities=("grains.read",),
+        trust="sandboxed",
+        parent="boss",
+        ceiling="ai_inferred",
         expires_at="2090-01-01T00:00:00Z",
-    )  # fmt: skip
+    )
     made = grants.give(
         shell(), space="home", agent="helper", capability="memory.read:notes/*", expires_at="2080-01-01T00:00:00Z"
     )
@@ -119,16 +123,29 @@ def test_a_bad_query_is_refused(alice, query):
 @pytest.mark.parametrize(
     "body",
     [
-        {}, {"capability": None}, {"capability": 7}, {"capability": ["grains.read"]}, {"capability": ""},
-        {"capability": "grains"}, {"capability": "purge"}, {"capability": "grant"}, {"capability": "grains.read:x"},
-        {"capability": "memory.read:***"}, {"capability": "memory.read:\u202e"}, {"capability": "memory.read:\u0000"},
-        {"capability": "memory.read:" + "x" * 10_000}, {"capability": "grains.read", "agent": "bob"},
+        {},
+        {"capability": None},
+        {"capability": 7},
+        {"capability": ["grains.read"]},
+        {"capability": ""},
+        {"capability": "grains"},
+        {"capability": "purge"},
+        {"capability": "grant"},
+        {"capability": "grains.read:x"},
+        {"capability": "memory.read:***"},
+        {"capability": "memory.read:\u202e"},
+        {"capability": "memory.read:\u0000"},
+        {"capability": "memory.read:" + "x" * 10_000},
+        {"capability": "grains.read", "agent": "bob"},
         {"capability": "grains.read", "expires_at": "2090-01-01T00:00:00Z"},
-        {"capability": "grains.read", "reason": "x" * 501}, {"capability": "grains.read", "reason": "\u0000"},
-        {"capability": "grains.read", "reason": 5}, [], "grains.read",
+        {"capability": "grains.read", "reason": "x" * 501},
+        {"capability": "grains.read", "reason": "\u0000"},
+        {"capability": "grains.read", "reason": 5},
+        [],
+        "grains.read",
     ],
     ids=lambda body: ascii(body)[:60],
-)  # fmt: skip
+)
 def test_a_bad_body_is_refused_and_asks_nothing(alice, body):
     refused(alice.post("/grant-requests", body), 422, "invalid")
     assert not GrantRequest.objects.exists()
@@ -147,8 +164,9 @@ def test_a_repeat_under_one_key_asks_once(alice):
     assert first.json() == second.json()
     refused(
         alice.post("/grant-requests", {"capability": "bb.read"}, headers={"Idempotency-Key": "k"}),
-        409, "idempotency_key_reused",
-    )  # fmt: skip
+        409,
+        "idempotency_key_reused",
+    )
 
 
 def test_asking_too_often_is_told_when_to_come_back(alice, monkeypatch):
@@ -171,12 +189,24 @@ def test_a_read_costs_as_many_statements_as_written_down(alice, path, statements
 @pytest.mark.parametrize(
     ("capability", "valid"),
     [
-        ("metrics.read", True), ("metrics.read:*", True), ("metrics.read:x", False), ("memory.read:a/**/b", True),
-        ("memory.read:***", False), ("memory.read:\\*", True), ("memory.read:a\\", False), ("memory.read:", False),
-        ("memory.read:**", True), ("memory.read:a*\\\\", True), ("purge", False), ("memory.read:a\nb", False),
-        ("memory.read:\u200b", False), ("memory.read:é/*", True), ("", False), ("memory.read:a**b*c", True),
+        ("metrics.read", True),
+        ("metrics.read:*", True),
+        ("metrics.read:x", False),
+        ("memory.read:a/**/b", True),
+        ("memory.read:***", False),
+        ("memory.read:\\*", True),
+        ("memory.read:a\\", False),
+        ("memory.read:", False),
+        ("memory.read:**", True),
+        ("memory.read:a*\\\\", True),
+        ("purge", False),
+        ("memory.read:a\nb", False),
+        ("memory.read:\u200b", False),
+        ("memory.read:é/*", True),
+        ("", False),
+        ("memory.read:a**b*c", True),
     ],
-)  # fmt: skip
+)
 def test_the_published_pattern_says_what_is_taken(alice, capability, valid):
     document = alice.get("/api/v1/openapi.json").json()
     pattern = document["components"]["schemas"]["AskForGrantRequest"]["properties"]["capability"]["pattern"]

@@ -7,7 +7,7 @@ from itertools import product
 
 from fluxcore import errors
 from memory.grains.models import Grain
-from tests.concurrency.databases import amounts
+from tests.concurrency.databases import few_or_many
 from tests.rest.routes import ROUTES
 
 SPACES, AGENTS = ("north", "south", "west"), ("anna", "bert")
@@ -15,7 +15,7 @@ CAPABILITIES = ("grains.read", "grains.write", "health.read", "metrics.read")
 CANARY = re.compile(rb"canary-(\w+)-\w+-\d+")
 
 
-@amounts("canaries", 8, 30)
+@few_or_many("canaries", 8, 30)
 def test_no_read_path_shows_a_foreign_canary(make_token, as_agent, configure, canaries):
     configure(MAX_GRAINS_PER_MINUTE=10_000)
     callers = {

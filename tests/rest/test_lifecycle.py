@@ -25,10 +25,11 @@ def grain(api):
 @pytest.mark.parametrize(
     ("there", "back", "status"),
     [
-        ("archive", "restore", "archived"), ("quarantine", "release", "quarantined"),
+        ("archive", "restore", "archived"),
+        ("quarantine", "release", "quarantined"),
         ("delete", "undelete", "pending_deletion"),
     ],
-)  # fmt: skip
+)
 def test_there_and_back(api, grain, there, back, status):
     moved = api.post(f"/grains/{grain}/{there}", {"reason": "repainted"}).json()
     assert (moved["grain_id"], moved["before"], moved["status"], moved["changed"]) == (grain, "active", status, True)

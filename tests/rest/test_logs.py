@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.rest.conftest import Door
+from tests.rest.conftest import RestInstance
 
 pytestmark = pytest.mark.xdist_group("door")
 
 CAPABILITIES = ["grains.read", "grains.write", "health.read", "metrics.read"]
 
 
-def speak(door: Door, token: str, mark: str, other: str) -> list[int]:
+def speak(door: RestInstance, token: str, mark: str, other: str) -> list[int]:
     """Say the mark in every way a caller can, through every route, well and badly."""
     ask = [
         ("POST", "/store", {"content": f"{mark} one"}, {}),
@@ -64,7 +64,7 @@ def speak(door: Door, token: str, mark: str, other: str) -> list[int]:
     return [door.call(method, path, body, token=token, headers=headers).status for method, path, body, headers in ask]
 
 
-def test_no_file_but_the_database_holds_a_callers_words_and_none_holds_a_token(door: Door):
+def test_no_file_but_the_database_holds_a_callers_words_and_none_holds_a_token(door: RestInstance):
     made = door.make_agents(("logs", "speaker", CAPABILITIES), ("logs", "weak", []))
     token, weak = made["logs/speaker"], made["logs/weak"]
     mark = "quokkamark"
@@ -89,7 +89,7 @@ def test_no_file_but_the_database_holds_a_callers_words_and_none_holds_a_token(d
     assert hits == [] and leaks == []
 
 
-def test_the_first_token_is_shown_once_and_kept_nowhere(door: Door):
+def test_the_first_token_is_shown_once_and_kept_nowhere(door: RestInstance):
     kept = [path.name for path in door.folder.rglob("*") if path.is_file() and holds(path, door.token[14:])]
     assert kept == []
 

@@ -24,7 +24,7 @@ def opened(make_token: Callable[..., str], configure: Callable[..., None]) -> Ap
 def test_it_is_off_by_default(make_token: Callable[..., str]) -> None:
     make_token("guest")
     assert Api(None).post("/store", {"content": "x"}).status_code == 401
-    assert loopback.warnings() == []
+    assert loopback.loopback_warnings() == []
 
 
 def test_a_program_of_this_machine_acts_as_the_agent(opened: Api) -> None:
@@ -34,7 +34,7 @@ def test_a_program_of_this_machine_acts_as_the_agent(opened: Api) -> None:
     assert opened.get("/me").json()["agent"] == "guest"
     refused = opened.put("/agents/guest/kv/a", {"value": 1})
     assert (refused.status_code, refused.json()["details"]["missing"]) == (403, "memory.write:a")
-    assert loopback.warnings() == [
+    assert loopback.loopback_warnings() == [
         "REST is open without a token to every program on this machine, as agent home/guest (REST_OPEN_TO_LOOPBACK)"
     ]
 
@@ -103,10 +103,10 @@ def test_an_instance_it_cannot_be_used_in(
     configure(**setting)
     answer = opened.get("/me")
     assert answer.status_code == 401 and why in answer.json()["message"]
-    assert why in loopback.warnings()[0]
+    assert why in loopback.loopback_warnings()[0]
 
 
 def test_it_does_not_go_with_https(opened: Api) -> None:
     with override_settings(HTTPS=True):
         assert opened.get("/me").status_code == 401
-        assert "FLUX_HTTPS is on" in loopback.warnings()[0]
+        assert "FLUX_HTTPS is on" in loopback.loopback_warnings()[0]

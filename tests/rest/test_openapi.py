@@ -65,12 +65,29 @@ def test_every_refusal_has_the_one_shape(document):
 def test_bodies_take_no_unknown_field(document):
     requests = {name: shape for name, shape in document["components"]["schemas"].items() if name.endswith("Request")}
     assert set(requests) == {
-        "StoreRequest", "StoreBatchRequest", "ItemRequest", "AskForGrantRequest", "RetrieveRequest", "CloseRequest",
-        "LabelledRequest", "SetRequest", "PatchedPatchRequest", "ChangeRequest", "BatchRequest",
-        "OperationRequest", "FenceRequest", "MakeBoardRequest", "AcquireRequest", "RenewRequest", "ReleaseRequest",
-        "AddTaskRequest", "ClaimRequest", "OfTaskRequest", "RenewTaskRequest",
+        "StoreRequest",
+        "StoreBatchRequest",
+        "ItemRequest",
+        "AskForGrantRequest",
+        "RetrieveRequest",
+        "CloseRequest",
+        "LabelledRequest",
+        "SetRequest",
+        "PatchedPatchRequest",
+        "ChangeRequest",
+        "BatchRequest",
+        "OperationRequest",
+        "FenceRequest",
+        "MakeBoardRequest",
+        "AcquireRequest",
+        "RenewRequest",
+        "ReleaseRequest",
+        "AddTaskRequest",
+        "ClaimRequest",
+        "OfTaskRequest",
+        "RenewTaskRequest",
         "EnvelopesRequest",
-    }  # fmt: skip
+    }
     assert all(shape["additionalProperties"] is False for shape in requests.values())
 
 

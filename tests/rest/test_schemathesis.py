@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.rest.attack import EXACT, attack
-from tests.rest.conftest import Door
+from tests.rest.conftest import RestInstance
+from tests.rest.schemathesis_run import EXACT, run_schemathesis
 
 pytestmark = pytest.mark.xdist_group("door")
 
 
-def test_the_instance_keeps_what_its_schema_promises(door: Door, tmp_path: Path):
+def test_the_instance_keeps_what_its_schema_promises(door: RestInstance, tmp_path: Path):
     capabilities = ["grains.read", "grains.write", "grains.feedback", "health.read", "metrics.read"]
     token = door.make_agents(("schema", "tester", capabilities))["schema/tester"]
-    outcome = attack(
+    outcome = run_schemathesis(
         door, token, tmp_path, "--max-examples", "3", "--seed", "1", "--exclude-path-regex", EXACT, seconds=600
     )
     print(outcome.last_lines)
@@ -25,11 +25,11 @@ def test_the_instance_keeps_what_its_schema_promises(door: Door, tmp_path: Path)
 
 
 @pytest.mark.torture
-def test_exact_memory_keeps_what_its_schema_promises(door: Door, tmp_path: Path):
+def test_exact_memory_keeps_what_its_schema_promises(door: RestInstance, tmp_path: Path):
     capabilities = ["memory.read", "memory.write", "bb.read", "bb.write"]
     token = door.make_agents(("schema-exact", "tester", capabilities))["schema-exact/tester"]
     options = ("--max-examples", "3", "--seed", "1", "--include-path-regex", EXACT)
-    outcome = attack(door, token, tmp_path, *options, seconds=600)
+    outcome = run_schemathesis(door, token, tmp_path, *options, seconds=600)
     print(outcome.last_lines)
     assert outcome.exit_status == 0, outcome.said
     assert outcome.cases > 300

@@ -195,7 +195,7 @@ def test_every_way_in_says_that_a_removed_text_is_not_recalled(api, principal):
 
     def over_mcp(name, **given):
         tool = registry.find_for(principal, name)
-        answer = tool.run(principal, registry.checked(tool, given)[0])
+        answer = tool.run(principal, registry.check_arguments(tool, given)[0])
         jsonschema.validate(json.loads(json.dumps(answer)), tool.output_schema())
         return answer
 

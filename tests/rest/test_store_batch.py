@@ -53,12 +53,16 @@ def test_each_item_is_stored_or_refused_on_its_own(make_token, as_agent):
         {"content": "good", "provenance": "ai_inferred"},
     ]
     body = api.post("/store/batch", {"items": mixed}).json()
-    assert [result["status"] for result in body["results"]] == [
-        "stored", *["refused"] * 9, "corroborated", "stored"
-    ]  # fmt: skip
+    assert [result["status"] for result in body["results"]] == ["stored", *["refused"] * 9, "corroborated", "stored"]
     assert [result["error"] and result["error"]["code"] for result in body["results"]] == [
-        None, "invalid", "invalid", "origin_above_ceiling", *["invalid"] * 6, None, None
-    ]  # fmt: skip
+        None,
+        "invalid",
+        "invalid",
+        "origin_above_ceiling",
+        *["invalid"] * 6,
+        None,
+        None,
+    ]
     assert (body["count"], body["refused"]) == (3, 9)
     assert body["grain_ids"][10] == body["grain_ids"][0] and body["grain_ids"][1] is None
     assert Grain.objects.count() == 2

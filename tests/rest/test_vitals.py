@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from fluxcore import booth, metrics
+from fluxcore import metrics
 from fluxcore.version import VERSION
-from memory.health import vitals
+from fluxcore.writes import booth
+from memory.health import instance_health
 from tests.rest.routes import refused
 
 
@@ -49,7 +50,7 @@ def test_it_is_not_ready_before_the_migrations_or_without_the_database(db, as_ag
     from django.db import OperationalError, connection
     from django.db.migrations.recorder import MigrationRecorder
 
-    monkeypatch.setattr(vitals, "_migrated", False)
+    monkeypatch.setattr(instance_health, "_migrated", False)
     last = MigrationRecorder.Migration.objects.filter(app="grains").latest("pk")
     last.delete()
     refused(as_agent(None).get("/readyz"), 503, "not_ready")

@@ -120,10 +120,29 @@ def _finds_its_own_board_empty(answer):
 
 
 WRONG_SCHEMES = [
-    "{0}", "Basic {0}", "Token {0}", "Bearer", "Bearer ", "Bearer{0}", "Bearer\t{0}", "Bearer: {0}", "Bearer {0} {0}",
-    "Bearer {0},", 'Bearer "{0}"', "Bearer token={0}", " Bearer {0}", "Bearer {0}\0", "Bearer {0}x", "Bearer \u00a0{0}",
-    "Bearer {0}, Bearer {0}", "", "Bearer null", "Bearer undefined", "Bearer é", "Bearer " + "A" * 12_000,
-]  # fmt: skip
+    "{0}",
+    "Basic {0}",
+    "Token {0}",
+    "Bearer",
+    "Bearer ",
+    "Bearer{0}",
+    "Bearer\t{0}",
+    "Bearer: {0}",
+    "Bearer {0} {0}",
+    "Bearer {0},",
+    'Bearer "{0}"',
+    "Bearer token={0}",
+    " Bearer {0}",
+    "Bearer {0}\0",
+    "Bearer {0}x",
+    "Bearer \u00a0{0}",
+    "Bearer {0}, Bearer {0}",
+    "",
+    "Bearer null",
+    "Bearer undefined",
+    "Bearer é",
+    "Bearer " + "A" * 12_000,
+]
 
 
 @pytest.mark.parametrize("pattern", WRONG_SCHEMES, ids=ascii)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.rest.conftest import Door
+from tests.rest.conftest import RestInstance
 
 pytestmark = pytest.mark.xdist_group("door")
 
@@ -17,7 +17,7 @@ BODY = b'{"content": "over the wire"}'
 
 
 @pytest.fixture(scope="module")
-def token(door: Door) -> str:
+def token(door: RestInstance) -> str:
     return door.make_agents(("wire", "wire", ["grains.read", "grains.write", "health.read"]))["wire/wire"]
 
 
@@ -54,13 +54,25 @@ HUNG_UP = 0
 # What is sent (a function of the token), the statuses it may get, and the code where our own code answers.
 CASES: dict[str, tuple[object, set[int], str | None]] = {
     "a chunked body": (
-        lambda t: post(t, b"Transfer-Encoding: chunked", body=chunked(BODY), length=b""), {411}, "length_required"),
+        lambda t: post(t, b"Transfer-Encoding: chunked", body=chunked(BODY), length=b""),
+        {411},
+        "length_required",
+    ),
     "a chunked body with a length": (
-        lambda t: post(t, b"Transfer-Encoding: chunked", body=chunked(BODY), length=b"28"), {400, 411}, None),
+        lambda t: post(t, b"Transfer-Encoding: chunked", body=chunked(BODY), length=b"28"),
+        {400, 411},
+        None,
+    ),
     "a chunk that lies": (
-        lambda t: post(t, b"Transfer-Encoding: chunked", body=b"ffffffff\r\n{}", length=b""), {400, 411}, None),
+        lambda t: post(t, b"Transfer-Encoding: chunked", body=b"ffffffff\r\n{}", length=b""),
+        {400, 411},
+        None,
+    ),
     "a chunk that is no number": (
-        lambda t: post(t, b"Transfer-Encoding: chunked", body=b"zz\r\n{}\r\n0\r\n\r\n", length=b""), {400, 411}, None),
+        lambda t: post(t, b"Transfer-Encoding: chunked", body=b"zz\r\n{}\r\n0\r\n\r\n", length=b""),
+        {400, 411},
+        None,
+    ),
     "an unknown transfer encoding": (lambda t: post(t, b"Transfer-Encoding: gzip"), {400, 411, 501}, None),
     "no length": (lambda t: post(t, length=b""), {400, 411}, "bad_json"),
     "a length that is too short": (lambda t: post(t, length=b"5"), {400}, "bad_json"),
@@ -77,7 +89,10 @@ CASES: dict[str, tuple[object, set[int], str | None]] = {
     "a foreign Host": (lambda t: head(b"GET /grains HTTP/1.1", t, host=b"Host: evil.example"), {400}, "bad_host"),
     "two Hosts": (lambda t: get(t, b"/grains", b"Host: evil.example"), {400}, None),
     "a whole address of a foreign host": (
-        lambda t: head(b"GET http://localhost/grains HTTP/1.1", t, host=b"Host: evil.example"), {400}, "bad_host"),
+        lambda t: head(b"GET http://localhost/grains HTTP/1.1", t, host=b"Host: evil.example"),
+        {400},
+        "bad_host",
+    ),
     "101 headers": (lambda t: get(t, b"/grains", *(b"X-N%d: 1" % n for n in range(101))), {431}, None),
     "10,000 headers": (lambda t: get(t, b"/grains", *(b"X-N%d: 1" % n for n in range(10_000))), {431}, None),
     "a header of 20 KB": (lambda t: get(t, b"/grains", b"X-Long: " + b"x" * 20_000), {431}, "headers_too_large"),
@@ -99,7 +114,10 @@ CASES: dict[str, tuple[object, set[int], str | None]] = {
     "dots": (lambda t: get(t, b"/static/drf_spectacular_sidecar/../../../../etc/passwd"), {404}, "not_found"),
     "encoded dots": (lambda t: get(t, b"/static/drf_spectacular_sidecar/%2e%2e%2f%2e%2e/x"), {404}, "not_found"),
     "2,000 parameters": (
-        lambda t: get(t, b"/grains?" + b"&".join(b"p%d=1" % n for n in range(2000))), {400}, "bad_request"),
+        lambda t: get(t, b"/grains?" + b"&".join(b"p%d=1" % n for n in range(2000))),
+        {400},
+        "bad_request",
+    ),
     "NUL in a parameter": (lambda t: get(t, b"/grains?status=%00"), {422}, "invalid"),
     "a method of its own": (lambda t: head(b"FROB /grains HTTP/1.1", t), {405}, "method_not_allowed"),
     "TRACE": (lambda t: head(b"TRACE /grains HTTP/1.1", t), {405}, "method_not_allowed"),
@@ -109,15 +127,26 @@ CASES: dict[str, tuple[object, set[int], str | None]] = {
     "no HTTP": (lambda t: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", {400}, None),
     "HTTP/2 in clear": (lambda t: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00" * 9, {HUNG_UP}, None),
     "an upgrade to HTTP/2": (
-        lambda t: get(t, b"/grains", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAAQAAP__"), {200}, None),
+        lambda t: get(t, b"/grains", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAAQAAP__"),
+        {200},
+        None,
+    ),
     "an upgrade to a WebSocket": (
-        lambda t: get(t, b"/grains", b"Upgrade: websocket", b"Sec-WebSocket-Version: 13",
-                      b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="), {200, 400, 426}, None),
-}  # fmt: skip
+        lambda t: get(
+            t,
+            b"/grains",
+            b"Upgrade: websocket",
+            b"Sec-WebSocket-Version: 13",
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        ),
+        {200, 400, 426},
+        None,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_gets_a_clear_answer(door: Door, token: str, name: str):
+def test_it_gets_a_clear_answer(door: RestInstance, token: str, name: str):
     make, allowed, code = CASES[name]
     said = door.send(make(token))  # type: ignore[operator]
     found = statuses(said) or [HUNG_UP]
@@ -129,7 +158,7 @@ def test_it_gets_a_clear_answer(door: Door, token: str, name: str):
     assert door.call("GET", "/health", token=token).json()["status"] == "healthy"
 
 
-def test_a_caller_who_hangs_up_in_the_middle_of_its_body_stores_nothing(door: Door, token: str):
+def test_a_caller_who_hangs_up_in_the_middle_of_its_body_stores_nothing(door: RestInstance, token: str):
     said = door.send(post(token, body=b'{"content": "half', length=b"500"), hang_up=True)
     assert statuses(said) in ([400], [])
     said = door.send(post(token, body=b'{"content": "a whole one"}', length=b"500"), hang_up=True)
@@ -137,7 +166,7 @@ def test_a_caller_who_hangs_up_in_the_middle_of_its_body_stores_nothing(door: Do
     assert "a whole one" not in door.call("GET", "/grains?limit=200", token=token).body.decode()
 
 
-def test_a_smuggled_second_request_is_not_run(door: Door, token: str):
+def test_a_smuggled_second_request_is_not_run(door: RestInstance, token: str):
     inner = post(token, body=b'{"content": "smuggled"}')
     length = str(5 + len(inner)).encode()
     door.send(post(token, b"Transfer-Encoding: chunked", body=b"0\r\n\r\n" + inner, length=length))
@@ -145,30 +174,34 @@ def test_a_smuggled_second_request_is_not_run(door: Door, token: str):
     assert "smuggled" not in door.call("GET", "/grains?limit=200", token=token).body.decode()
 
 
-def test_a_refused_body_does_not_become_the_next_request_of_the_line(door: Door, token: str):
+def test_a_refused_body_does_not_become_the_next_request_of_the_line(door: RestInstance, token: str):
     inner = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     body = inner * 20
     request = (
         b"POST /store HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nAuthorization: Bearer "
-        + token.encode() + b"\r\nContent-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
+        + token.encode()
+        + b"\r\nContent-Length: "
+        + str(len(body)).encode()
+        + b"\r\n\r\n"
+        + body
         + b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    )  # fmt: skip
+    )
     assert statuses(door.send(request)) in ([415, 200], [415])
 
 
-def test_one_line_serves_many_requests(door: Door, token: str):
+def test_one_line_serves_many_requests(door: RestInstance, token: str):
     line = door.connection()
     codes = [door.call("GET", "/grains", token=token, line=line).status for _ in range(20)]
     line.close()
     assert codes == [200] * 20
 
 
-def test_expect_100_continue_works(door: Door, token: str):
+def test_expect_100_continue_works(door: RestInstance, token: str):
     said = door.send(post(token, b"Expect: 100-continue", body=b'{"content": "I waited"}'))
     assert statuses(said)[-1] == 200
 
 
-def test_slow_bodies_do_not_stop_the_others(door: Door, token: str):
+def test_slow_bodies_do_not_stop_the_others(door: RestInstance, token: str):
     lines = []
     try:
         for _ in range(8):
@@ -186,14 +219,14 @@ def test_slow_bodies_do_not_stop_the_others(door: Door, token: str):
 
 
 @pytest.mark.torture
-def test_slow_headers_are_ended(door: Door):
+def test_slow_headers_are_ended(door: RestInstance):
     """The server hangs up on a head that does not come; ten seconds is its patience."""
     with socket.create_connection(("127.0.0.1", door.state["ports"]["rest"]), timeout=30) as line:
         line.sendall(b"GET /health HTTP/1.1\r\nHost: local")
         assert b"200" not in line.recv(1000)
 
 
-def test_a_request_id_is_not_split_into_headers(door: Door):
+def test_a_request_id_is_not_split_into_headers(door: RestInstance):
     line = http.client.HTTPConnection("127.0.0.1", door.state["ports"]["rest"], timeout=10)
     line.request("GET", "/health", headers={"X-Request-Id": "a%0d%0aSet-Cookie:x=1"})
     answer = line.getresponse()
@@ -201,7 +234,7 @@ def test_a_request_id_is_not_split_into_headers(door: Door):
     line.close()
 
 
-def test_after_all_this_its_log_holds_no_server_error_and_no_traceback(door: Door, token: str):
+def test_after_all_this_its_log_holds_no_server_error_and_no_traceback(door: RestInstance, token: str):
     logged = door.logged()
     assert "Traceback" not in logged
     assert " ERROR " not in logged and " CRITICAL " not in logged

@@ -24,7 +24,7 @@ def refused(status: int, code: str, **headers: str) -> bytes:
     return answer(status, body, **headers)
 
 
-class Told:
+class ScriptedServer:
     """Answers one connection after the other with what is next on its list; keeps what it was asked."""
 
     def __init__(self, *says: bytes | float | None) -> None:
@@ -66,12 +66,12 @@ class Told:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Told]]:
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedServer]]:
     monkeypatch.setattr(core, "FIRST_PAUSE", 0.001)
-    made: list[Told] = []
+    made: list[ScriptedServer] = []
 
-    def make(*says: bytes | float | None) -> Told:
-        made.append(Told(*says))
+    def make(*says: bytes | float | None) -> ScriptedServer:
+        made.append(ScriptedServer(*says))
         return made[-1]
 
     yield make

@@ -12,7 +12,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from flux import errors
 from flux.client import AsyncFluxClient, FluxClient
-from flux.core import Said, _Bound, call
+from flux.core import CallArguments, _Bound, call
 from fluxcore.errors import table
 from tests.rest.routes import ROUTES
 
@@ -110,7 +110,7 @@ def _compare(document, schema, type_, where):
 @pytest.mark.parametrize("key", [".", "..", "a/../b", "%2E"])
 def test_a_key_is_one_part_of_the_address_whatever_it_holds(key):
     """`..` would be the agent itself, and `.` the list of its keys."""
-    request = call("DELETE", "agents/{agent}/kv/{key}").request(Said(path={"agent": "ada", "key": key}))
+    request = call("DELETE", "agents/{agent}/kv/{key}").request(CallArguments(path={"agent": "ada", "key": key}))
     with httpx2.Client(base_url="http://flux") as line:
         path = line.build_request(request.method, request.url).url.raw_path.decode()
     before, _, last = path.rpartition("/")

@@ -46,8 +46,9 @@ def test_the_version_is_the_packages(capsys):
     assert capsys.readouterr().out == f"flux-memory {VERSION}\n"
 
 
-@pytest.mark.parametrize("typed, meant", [("recal", "recall"), ("STATUS", "status"), ("flux_stor", "store"),
-                                          ("starts", "start")])  # fmt: skip
+@pytest.mark.parametrize(
+    "typed, meant", [("recal", "recall"), ("STATUS", "status"), ("flux_stor", "store"), ("starts", "start")]
+)
 def test_a_mistyped_command_is_told_the_nearest(capsys, typed, meant):
     with pytest.raises(SystemExit) as ended:
         cli.main([typed])
@@ -102,9 +103,13 @@ def test_mcp_as_a_client_of_a_server_loads_no_django():
     )
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FLUX_", "DJANGO_"))}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60,
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
         env={**kept, "FLUX_URL": "http://127.0.0.1:1", "FLUX_TOKEN": "flux_x"},
         input='{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n',
-    )  # fmt: skip
+    )
     assert done.stderr.endswith("[]"), done.stderr
     assert json.loads(done.stdout)["id"] == 1

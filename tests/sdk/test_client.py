@@ -121,8 +121,11 @@ def test_exact_memory_boards_locks_and_queues(live_server, make_token):
         assert flux.board_set("plans", "k", [1])["version"] == 1
         assert flux.watch("boards/plans", wait=0)["position"]
         assert flux.board_delete("plans", "k", history="forget") == {
-            "key": "k", "deleted": True, "version": 1, "forgotten": 1,
-        }  # fmt: skip
+            "key": "k",
+            "deleted": True,
+            "version": 1,
+            "forgotten": 1,
+        }
         lock = flux.acquire_lock("deploy", board="plans", ttl_secs=30)
         assert flux.board_set("plans", "k", [2], fence={"lock": "deploy", "token": lock["token"]})["version"] == 2
         assert flux.release_lock("deploy", lock["token"], board="plans")["lock"] == "deploy"

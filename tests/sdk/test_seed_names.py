@@ -68,17 +68,27 @@ def test_the_readme_example_runs_unchanged_and_the_rest_of_the_names_work(tmp_pa
     environment = {**tables.environment, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
     del environment["FLUX_HOME"], environment["FLUX_NAME"]
     done = subprocess.run(
-        [sys.executable, "-c", EXAMPLE + AND_MORE], env=environment, cwd=tmp_path, capture_output=True, text=True,
+        [sys.executable, "-c", EXAMPLE + AND_MORE],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
         timeout=120,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     refusals, learned, status, blank, found, explained, voted, listed, pending = said
     assert refusals == ["not_started", "invalid", "running", "invalid"]
     assert learned >= 2  # what the first service was asked for was done when it had stopped
     assert (status, blank, found, explained, voted, listed, pending) == (
-        "corroborated", None, 2, True, "recorded", 8, True,
-    )  # fmt: skip
+        "corroborated",
+        None,
+        2,
+        True,
+        "recorded",
+        8,
+        True,
+    )
     assert oct((tmp_path / ".flux/my-memory").stat().st_mode)[-3:] == "700"
 
 

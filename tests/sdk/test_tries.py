@@ -71,8 +71,10 @@ def test_a_recall_that_was_refused_is_asked_again(told):
         assert flux.retrieve("x") == {"grains": []}
 
 
-@pytest.mark.parametrize("status, code", [(400, "bad_json"), (403, "forbidden"), (409, "conflict"), (422, "invalid"),
-                                          (500, "internal"), (507, "disk_full")])  # fmt: skip
+@pytest.mark.parametrize(
+    "status, code",
+    [(400, "bad_json"), (403, "forbidden"), (409, "conflict"), (422, "invalid"), (500, "internal"), (507, "disk_full")],
+)
 def test_what_will_not_pass_is_raised_at_once(told, store, status, code):
     server = told(refused(status, code), answer(200, STORED))
     with pytest.raises(errors.FluxError) as raised:
@@ -109,10 +111,19 @@ def test_nobody_there(told, store):
         store(server.url, retries=1)
 
 
-@pytest.mark.parametrize("said", [
-    answer(200, b"<html>hello</html>"), answer(200, b""), answer(200, b'{"cut'), answer(502, b"Bad gateway"),
-    answer(301, b"", Location="http://127.0.0.1:1/"), answer(500, {"code": 3}), answer(503, b"down", Retry_After="0"),
-], ids=["html", "empty", "cut", "gateway", "elsewhere", "shapeless", "proxy"])  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        answer(200, b"<html>hello</html>"),
+        answer(200, b""),
+        answer(200, b'{"cut'),
+        answer(502, b"Bad gateway"),
+        answer(301, b"", Location="http://127.0.0.1:1/"),
+        answer(500, {"code": 3}),
+        answer(503, b"down", Retry_After="0"),
+    ],
+    ids=["html", "empty", "cut", "gateway", "elsewhere", "shapeless", "proxy"],
+)
 def test_what_is_no_answer_of_ours_is_said_to_be_none(told, store, said):
     server = told(said, answer(200, STORED))
     with pytest.raises(errors.NotUnderstood):

@@ -50,9 +50,13 @@ class Shell:
 
     def run(self, *words: str, check: bool = True, **more: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [sys.executable, *words], env={**self.environment, **more}, cwd=self.home, capture_output=True, text=True,
+            [sys.executable, *words],
+            env={**self.environment, **more},
+            cwd=self.home,
+            capture_output=True,
+            text=True,
             timeout=120,
-        )  # fmt: skip
+        )
         assert not check or done.returncode == 0, done.stderr
         return done
 
@@ -74,8 +78,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with (shell.home / "out").open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "flux", "start", "--name", "my-memory", "--ready-file", str(ready)],
-            env=shell.environment, cwd=shell.home, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            env=shell.environment,
+            cwd=shell.home,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
     try:
         until = time.monotonic() + 90
         while not ready.exists():

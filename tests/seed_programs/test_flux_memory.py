@@ -32,10 +32,15 @@ def test_the_sdk(home):
     assert (done["found"], done["confidence"], done["result"]) == (True, True, [True, True, True])
     assert done["good"] == ["reinforced", "reinforced", True, True, True]
     assert (done["bad"], done["several"]) == (["penalized", True], ["reinforced"])
-    assert done["listed"] == sorted([
-        "Paris is the capital of France", "Rome is the capital of Italy", "Bern is the capital of Switzerland",
-        "desk note 0", *(f"phone note {n}" for n in range(5)),
-    ])  # fmt: skip
+    assert done["listed"] == sorted(
+        [
+            "Paris is the capital of France",
+            "Rome is the capital of Italy",
+            "Bern is the capital of Switzerland",
+            "desk note 0",
+            *(f"phone note {n}" for n in range(5)),
+        ]
+    )
     assert done["callers"] == ["desk:chat", "phone:chat"]
     assert done["health"] in ("healthy", "warning")
     assert done["config"] == [True, True, 3, 0.5, 0.5, 720.0, 48.0, 168.0]
@@ -57,8 +62,13 @@ def test_the_rest_api(served):
 def test_the_mcp_workflow(served):
     done = served.program("mcp_turns.py")
     assert {
-        "flux_store", "flux_retrieve", "flux_feedback", "flux_health", "flux_list_grains", "flux_onboard",
-    } <= set(done["tools"])  # fmt: skip
+        "flux_store",
+        "flux_retrieve",
+        "flux_feedback",
+        "flux_health",
+        "flux_list_grains",
+        "flux_onboard",
+    } <= set(done["tools"])
     assert done["onboard"] == [True, "flux-memory", True]
     assert all(done["workflow"])
     assert (done["stored"], done["found"]) == ("stored_wired", True)

@@ -17,9 +17,10 @@ from accounts import agents, audit
 from accounts.models import Agent, Space, User
 from accounts.principals import shell
 from fluxcore.errors import Conflict, FluxError, Invalid, StopTheInstance
-from fluxsite import backup, running
-from fluxsite.home import Home, make_home
-from fluxsite.running import lock_file
+from fluxsite import backup
+from fluxsite.home import DataHome, make_home
+from fluxsite.run import running_state
+from fluxsite.run.running_state import lock_file
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def home(tmp_path):
     """A data home of its own; the database is the one of these tests."""
-    made = Home("test", tmp_path / "root" / "test")
+    made = DataHome("test", tmp_path / "root" / "test")
     make_home(made)
     agents.create_space(shell(), name="before")
     agents.create_agent(shell(), space="before", name="alice", capabilities=["grains.read"])
@@ -143,7 +144,7 @@ def test_a_place_that_cannot_be_written_is_named(home, tmp_path):
 def test_a_running_instance_is_not_restored(home, made, monkeypatch):
     import os
 
-    running.note(home, {"pid": os.getpid(), "born": running.birth(os.getpid())})
+    running_state.write_state(home, {"pid": os.getpid(), "born": running_state.process_start_time(os.getpid())})
     with pytest.raises(StopTheInstance):
         backup.restore(home, made)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.asgi import get_asgi_application
 
-from fluxsite.bodies import bounded
+from fluxsite.run.body_limit import limit_body
 
 MOST, CHUNK = 4096, 1024
 
@@ -29,10 +29,14 @@ def test_a_body_without_end_is_refused_while_it_comes_in(headers: list[tuple[byt
         said.append(message)
 
     scope = {
-        "type": "http", "method": "POST", "path": "/import", "query_string": b"", "http_version": "1.1",
+        "type": "http",
+        "method": "POST",
+        "path": "/import",
+        "query_string": b"",
+        "http_version": "1.1",
         "headers": [(b"host", b"localhost"), *headers],
-    }  # fmt: skip
-    asyncio.run(bounded(get_asgi_application(), MOST)(scope, receive, send))
+    }
+    asyncio.run(limit_body(get_asgi_application(), MOST)(scope, receive, send))
     assert [one.get("status") for one in said] == [413, None] and came == taken
     assert b'"too_large"' in said[1]["body"]
 
@@ -46,5 +50,5 @@ def test_a_body_within_the_bound_passes_as_it_is() -> None:
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b"x" * MOST, "more_body": False}
 
-    asyncio.run(bounded(application, MOST)({"headers": []}, receive, None))
+    asyncio.run(limit_body(application, MOST)({"headers": []}, receive, None))
     assert heard == [{"type": "http.request", "body": b"x" * MOST, "more_body": False}]

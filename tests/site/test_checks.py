@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
 from fluxsite import checks
-from fluxsite.home import Home, make_home
+from fluxsite.home import DataHome, make_home
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,9 +33,15 @@ def test_a_replaced_admin_site_is_noticed(monkeypatch):
     assert "flux.E001" in ids(tags=["security"])
 
 
-@pytest.mark.parametrize(("door", "kept", "refused"), [
-    ("rest", False, True), ("people", False, True), ("shell", False, False), ("rest", True, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("door", "kept", "refused"),
+    [
+        ("rest", False, True),
+        ("people", False, True),
+        ("shell", False, False),
+        ("rest", True, False),
+    ],
+)
 def test_a_door_needs_a_key_that_is_kept(settings, door, kept, refused):
     settings.DOOR, settings.SECRET_KEY_IS_KEPT = door, kept
     assert ("flux.E002" in ids(tags=["security"])) is refused
@@ -76,10 +82,10 @@ def test_an_affected_sqlite_is_said_loudly(monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_door_stays_shut_while_an_error_stands(settings):
-    checks.refuse_unfit()
+    checks.refuse_failed_checks()
     settings.SECRET_KEY_IS_KEPT = False
     with pytest.raises(ImproperlyConfigured, match=r"\(flux\.E002\) There is no secret key"):
-        checks.refuse_unfit()
+        checks.refuse_failed_checks()
 
 
 def run(code, home, **environment):
@@ -90,14 +96,18 @@ def run(code, home, **environment):
         if not key.startswith(("FLUX_", "DJANGO_", "DATABASE_", "REDIS_"))
     }
     return subprocess.run(
-        [sys.executable, *code], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        [sys.executable, *code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
         env={**clean, "FLUX_HOME": str(home), "FLUX_NAME": "test", **environment},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("door", ["wsgi", "asgi"])
 def test_no_door_opens_without_a_key_and_none_is_made_up(tmp_path, door):
-    home = Home("test", tmp_path / "test")
+    home = DataHome("test", tmp_path / "test")
     home.make()
     done = run(["-c", f"import fluxsite.{door}"], tmp_path)
     assert done.returncode != 0
@@ -107,18 +117,21 @@ def test_no_door_opens_without_a_key_and_none_is_made_up(tmp_path, door):
 
 @pytest.mark.parametrize("door", ["wsgi", "asgi"])
 def test_a_door_opens_with_its_key(tmp_path, door):
-    make_home(Home("test", tmp_path / "test"))
+    make_home(DataHome("test", tmp_path / "test"))
     done = run(["-c", f"import fluxsite.{door}"], tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("https", ["on", "off"])
 def test_check_deploy_is_clean(tmp_path, https):
-    make_home(Home("test", tmp_path / "test"))
+    make_home(DataHome("test", tmp_path / "test"))
     done = run(
         ["manage.py", "check", "--deploy", "--fail-level", "WARNING", "--database", "default"],
-        tmp_path, FLUX_HTTPS=https, FLUX_ALLOWED_HOSTS="flux.example", FLUX_DOOR="people",
-    )  # fmt: skip
+        tmp_path,
+        FLUX_HTTPS=https,
+        FLUX_ALLOWED_HOSTS="flux.example",
+        FLUX_DOOR="people",
+    )
     assert done.returncode == 0, done.stderr
     silenced = 0 if https == "on" else 4
     assert f"({silenced} silenced)" in done.stdout

@@ -22,11 +22,23 @@ def read(url, durability="full"):
 @pytest.mark.parametrize(
     ("version", "safe"),
     [
-        ((3, 7, 0), False), ((3, 40, 1), False), ((3, 44, 5), False), ((3, 44, 6), True), ((3, 44, 9), True),
-        ((3, 45, 0), False), ((3, 50, 4), False), ((3, 50, 6), False), ((3, 50, 7), True), ((3, 51, 0), False),
-        ((3, 51, 1), False), ((3, 51, 2), False), ((3, 51, 3), True), ((3, 53, 4), True), ((4, 0, 0), True),
+        ((3, 7, 0), False),
+        ((3, 40, 1), False),
+        ((3, 44, 5), False),
+        ((3, 44, 6), True),
+        ((3, 44, 9), True),
+        ((3, 45, 0), False),
+        ((3, 50, 4), False),
+        ((3, 50, 6), False),
+        ((3, 50, 7), True),
+        ((3, 51, 0), False),
+        ((3, 51, 1), False),
+        ((3, 51, 2), False),
+        ((3, 51, 3), True),
+        ((3, 53, 4), True),
+        ((4, 0, 0), True),
     ],
-)  # fmt: skip
+)
 def test_which_sqlite_may_use_a_write_ahead_log(version, safe):
     assert wal_is_safe(version) is safe
 
@@ -104,11 +116,23 @@ def test_durability_normal_is_said_to_the_database():
 
 @pytest.mark.parametrize(
     "url",
-    ["mysql://h/d", "flux.db", "/srv/flux.db", "sqlite://", "sqlite:///", "sqlite://srv/flux.db", "sqlite::memory:",
-     "postgresql", "postgresql://secret-pw@h:port/d", "postgresql://u:secret-pw@h:99999/d",
-     "postgresql://u:secret-pw@[::1/d", "postgresql://u:secret-pw@h/d?pool=many", "postgresql://u:secret-pw@h/d?pool=0",
-     "postgresql://u:secret-pw@h/d?sslmode"],
-)  # fmt: skip
+    [
+        "mysql://h/d",
+        "flux.db",
+        "/srv/flux.db",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite://srv/flux.db",
+        "sqlite::memory:",
+        "postgresql",
+        "postgresql://secret-pw@h:port/d",
+        "postgresql://u:secret-pw@h:99999/d",
+        "postgresql://u:secret-pw@[::1/d",
+        "postgresql://u:secret-pw@h/d?pool=many",
+        "postgresql://u:secret-pw@h/d?pool=0",
+        "postgresql://u:secret-pw@h/d?sslmode",
+    ],
+)
 def test_nonsense_is_refused_without_quoting_a_password(url):
     with pytest.raises(EnvError, match="DATABASE_URL") as refusal:
         read(url) if url != "postgresql" else read("postgresqlx://h")

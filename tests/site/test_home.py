@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fluxcore import config
-from fluxsite.home import Home, HomeError, current_home, make_home, private_file
+from fluxsite.home import DataHome, HomeError, current_home, make_home, write_private_file
 
 
 def mode(path: Path) -> int:
@@ -18,7 +18,7 @@ def mode(path: Path) -> int:
 
 @pytest.fixture
 def home(tmp_path):
-    return Home("test", tmp_path / "root" / "test")
+    return DataHome("test", tmp_path / "root" / "test")
 
 
 @pytest.fixture(params=[0o022, 0o000, 0o077])
@@ -56,7 +56,7 @@ def test_making_it_again_changes_nothing(home):
 
 def test_a_key_is_long_and_its_own(home, tmp_path):
     home.make()
-    other = Home("other", tmp_path / "other")
+    other = DataHome("other", tmp_path / "other")
     other.make()
     assert len(home.make_secret("secret_key")) >= 50
     assert home.make_secret("secret_key") != other.make_secret("secret_key")
@@ -101,8 +101,8 @@ def test_there_is_no_key_until_it_is_made(home):
 def test_a_private_file_is_replaced_whole(home):
     home.make()
     path = home.path / "x"
-    private_file(path, "one")
-    private_file(path, "two")
+    write_private_file(path, "one")
+    write_private_file(path, "two")
     assert (path.read_text(), mode(path)) == ("two", 0o600)
     assert not list(home.path.glob(".x*"))
 
@@ -110,7 +110,7 @@ def test_a_private_file_is_replaced_whole(home):
 def test_an_instance_is_chosen_by_name_and_place(monkeypatch, tmp_path):
     monkeypatch.setenv("FLUX_HOME", str(tmp_path))
     monkeypatch.setenv("FLUX_NAME", "second")
-    assert current_home() == Home("second", tmp_path / "second")
+    assert current_home() == DataHome("second", tmp_path / "second")
     monkeypatch.delenv("FLUX_NAME")
     assert current_home().name == "default"
     monkeypatch.delenv("FLUX_HOME")

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fluxcore import incoming
+from fluxcore import incoming_bodies
 from fluxcore.errors import BodyTooSlow, RateLimited
 
 
@@ -29,16 +29,16 @@ def there() -> asyncio.Future[bytes]:
 
 
 def test_eight_late_bodies_have_a_place_and_complete_ones_need_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incoming, "AT_ONCE_SECONDS", 0.0)
+    monkeypatch.setattr(incoming_bodies, "AT_ONCE_SECONDS", 0.0)
 
     async def run() -> None:
-        bodies = incoming.IncompleteBodies()
-        futures = [late() for _ in range(incoming.MOST_OF_A_TOKEN)]
+        bodies = incoming_bodies.IncompleteBodies()
+        futures = [late() for _ in range(incoming_bodies.MAX_PER_TOKEN)]
         waiting = [asyncio.ensure_future(bodies.whole(one, of_one_token)) for one in futures]
         await asyncio.sleep(0.01)
         with pytest.raises(RateLimited) as refused:
             await bodies.whole(late(), of_one_token)
-        assert refused.value.retry_after == 1 and refused.value.details["limit"] == incoming.MOST_OF_A_TOKEN
+        assert refused.value.retry_after == 1 and refused.value.details["limit"] == incoming_bodies.MAX_PER_TOKEN
         # Complete ones, and those of another token, are not in the way.
         assert set(await asyncio.gather(*(bodies.whole(there(), of_one_token) for _ in range(50)))) == {b"whole"}
         with pytest.raises(BodyTooSlow):
@@ -54,5 +54,5 @@ def test_eight_late_bodies_have_a_place_and_complete_ones_need_none(monkeypatch:
 
 
 def test_a_body_has_more_time_the_larger_it_is() -> None:
-    assert incoming.seconds_for(0) == 10
-    assert incoming.seconds_for(8 * 1024 * 1024) == 10 + 128
+    assert incoming_bodies.body_seconds(0) == 10
+    assert incoming_bodies.body_seconds(8 * 1024 * 1024) == 10 + 128

@@ -14,8 +14,8 @@ from contextlib import ExitStack
 import pytest
 
 from tests.concurrency.databases import database_with_tables
-from tests.feeds import agents_feed
-from tests.rest.conftest import Door
+from tests.live_feeds import agents_feed
+from tests.rest.conftest import RestInstance
 
 pytestmark = [pytest.mark.storage, pytest.mark.xdist_group("listeners")]
 
@@ -27,11 +27,11 @@ HUNG_UP = 0
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestInstance]:
     environment = {}
     if "FLUX_TESTS_POSTGRES" in os.environ:
         environment["DATABASE_URL"] = database_with_tables(os.environ["FLUX_TESTS_POSTGRES"])
-    one = Door(tmp_path_factory.mktemp("listeners"), "listen", **environment)
+    one = RestInstance(tmp_path_factory.mktemp("listeners"), "listen", **environment)
     one.folder.mkdir(mode=0o700)
     (one.folder / "config.yaml").write_text(
         f"REQUEST_SECONDS: {SECONDS}\nMAX_CONNECTIONS_PER_SOURCE: {PER_SOURCE}\nMAX_CONNECTIONS: {IN_ALL}\n"
@@ -46,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
 
 
 @pytest.fixture(scope="module")
-def tokens(server: Door) -> dict[str, str]:
+def tokens(server: RestInstance) -> dict[str, str]:
     rights = ["grains.read", "grains.write", "memory.read", "memory.write"]
     return server.make_agents(("main", "slow", rights), ("main", "other", rights))
 
@@ -58,7 +58,7 @@ def lines() -> Iterator[ExitStack]:
 
 
 def opened(
-    server: Door, listener: str, lines: ExitStack, data: bytes = b"", source: str = "127.0.0.1"
+    server: RestInstance, listener: str, lines: ExitStack, data: bytes = b"", source: str = "127.0.0.1"
 ) -> socket.socket:
     address = ("127.0.0.1", server.state["ports"][listener])
     line = lines.enter_context(socket.create_connection(address, timeout=30, source_address=(source, 0)))
@@ -94,9 +94,12 @@ def get(*headers: bytes, host: bytes = b"Host: localhost", path: bytes = b"/heal
 
 
 def post(*headers: bytes, body: bytes = BODY, length: int | bytes | None = None) -> Request:
-    announced = b"" if length == b"" else b"Content-Length: " + (
-        length if isinstance(length, bytes) else b"%d" % (len(body) if length is None else length)
-    )  # fmt: skip
+    announced = (
+        b""
+        if length == b""
+        else b"Content-Length: "
+        + (length if isinstance(length, bytes) else b"%d" % (len(body) if length is None else length))
+    )
     return lambda listener, token: (
         head(b"POST " + PATHS[listener] + b" HTTP/1.1", token, b"Content-Type: application/json", announced, *headers)
         + body
@@ -124,7 +127,8 @@ CASES: dict[str, tuple[Request, set[int]]] = {
     "a foreign Host": (get(host=b"Host: evil.example"), {400}),
     "two Hosts": (get(b"Host: evil.example"), {400}),
     "a whole address and a foreign Host": (
-        lambda listener, token: head(b"GET http://localhost/health HTTP/1.1", token, host=b"Host: evil.example"), {400}
+        lambda listener, token: head(b"GET http://localhost/health HTTP/1.1", token, host=b"Host: evil.example"),
+        {400},
     ),
     "a NUL in a header": (get(b"X-Nul: a\x00b"), {400}),
     "a folded header": (get(b"X-Fold: a\r\n b"), {400}),
@@ -133,14 +137,13 @@ CASES: dict[str, tuple[Request, set[int]]] = {
     "a NUL in the path": (get(path=b"/%00"), {404}),
     "bare bytes in the path": (get(path=b"/\xff\xfe"), {400}),
     "lines that end with a line feed": (
-        lambda listener, token: head(b"GET /health HTTP/1.1", token).replace(b"\r\n", b"\n"), {200, 400}
+        lambda listener, token: head(b"GET /health HTTP/1.1", token).replace(b"\r\n", b"\n"),
+        {200, 400},
     ),
     "a chunked body and a length": (post(CHUNKED, body=b"5\r\nhello\r\n0\r\n\r\n"), {400, 411}),
     "a chunk that is no number": (post(CHUNKED, body=b"zz\r\n{}\r\n0\r\n\r\n", length=b""), {400, 411}),
     "a request behind the last chunk": (post(CHUNKED, body=b"0\r\n\r\n" + INNER, length=60), {400, 411}),
-    "a trailer of 3 MB": (
-        post(CHUNKED, body=b"2\r\n{}\r\n0\r\nX-T: " + b"x" * 3_000_000, length=b""), {400, 411}
-    ),
+    "a trailer of 3 MB": (post(CHUNKED, body=b"2\r\n{}\r\n0\r\nX-T: " + b"x" * 3_000_000, length=b""), {400, 411}),
     "an unknown transfer encoding": (post(b"Transfer-Encoding: gzip"), {400}),
     "a negative length": (post(length=b"-5"), {400}),
     "a length with a plus": (post(length=b"+5"), {400}),
@@ -156,12 +159,12 @@ CASES: dict[str, tuple[Request, set[int]]] = {
     "HTTP/3.0": (line(b"GET /health HTTP/3.0"), {400}),
     "no HTTP": (lambda listener, token: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", {400}),
     "HTTP/2 in clear": (lambda listener, token: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00" * 9, {HUNG_UP, 400}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_it_gets_the_same_clear_answer_everywhere(
-    server: Door, tokens: dict[str, str], lines: ExitStack, name: str
+    server: RestInstance, tokens: dict[str, str], lines: ExitStack, name: str
 ) -> None:
     make, allowed = CASES[name]
     for listener in LISTENERS:
@@ -178,13 +181,13 @@ def test_it_gets_the_same_clear_answer_everywhere(
         healthy(server, listener)
 
 
-def healthy(server: Door, listener: str) -> None:
+def healthy(server: RestInstance, listener: str) -> None:
     answer = server.call("GET", "/health", door=listener, headers={"Host": "localhost"})
     assert answer.status == 200, listener
 
 
 @pytest.mark.parametrize("listener", LISTENERS)
-def test_an_endless_header_is_not_read_to_its_end(server: Door, lines: ExitStack, listener: str) -> None:
+def test_an_endless_header_is_not_read_to_its_end(server: RestInstance, lines: ExitStack, listener: str) -> None:
     attackers = [opened(server, listener, lines, b"GET /health HTTP/1.1\r\nX-a: ") for _ in range(4)]
     for one in attackers:
         sent, piece = 0, b"x" * 65536
@@ -196,7 +199,7 @@ def test_an_endless_header_is_not_read_to_its_end(server: Door, lines: ExitStack
 
 
 def test_who_does_not_send_is_not_waited_for_and_a_feed_goes_on(
-    server: Door, tokens: dict[str, str], lines: ExitStack
+    server: RestInstance, tokens: dict[str, str], lines: ExitStack
 ) -> None:
     feed = agents_feed(server, tokens["main/other"])
     lines.callback(feed.close)
@@ -213,7 +216,7 @@ def test_who_does_not_send_is_not_waited_for_and_a_feed_goes_on(
 
 @pytest.mark.parametrize("listener", ["rest", "mcp"])
 def test_eight_bodies_of_a_token_are_waited_for_and_others_are_served(
-    server: Door, tokens: dict[str, str], lines: ExitStack, listener: str
+    server: RestInstance, tokens: dict[str, str], lines: ExitStack, listener: str
 ) -> None:
     request = post(length=100_000)(listener, tokens["main/slow"])
     attackers = [opened(server, listener, lines, request) for _ in range(20)]
@@ -228,7 +231,9 @@ def test_eight_bodies_of_a_token_are_waited_for_and_others_are_served(
     assert b"retry-after: 1" in refused.lower() and b"8 incomplete bodies of one token" in refused
 
 
-def test_forty_slow_bodies_of_one_agent_keep_no_thread(server: Door, tokens: dict[str, str], lines: ExitStack) -> None:
+def test_forty_slow_bodies_of_one_agent_keep_no_thread(
+    server: RestInstance, tokens: dict[str, str], lines: ExitStack
+) -> None:
     request = post(length=60_000)("rest", tokens["main/slow"])
     attackers = [opened(server, "rest", lines, request) for _ in range(40)]
     for number in range(10):
@@ -239,7 +244,7 @@ def test_forty_slow_bodies_of_one_agent_keep_no_thread(server: Door, tokens: dic
 
 
 @pytest.mark.parametrize("listener", ["rest", "mcp"])
-def test_without_a_valid_token_no_body_is_waited_for(server: Door, lines: ExitStack, listener: str) -> None:
+def test_without_a_valid_token_no_body_is_waited_for(server: RestInstance, lines: ExitStack, listener: str) -> None:
     for length in (1000, 1_000_000):
         said = heard(opened(server, listener, lines, post(length=length)(listener, "nonsense")))
         assert status(said) == 401
@@ -247,7 +252,7 @@ def test_without_a_valid_token_no_body_is_waited_for(server: Door, lines: ExitSt
 
 @pytest.mark.parametrize("listener", ["mcp", "people"])
 def test_a_new_connection_takes_the_place_of_an_idle_one_but_of_no_request(
-    server: Door, tokens: dict[str, str], lines: ExitStack, listener: str
+    server: RestInstance, tokens: dict[str, str], lines: ExitStack, listener: str
 ) -> None:
     feed = agents_feed(server, tokens["main/other"])
     lines.callback(feed.close)
@@ -267,7 +272,7 @@ def test_a_new_connection_takes_the_place_of_an_idle_one_but_of_no_request(
 
 
 def test_connections_of_many_sources_are_bounded_together(
-    server: Door, tokens: dict[str, str], lines: ExitStack
+    server: RestInstance, tokens: dict[str, str], lines: ExitStack
 ) -> None:
     request = post(b"Expect: 100-continue", body=b"", length=4_000_000)("people", tokens["main/slow"])
     sources = [f"127.0.0.{2 + number % 3}" for number in range(IN_ALL)]  # none of them near its own bound
@@ -286,13 +291,15 @@ def test_connections_of_many_sources_are_bounded_together(
 @pytest.mark.parametrize("listener", LISTENERS)
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])
 def test_a_plain_client_reads_that_its_body_is_too_large(
-    server: Door, tokens: dict[str, str], listener: str, connection: str
+    server: RestInstance, tokens: dict[str, str], listener: str, connection: str
 ) -> None:
     client = http.client.HTTPConnection("127.0.0.1", server.state["ports"][listener], timeout=60)
     headers = {
-        "Host": "localhost", "Content-Type": "application/json", "Connection": connection,
+        "Host": "localhost",
+        "Content-Type": "application/json",
+        "Connection": connection,
         "Authorization": f"Bearer {tokens['main/other']}",
-    }  # fmt: skip
+    }
     try:
         size = 36_000_000 if listener == "people" else 9_000_000
         client.request("POST", PATHS[listener].decode(), b"x" * size, headers)
@@ -304,7 +311,7 @@ def test_a_plain_client_reads_that_its_body_is_too_large(
         client.close()
 
 
-def test_after_all_this_the_log_holds_no_error(server: Door) -> None:
+def test_after_all_this_the_log_holds_no_error(server: RestInstance) -> None:
     logged = server.logged()
     assert "Traceback" not in logged and " ERROR " not in logged and " CRITICAL " not in logged
     assert server.process is not None and server.process.poll() is None

@@ -42,8 +42,12 @@ def test_a_line_says_when_what_where_and_for_which_request():
 def test_json_says_the_same():
     line = json.loads(JSONFormatter().format(record("hello %s", "you")))
     assert {**line, "at": None} == {
-        "at": None, "level": "INFO", "logger": "memory.test", "request_id": "-", "message": "hello you",
-    }  # fmt: skip
+        "at": None,
+        "level": "INFO",
+        "logger": "memory.test",
+        "request_id": "-",
+        "message": "hello you",
+    }
 
 
 @pytest.mark.parametrize("formatter", [LineFormatter(), JSONFormatter()])

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.concurrency.databases import connect
-from tests.feeds import agents_feed, heard, heard_of, peoples_feed
 from tests.instances import Instance
+from tests.live_feeds import agents_feed, next_event, next_message, peoples_feed
 from tests.servers import missing
 
 _ADDRESS = re.compile(r'inet_addr\("([^"]+)"\)|inet_pton\(AF_INET6, "([^"]+)"')
@@ -127,7 +127,7 @@ def test_a_whole_instance_at_work_speaks_to_this_machine_alone(witnesses, instan
         assert running.call("GET", page, door="people", headers={"Cookie": cookie}).status == 200
     with agents_feed(running, running.token) as one, peoples_feed(running, cookie) as two:
         running.call("POST", "/store", {"content": "seen by both"})
-        assert heard(one)["kind"] == heard_of(two, "grain.stored")["kind"] == "grain.stored"
+        assert next_message(one)["kind"] == next_event(two, "grain.stored")["kind"] == "grain.stored"
     the_worker_has_its_minute(running)
     running.commands("flux_backup create", "flux_audit verify", "flux_status", "flux_stop")
     assert running.process is not None and running.process.wait(20) == 0
@@ -157,19 +157,30 @@ attempt(socket.SOCK_DGRAM, lambda line: line.sendto(b"hello", ("198.51.100.2", 8
 
 
 def everybody_signs_in(running: Instance) -> str:
-    said = running.command("shell", "-v", "0", "-c", """
+    said = running.command(
+        "shell",
+        "-v",
+        "0",
+        "-c",
+        """
 import json
 from django.conf import settings
 from tests.dashboard.conftest import Person
 name = settings.SESSION_COOKIE_NAME
 print(json.dumps(f"{name}={Person('ada').sign_in().cookies[name].value}"))
-""").stdout  # fmt: skip
+""",
+    ).stdout
     return str(json.loads(said.strip().splitlines()[-1]))
 
 
 def the_worker_has_its_minute(running: Instance) -> None:
     """Ring the minute by hand and wait until the worker has let go of a row that is too old."""
-    running.command("shell", "-v", "0", "-c", """
+    running.command(
+        "shell",
+        "-v",
+        "0",
+        "-c",
+        """
 from datetime import timedelta
 from fluxcore import clock
 from fluxcore.models import IdempotencyKey
@@ -179,7 +190,8 @@ IdempotencyKey.objects.create(
 )
 celery.configure()
 celery.app.send_task("fluxcore.minute", ignore_result=True)
-""")  # fmt: skip
+""",
+    )
     line, until = connect(running), time.monotonic() + 30
     try:
         while line.execute("SELECT count(*) FROM fluxcore_idempotencykey WHERE key = 'old'").fetchone()[0]:

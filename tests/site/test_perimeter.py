@@ -15,8 +15,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from dashboard.middleware import HEADERS, POLICY
-from tests.feeds import refusal
 from tests.instances import ROOT, Instance
+from tests.live_feeds import handshake_refusal
 
 pytestmark = pytest.mark.xdist_group("perimeter")  # one instance of each profile serves all tests
 
@@ -82,9 +82,11 @@ class House:
 @pytest.fixture(scope="module", params=["off", "on"])
 def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     instance = Instance(
-        tmp_path_factory.mktemp(f"perimeter-{request.param}"), "walls", FLUX_HTTPS=request.param,
+        tmp_path_factory.mktemp(f"perimeter-{request.param}"),
+        "walls",
+        FLUX_HTTPS=request.param,
         FLUX_ALLOWED_HOSTS=NAME,
-    )  # fmt: skip
+    )
     try:
         instance.with_tables().start()
         yield House(instance, request.param == "on")
@@ -95,7 +97,7 @@ def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def socket_refusal(house: House) -> Said:
     address = f"ws://127.0.0.1:{house.instance.state['ports']['people']}/live?space=main"
-    answer = refusal(address, **house.own, Origin=house.origin)
+    answer = handshake_refusal(address, **house.own, Origin=house.origin)
     return Said(answer.status, list(answer.headers.items()), answer.body.decode())
 
 
@@ -204,7 +206,7 @@ def test_what_comes_in_clear_is_sent_to_tls_where_there_is_tls(house: House) -> 
         for name in ("Content-Security-Policy", "X-Content-Type-Options"):
             assert answer.all(name) == [EXPECTED[name]]
         clear = f"ws://127.0.0.1:{house.instance.state['ports']['people']}/live?space=main"
-        assert refusal(clear, Host=NAME, Origin=f"http://{NAME}").status == 403
+        assert handshake_refusal(clear, Host=NAME, Origin=f"http://{NAME}").status == 403
     else:
         assert answer.status == 200
 
@@ -220,9 +222,16 @@ def test_the_agents_doors_answers_are_plain_data_that_nobody_keeps(house: House)
 
 def test_a_domain_and_all_below_it_is_trusted_in_djangos_spelling(tmp_path) -> None:
     said = subprocess.run(
-        [sys.executable, "-c", "import json; from fluxsite import settings; print(json.dumps("
-         "[settings.ALLOWED_HOSTS[3:], settings.CSRF_TRUSTED_ORIGINS]))"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        [
+            sys.executable,
+            "-c",
+            "import json; from fluxsite import settings; print(json.dumps("
+            "[settings.ALLOWED_HOSTS[3:], settings.CSRF_TRUSTED_ORIGINS]))",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
         env={"FLUX_HOME": str(tmp_path), "FLUX_HTTPS": "on", "FLUX_ALLOWED_HOSTS": "flux.lan, .example.com"},
-    )  # fmt: skip
+    )
     assert json.loads(said.stdout) == [["flux.lan", ".example.com"], ["https://flux.lan", "https://*.example.com"]]

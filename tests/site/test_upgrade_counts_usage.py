@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fluxsite.home import Home, make_home
+from fluxsite.home import DataHome, make_home
 from tests.concurrency.databases import new_database
 
 # In a process and a database of its own, which never was newer.
@@ -70,13 +70,16 @@ def test_what_is_there_is_counted(database, instance, request):
     one = instance()
     if database == "postgres":
         one = instance(DATABASE_URL=new_database(request.getfixturevalue("postgres_url")))
-    make_home(Home(one.name, one.folder))
+    make_home(DataHome(one.name, one.folder))
     assert json.loads(one.command("shell", "-v", "0", "-c", UPGRADE).stdout.strip().splitlines()[-1]) == {
         "history": {"main": 6, "empty": 0},
         "grains": [
-            ["home", "", 3, 8], ["home", "agent:alice", 2, 7], ["home", "agent:bob", 1, 1], ["other", "", 1, 1],
+            ["home", "", 3, 8],
+            ["home", "agent:alice", 2, 7],
+            ["home", "agent:bob", 1, 1],
+            ["other", "", 1, 1],
             ["other", "user:ada", 1, 1],
         ],
         "asked": ["user:ada"],
         "locks": [True, True],
-    }  # fmt: skip
+    }

@@ -28,8 +28,12 @@ class CrashablePostgres:
         ):
             subprocess.run(
                 [str(self._bin / "pg_ctl"), "-D", str(self.data), "-w", *action],
-                check=True, user=self.data.stat().st_uid, stdout=subprocess.DEVNULL, timeout=60, cwd="/",
-            )  # fmt: skip
+                check=True,
+                user=self.data.stat().st_uid,
+                stdout=subprocess.DEVNULL,
+                timeout=60,
+                cwd="/",
+            )
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accounts.principals import shell
-from fluxcore import booth, idempotency
 from fluxcore.models import Job
 from fluxcore.sweep import sweep
+from fluxcore.writes import booth, idempotency
 from memory.grains.lifecycle import verbs
 from tests.grains.conftest import memory  # noqa: F401  a fixture
 from tests.grains.lifecycle.conftest import NOON, life  # noqa: F401  a fixture
@@ -20,23 +20,31 @@ pytestmark = pytest.mark.torture
 
 GRAINS, MARKED = 1_000, 50
 JUMPS = {
-    "a second": timedelta(seconds=1), "an hour": timedelta(hours=1), "back an hour": timedelta(hours=-1),
-    "a month": timedelta(days=31), "ten years": timedelta(days=3650), "back a year": timedelta(days=-365),
+    "a second": timedelta(seconds=1),
+    "an hour": timedelta(hours=1),
+    "back an hour": timedelta(hours=-1),
+    "a month": timedelta(days=31),
+    "ten years": timedelta(days=3650),
+    "back a year": timedelta(days=-365),
     "leap day": datetime(2028, 2, 29, 12, tzinfo=UTC) - NOON,
     "the end of 32 bits": datetime(2038, 1, 19, 3, 14, 8, tzinfo=UTC) - NOON,
-    "a hundred years": timedelta(days=36_500), "the epoch": datetime(1971, 1, 1, tzinfo=UTC) - NOON,
-}  # fmt: skip
+    "a hundred years": timedelta(days=36_500),
+    "the epoch": datetime(1971, 1, 1, tzinfo=UTC) - NOON,
+}
 
 
 def test_a_thousand_grains_through_ten_jumps_there_and_back(life, configure) -> None:  # noqa: F811
     configure(MAX_GRAINS_PER_MINUTE=100_000)
     remembered = life.memory
     grains = [
-        remembered.store(f"Fact {number}: ferry {number} to Porto leaves at {number % 24}", provenance="ai_stated",
-                         session=f"s{number % 40}")
+        remembered.store(
+            f"Fact {number}: ferry {number} to Porto leaves at {number % 24}",
+            provenance="ai_stated",
+            session=f"s{number % 40}",
+        )
         for number in range(GRAINS)
-    ]  # fmt: skip
-    booth.write(lambda: idempotency.once("somebody", "a key", ["asked"], lambda: {"answer": 1}))
+    ]
+    booth.write(lambda: idempotency.run_once("somebody", "a key", ["asked"], lambda: {"answer": 1}))
     while remembered.drain() or Job.objects.filter(state="queued", due_at__lte=datetime.now(UTC)).exists():
         pass
     for number in range(20):

@@ -21,11 +21,18 @@ pytestmark = pytest.mark.torture
 
 AT_ONCE, SECONDS = 3, 3.0
 OPENING = [
-    {"id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "hasty", "version": "1"}}},
+    {
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "hasty", "version": "1"},
+        },
+    },
     {"method": "notifications/initialized"},
     {"id": 1, "method": "tools/list", "params": {}},
-]  # fmt: skip
+]
 
 
 class Hasty:
@@ -35,9 +42,13 @@ class Hasty:
         self.random = random.Random(number)
         self.number, self.from_start = number, number % 2 == 0
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "manage.py"), "flux_mcp"], env=one.environment, cwd=ROOT,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            [sys.executable, str(ROOT / "manage.py"), "flux_mcp"],
+            env=one.environment,
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.answered = threading.Event()
         self.acknowledged: list[str] = []
         self.refused: list[str] = []

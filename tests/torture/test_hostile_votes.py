@@ -15,11 +15,12 @@ from accounts.principals import shell
 from benchmarks import lessons, service, spaces, variants
 from benchmarks.made.__main__ import sets
 from benchmarks.pupils import Service
-from fluxcore import booth, jobs
-from memory.arena.shelf import shelf
-from memory.grains.learning import ledger
+from fluxcore import jobs
+from fluxcore.writes import booth
+from memory.arena.cache import arena_cache
 from memory.grains.lifecycle import asking
 from memory.grains.models import Grain, Vote
+from memory.learning import ledger
 
 pytestmark = [pytest.mark.torture, pytest.mark.storage]
 # Of different people: a question about one Emre has another answer for his namesake, and is no stranger to it.
@@ -36,7 +37,7 @@ def standing():
 def checksum(space: int) -> str:
     """Of every array of the space that votes can move, as this process has followed them."""
     found = hashlib.sha256()
-    with shelf().arena(space) as (arena, _):
+    with arena_cache().arena(space) as (arena, _):
         index = arena.index
         learned = index.learned.arrays() if index.learned else {}
         own = {} if index.own is None else {"own": index.own.weights}
@@ -66,7 +67,7 @@ def test_one_caller_lowers_unrelated_answers_by_a_point_at_most_and_one_undo_res
     sums.append(checksum(space))
     attacked = [memory.ask(text) for _, text, _ in split.groups]
 
-    ledger.undo(shell(), caller=memory.stored.person.actor)
+    ledger.undo_votes(shell(), caller=memory.stored.person.actor)
     memory.settle()
     sums.append(checksum(space))
     with capsys.disabled():

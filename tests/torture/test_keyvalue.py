@@ -139,8 +139,10 @@ def test_every_history_is_linearizable_through_a_kill(served):
         assert linearizable(history), f"key {key}: no order explains its {len(history)} calls"
         total, unknown = total + len(history), unknown + sum(call.answer is None for call in history)
         outcomes.update(call.answer[0] for call in history if call.answer)
-    print(f"{total} calls on {KEYS} keys by {CLIENTS} clients over 2 processes, one kill: {unknown} without an answer, "
-          f"{dict(outcomes)}; every key linearizable, every version once")  # fmt: skip
+    print(
+        f"{total} calls on {KEYS} keys by {CLIENTS} clients over 2 processes, one kill: {unknown} without an answer, "
+        f"{dict(outcomes)}; every key linearizable, every version once"
+    )
     assert sum(one.broken for one in clients) > 0, "the kill hit nobody"
     assert json.loads(served.command("flux_audit", "verify", "--json").stdout)["sound"]
 

@@ -174,9 +174,15 @@ def test_forty_kills_of_everything_lose_nothing(make: Callable[..., Instance], s
             entries = sound(instance)
     report(
         "SIGKILL of everything on SQLite",
-        kills=kills, acknowledged=len(writers.acknowledged), lost=0, grains=writers.check(), audit_entries=entries,
-        outcomes=writers.outcomes, ready=starts, seed=seed,
-    )  # fmt: skip
+        kills=kills,
+        acknowledged=len(writers.acknowledged),
+        lost=0,
+        grains=writers.check(),
+        audit_entries=entries,
+        outcomes=writers.outcomes,
+        ready=starts,
+        seed=seed,
+    )
     assert starts.in_time()
 
 
@@ -207,9 +213,16 @@ def test_kills_of_flux_and_restarts_of_postgres_lose_nothing(
         writers.check()
     report(
         "SIGKILL of flux and immediate restarts of PostgreSQL",
-        kills=10, restarts=5, acknowledged=len(writers.acknowledged), lost=0, grains=writers.check(),
-        audit_entries=sound(instance), outcomes=writers.outcomes,
-        write_outage_slowest=f"{max(outages):.1f} s", ready=starts, seed=seed,
-    )  # fmt: skip
+        kills=10,
+        restarts=5,
+        acknowledged=len(writers.acknowledged),
+        lost=0,
+        grains=writers.check(),
+        audit_entries=sound(instance),
+        outcomes=writers.outcomes,
+        write_outage_slowest=f"{max(outages):.1f} s",
+        ready=starts,
+        seed=seed,
+    )
     assert max(outages) <= 30
     assert not {"500"} & set(writers.outcomes)

@@ -9,9 +9,9 @@ import pytest
 
 from fluxcore import clock, jobs
 from fluxcore.models import Job
-from memory.extraction.models import Derived, Extraction, Server
+from memory.extraction.models import Derived, Extraction, ModelServer
 from memory.grains.models import Grain
-from tests.extraction.conftest import Desk, desk, model  # noqa: F401
+from tests.extraction.conftest import ExtractionSpace, desk, model  # noqa: F401
 from tests.extraction.ollama import MODES, well
 from tests.grains.conftest import memory  # noqa: F401
 
@@ -29,7 +29,7 @@ def word(mode: str, number: int) -> str:
 
 
 @pytest.fixture
-def bench(desk: Desk, configure) -> Desk:  # noqa: F811
+def bench(desk: ExtractionSpace, configure) -> ExtractionSpace:  # noqa: F811
     configure(LLM_CALLS_PER_DAY=100_000, LLM_TOKENS_PER_DAY=10**10, MAX_GRAINS_PER_MINUTE=100_000)
     return desk
 
@@ -47,7 +47,7 @@ def test_nothing_is_lost_hidden_or_believed_more(bench):
             assert (answer["status"], answer["extraction"]) == ("stored", "waiting")
             handed[answer["grain_id"]] = (text, origin)
             # Its turn comes at once, so that each text meets the failure itself: those before it wait.
-            Server.objects.update(next_at=None, failures=0)
+            ModelServer.objects.update(next_at=None, failures=0)
             Job.objects.filter(state="queued").update(due_at=clock.now())
             bench.work()
             assert bench.row(answer["grain_id"]).problem, mode

@@ -53,11 +53,19 @@ def traced_writes(instance: Instance, folder: Path) -> tuple[int, int]:
     children = Path(f"/proc/{rest}/task/{rest}/children").read_text().split()
     trace = folder / "trace.txt"
     tracer = subprocess.Popen(
-        ["strace", "-f", "-s", "40", "-o", str(trace),
-         "-e", "trace=fsync,fdatasync,sendto,sendmsg,write,writev,recvfrom,recvmsg,read,readv",
-         *(argument for pid in children for argument in ("-p", pid))],
+        [
+            "strace",
+            "-f",
+            "-s",
+            "40",
+            "-o",
+            str(trace),
+            "-e",
+            "trace=fsync,fdatasync,sendto,sendmsg,write,writev,recvfrom,recvmsg,read,readv",
+            *(argument for pid in children for argument in ("-p", pid)),
+        ],
         stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     try:
         # A first write proves that the tracer is attached before those that count.
         until = time.monotonic() + 30

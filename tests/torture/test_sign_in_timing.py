@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tests.instances import Instance
-from tests.visitors import Visitor
+from tests.web_visitor import WebVisitor
 
 pytestmark = pytest.mark.torture
 EACH = 200
@@ -36,7 +36,7 @@ def rank_sum_p(one: list[float], two: list[float]) -> float:
 def test_known_and_unknown_names_take_the_same_time(instance):
     running: Instance = instance().start()
     running.command("shell", "-v", "0", "-c", _MAKE)
-    visitor = Visitor(running)
+    visitor = WebVisitor(running)
     token = visitor.form("/sign-in")
     for number in range(5):  # the first ones warm the process up
         visitor.send("/sign-in", token=token, username=f"warm-{number}", password="wrong wrong wrong")

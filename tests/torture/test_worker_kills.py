@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.concurrency.databases import new_database
-from tests.concurrency.workshop import Workshop
+from tests.concurrency.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.torture
 
@@ -19,17 +19,17 @@ JOBS, KILLS = 200, 20
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workshop]:
+def workshop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[WorkerPool]:
     """Lease, back-off and sweep as in production."""
     environment = {}
     if request.param == "postgres":
         environment["DATABASE_URL"] = new_database(request.getfixturevalue("postgres_url"))
-    shop = Workshop(tmp_path, **environment)
+    shop = WorkerPool(tmp_path, **environment)
     yield shop
     shop.close()
 
 
-def test_twenty_kills_under_two_hundred_jobs_leave_each_effect_once(workshop: Workshop) -> None:
+def test_twenty_kills_under_two_hundred_jobs_leave_each_effect_once(workshop: WorkerPool) -> None:
     seed = int(os.environ.get("FLUX_TORTURE_SEED") or random.SystemRandom().randrange(1 << 31))
     chance = random.Random(seed)
     workshop.add(effect=JOBS)

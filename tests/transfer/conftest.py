@@ -14,7 +14,7 @@ import pytest
 
 from accounts.principals import Principal, shell
 from memory.transfer import formats
-from memory.transfer.moving import Tally, Told, run
+from memory.transfer.importer import ImportTally, ItemOutcome, import_source
 
 SCHEMA = """
 CREATE TABLE grains (id TEXT PRIMARY KEY, content TEXT, provenance TEXT, confidence REAL DEFAULT 1.0,
@@ -91,15 +91,15 @@ def who(space: Any) -> Principal:
 
 
 @pytest.fixture
-def move(who: Principal) -> Callable[..., tuple[dict[str, int], list[Told]]]:
+def move(who: Principal) -> Callable[..., tuple[dict[str, int], list[ItemOutcome]]]:
     """Import a path; how many of each, and what became of each."""
 
     def call(
         path: Path, *, ceiling: str = "user_stated", provenance: str | None = None, dry: bool = False, **how: Any
-    ) -> tuple[dict[str, int], list[Told]]:
-        tally, every = Tally(), list[Told]()
+    ) -> tuple[dict[str, int], list[ItemOutcome]]:
+        tally, every = ImportTally(), list[ItemOutcome]()
         source = formats.read(path, **how)
-        for told in run(replace(who, ceiling=ceiling), source, provenance=provenance, dry=dry):
+        for told in import_source(replace(who, ceiling=ceiling), source, provenance=provenance, dry=dry):
             tally.add(told)
             every += told
         return tally.shape(), every

@@ -8,10 +8,11 @@ from accounts import tokens
 from accounts.models import AuditEntry
 from fluxcore.errors import Forbidden
 from fluxcore.models import Event
-from memory.grains import recall, store
+from memory.grains import store
+from memory.grains.import_export import imported_link, write_batch
 from memory.grains.models import Conduit, Grain
-from memory.grains.moving import into, links
-from memory.transfer import moving
+from memory.recall import recall
+from memory.transfer import importer
 
 
 def test_a_dry_run_says_what_would_be_and_writes_nothing(move, seed):
@@ -34,8 +35,8 @@ def test_the_same_again_changes_nothing(move, vault):
 
 
 def test_one_that_was_broken_off_goes_on(move, knowledge, monkeypatch):
-    monkeypatch.setattr(moving, "AT_ONCE", 3)
-    take, calls = into.take, []
+    monkeypatch.setattr(importer, "AT_ONCE", 3)
+    take, calls = write_batch.import_grains, []
 
     def dies(*arguments, **named):
         calls.append(named)
@@ -43,7 +44,7 @@ def test_one_that_was_broken_off_goes_on(move, knowledge, monkeypatch):
             raise KeyboardInterrupt
         return take(*arguments, **named)
 
-    monkeypatch.setattr(into, "take", dies)
+    monkeypatch.setattr(write_batch, "import_grains", dies)
     with pytest.raises(KeyboardInterrupt):
         move(knowledge)
     assert Grain.objects.count() == 3
@@ -84,11 +85,15 @@ def test_every_grain_is_in_the_audit_and_a_batch_is_one_event(move, seed):
     assert all('"source":"flux.db"' in one.details for one in entries)
     told = Event.objects.filter(kind__endswith=".imported").order_by("id")
     assert [(one.kind, one.data["source"]) for one in told] == [
-        ("grains.imported", "flux.db"), ("links.imported", "flux.db"),
-    ]  # fmt: skip
+        ("grains.imported", "flux.db"),
+        ("links.imported", "flux.db"),
+    ]
 
 
-@pytest.mark.parametrize("verb, given", [(into.take, {"items": [{"content": "x"}]}), (links.tie, {"links": [{}]})])
+@pytest.mark.parametrize(
+    "verb, given",
+    [(write_batch.import_grains, {"items": [{"content": "x"}]}), (imported_link.import_links, {"links": [{}]})],
+)
 def test_no_token_imports_anything(make_token, verb, given):
     agent = tokens.authenticate(make_token(capabilities=("grains.read", "grains.write", "graph.export")))
     with pytest.raises(Forbidden):

@@ -19,13 +19,16 @@ def texts():
 
 
 def test_a_flux_memory_database(move, seed):
-    assert formats.kind(seed) == "flux-memory"
+    assert formats.detect_format(seed) == "flux-memory"
     counts, told = move(seed)
     assert counts == {"stored": 3, "there": 0, "refused": 1, "capped": 0, "links": 2}
     bees, hives, honey = Grain.objects.order_by("id")
     assert (bees.text, bees.origin, bees.decay_class, bees.tags) == (
-        "Mira keeps bees on the roof", "user_stated", 1, ["bees"],
-    )  # fmt: skip
+        "Mira keeps bees on the roof",
+        "user_stated",
+        1,
+        ["bees"],
+    )
     assert bees.said_at.isoformat() == "2026-02-01T10:00:00+00:00"
     assert (hives.origin, hives.status, hives.confidence) == ("ai_inferred", "dormant", 0.4)
     assert honey.origin == "unknown"  # a name nobody knows is nobody's word
@@ -37,11 +40,14 @@ def test_a_flux_memory_database(move, seed):
 
 
 def test_an_mcp_memory_file_of_lines(move, knowledge):
-    assert formats.kind(knowledge) == "mcp-memory"
+    assert formats.detect_format(knowledge) == "mcp-memory"
     assert move(knowledge)[0]["stored"] == 4
     assert texts() == [
-        "Mira: keeps bees", "Mira drives a van", "Roof garden is a place", "Mira takes care of Roof garden",
-    ]  # fmt: skip
+        "Mira: keeps bees",
+        "Mira drives a van",
+        "Roof garden is a place",
+        "Mira takes care of Roof garden",
+    ]
     assert Grain.objects.first().tags == ["person"]
     assert set(Grain.objects.values_list("origin", flat=True)) == {"unknown"}
 
@@ -50,13 +56,13 @@ def test_an_mcp_memory_file_of_one_document(move, tmp_path):
     path = tmp_path / "memory.json"
     entity = {"name": "Mira", "entityType": "person", "observations": ["keeps bees"]}
     path.write_text(json.dumps({"entities": [entity], "relations": []}, indent=2))
-    assert formats.kind(path) == "mcp-memory"
+    assert formats.detect_format(path) == "mcp-memory"
     assert move(path)[0]["stored"] == 1
     assert texts() == ["Mira: keeps bees"]
 
 
 def test_a_folder_of_notes(move, vault):
-    assert formats.kind(vault) == "markdown"
+    assert formats.detect_format(vault) == "markdown"
     counts, _ = move(vault, provenance="user_stated")
     assert counts == {"stored": 4, "there": 0, "refused": 0, "capped": 0, "links": 2}
     kept, feeding, shopping, mira = Grain.objects.order_by("id")
@@ -65,8 +71,11 @@ def test_a_folder_of_notes(move, vault):
     assert "# no heading here" in feeding.text
     assert mira.text.startswith("Mira\nLives above")
     assert (kept.tags, kept.session, kept.ordinal, kept.origin) == (
-        ["hobby", "roof", "honey"], "Bees.md", 0, "user_stated",
-    )  # fmt: skip
+        ["hobby", "roof", "honey"],
+        "Bees.md",
+        0,
+        "user_stated",
+    )
     assert (feeding.session, feeding.ordinal, mira.session) == ("Bees.md", 1, "people/Mira.md")
     assert kept.said_at.isoformat() == "2025-04-01T00:00:00+00:00"
     assert shopping.text == "list\nmilk, eggs"
@@ -79,7 +88,7 @@ def test_plain_text_is_cut_where_it_may_be(move, tmp_path):
     first, second = ("".join(f"Thing {n} of {end} " for n in range(end)) for end in (9, 40))
     first, second = first.replace(" Thing", ". Thing"), second.replace(" Thing", "! Thing").strip() + "!"
     path.write_text(f"{first}\n\n{second}\n\nshort\n\nends")
-    assert formats.kind(path) == "text"
+    assert formats.detect_format(path) == "text"
     move(path, chunk=200)
     found = texts()
     assert all(len(one) <= 200 for one in found)
@@ -160,19 +169,28 @@ def test_a_database_whose_texts_are_no_utf_8(move, seed):
     assert "not UTF-8" in told[0].message
 
 
-@pytest.mark.parametrize("line, says", [
-    (b"{\"grain\": ", "not valid JSON"), (b"[1, 2]", "no grain and no link"), (b"{\"grain\": 7}", "no grain"),
-    (b"{\"grain\": {\"content\": \" \"}}", "content is empty"), (b"{\"grain\": {}}", "content must be a text"),
-    (b"{\"grain\": {\"content\": \"caf\xe9\"}}", "not UTF-8"), (b"[" * 100_000, "not valid JSON"),
-    (b"{\"grain\": {\"content\": \"x\", \"valid_from\": \"yesterday\"}}", "valid_from"),
-    (b"{\"grain\": {\"content\": \"x\", \"recorded_at\": \"0001-01-01T00:00:00Z\"}}", "recorded_at"),
-    (b"{\"grain\": {\"content\": \"x\", \"provenance\": \"god\"}}", "provenance"),
-    (b"{\"grain\": {\"content\": \"x\", \"confidence\": NaN}}", "confidence"),
-    (b"{\"grain\": {\"content\": \"x\", \"pinned\": 1}}", "pinned"),
-    (b"{\"grain\": {\"content\": \"x\", \"status\": \"pending_deletion\"}}", "status"),
-    (b"{\"grain\": {\"content\": \"" + b"x" * 20_000 + b"\"}}", "longer than 16384 bytes"),
-    (b"{\"grain\": {\"content\": \"a\\u0000b\"}}", "NUL"), (b"{\"grain\": {\"content\": \"\\ud800\"}}", ""),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        (b'{"grain": ', "not valid JSON"),
+        (b"[1, 2]", "no grain and no link"),
+        (b'{"grain": 7}', "no grain"),
+        (b'{"grain": {"content": " "}}', "content is empty"),
+        (b'{"grain": {}}', "content must be a text"),
+        (b'{"grain": {"content": "caf\xe9"}}', "not UTF-8"),
+        (b"[" * 100_000, "not valid JSON"),
+        (b'{"grain": {"content": "x", "valid_from": "yesterday"}}', "valid_from"),
+        (b'{"grain": {"content": "x", "recorded_at": "0001-01-01T00:00:00Z"}}', "recorded_at"),
+        (b'{"grain": {"content": "x", "provenance": "god"}}', "provenance"),
+        (b'{"grain": {"content": "x", "confidence": NaN}}', "confidence"),
+        (b'{"grain": {"content": "x", "pinned": 1}}', "pinned"),
+        (b'{"grain": {"content": "x", "status": "pending_deletion"}}', "status"),
+        (b'{"grain": {"content": "' + b"x" * 20_000 + b'"}}', "longer than 16384 bytes"),
+        (b'{"grain": {"content": "a\\u0000b"}}', "NUL"),
+        (b'{"grain": {"content": "\\ud800"}}', ""),
+    ],
+    ids=str,
+)
 def test_a_broken_line_costs_that_line(move, tmp_path, line, says):
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'{"flux_export":1}\n{"grain":{"content":"before"}}\n' + line + b'\n{"grain":{"content":"after"}}')
@@ -183,27 +201,46 @@ def test_a_broken_line_costs_that_line(move, tmp_path, line, says):
     assert texts() == ["before", "after"]
 
 
-@pytest.mark.parametrize("link, says", [
-    ({"from": "a", "to": "b"}, ""), ({"from": "a", "to": "gone"}, "not taken"), ({"from": "a", "to": "a"}, "another"),
-    ({"from": "a", "to": "b", "weight": "much"}, "weight"), ({"from": "a", "to": "b", "relation": "hates"}, "relation"),
-    ({"to": "b"}, "begins"), ({"entry": {"kind": "name"}, "to": "b"}, "entry"),
-    ({"from": "a", "to": "b", "x": 1}, "object"),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "link, says",
+    [
+        ({"from": "a", "to": "b"}, ""),
+        ({"from": "a", "to": "gone"}, "not taken"),
+        ({"from": "a", "to": "a"}, "another"),
+        ({"from": "a", "to": "b", "weight": "much"}, "weight"),
+        ({"from": "a", "to": "b", "relation": "hates"}, "relation"),
+        ({"to": "b"}, "begins"),
+        ({"entry": {"kind": "name"}, "to": "b"}, "entry"),
+        ({"from": "a", "to": "b", "x": 1}, "object"),
+    ],
+    ids=str,
+)
 def test_a_broken_link_costs_that_link(move, tmp_path, link, says):
     path = tmp_path / "x.jsonl"
-    lines = [{"flux_export": 1}, {"grain": {"id": "a", "content": "a"}}, {"grain": {"id": "b", "content": "b"}},
-             {"link": link}]  # fmt: skip
+    lines = [
+        {"flux_export": 1},
+        {"grain": {"id": "a", "content": "a"}},
+        {"grain": {"id": "b", "content": "b"}},
+        {"link": link},
+    ]
     path.write_text("".join(json.dumps(one) + "\n" for one in lines))
     counts, told = move(path)
     assert (counts["stored"], counts["links"], counts["refused"]) == (2, int(not says), int(bool(says)))
     assert says in told[-1].message
 
 
-@pytest.mark.parametrize("line", [
-    {"type": "entity", "name": "", "observations": ["x"]}, {"type": "entity", "name": "A", "observations": "x"},
-    {"type": "entity", "name": "A", "observations": [7]}, {"type": "relation", "from": "A", "to": "B"},
-    {"type": "thing"}, ["entity"],
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "entity", "name": "", "observations": ["x"]},
+        {"type": "entity", "name": "A", "observations": "x"},
+        {"type": "entity", "name": "A", "observations": [7]},
+        {"type": "relation", "from": "A", "to": "B"},
+        {"type": "thing"},
+        ["entity"],
+    ],
+    ids=str,
+)
 def test_knowledge_of_the_wrong_shape(move, knowledge, line):
     with knowledge.open("a") as file:
         file.write(json.dumps(line))
@@ -240,10 +277,16 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] *
 
 @pytest.mark.parametrize(
     "front",
-    ["a: !!bool maybe", "a: !!timestamp soon", 'a: !!int ""', f"tags: [0x{'f' * 3900}]", f"date: 0x{'f' * 3900}",
-     f"{LAUGHS}date: *a11"],
+    [
+        "a: !!bool maybe",
+        "a: !!timestamp soon",
+        'a: !!int ""',
+        f"tags: [0x{'f' * 3900}]",
+        f"date: 0x{'f' * 3900}",
+        f"{LAUGHS}date: *a11",
+    ],
     ids=["bool", "timestamp", "int", "tag", "date", "laughs"],
-)  # fmt: skip
+)
 def test_no_front_matter_costs_more_than_itself(move, tmp_path, front):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text(f"---\n{front}\n---\nMira keeps bees\n")

@@ -14,7 +14,7 @@ from fluxcore import clock, jobs
 from fluxcore.errors import Forbidden, Invalid, StepUpRequired
 from fluxcore.models import Job
 from memory.grains.models import Conduit, Grain
-from memory.transfer import asking, chores, formats, moving, working
+from memory.transfer import asking, chores, formats, import_job, importer
 from memory.transfer.models import Import, Piece
 
 
@@ -22,12 +22,12 @@ from memory.transfer.models import Import, Piece
 def ada(space):
     user = User.objects.create(username="ada")
     Membership.objects.create(user=user, space=space, role="owner", created_at=clock.now())
-    return roles.person(user, fresh=True, space=space, role="owner")
+    return roles.person_principal(user, fresh=True, space=space, role="owner")
 
 
 @pytest.fixture
 def begin(ada, monkeypatch):
-    monkeypatch.setattr(moving, "AT_ONCE", 2)
+    monkeypatch.setattr(importer, "AT_ONCE", 2)
 
     def call(path, who=ada, **how):
         given = {"provenance": None, "ceiling": "user_stated", **how}
@@ -62,9 +62,14 @@ def test_what_is_refused_is_told(begin, ada, tmp_path):
 
 @pytest.mark.parametrize(
     "bad",
-    ['{"content": "a", "confidence": NaN}', '{"content": "a", "confidence": 1e999}', '{"content": "a\\u0000b"}',
-     '{"content": "a\\ud800"}', '{"content": "a", "id": "\\u0000"}'],
-)  # fmt: skip
+    [
+        '{"content": "a", "confidence": NaN}',
+        '{"content": "a", "confidence": 1e999}',
+        '{"content": "a\\u0000b"}',
+        '{"content": "a\\ud800"}',
+        '{"content": "a", "id": "\\u0000"}',
+    ],
+)
 def test_what_no_column_can_hold_costs_itself_alone(begin, ada, tmp_path, bad):
     path = tmp_path / "x.jsonl"
     path.write_text(f'{{"flux_export": 1}}\n{{"grain": {{"content": "good \\\\\\\\u0000"}}}}\n{{"grain": {bad}}}\n')
@@ -92,7 +97,7 @@ def test_a_right_that_was_lost_meanwhile_ends_the_import(begin, ada, vault, lost
 
 def test_a_worker_that_dies_in_between_leaves_whole_pieces(begin, vault, monkeypatch):
     begin(vault)
-    real, taken = working.grains, []
+    real, taken = import_job.import_grains, []
 
     def dies(some, take):
         taken.append(len(some))
@@ -100,11 +105,11 @@ def test_a_worker_that_dies_in_between_leaves_whole_pieces(begin, vault, monkeyp
             raise RuntimeError("killed")
         return real(some, take)
 
-    monkeypatch.setattr(working, "grains", dies)
+    monkeypatch.setattr(import_job, "import_grains", dies)
     jobs.run_one()
     assert (Grain.objects.count(), Import.objects.get().done) == (2, 2)
     assert Job.objects.get(kind="transfer.import").state == "queued"
-    monkeypatch.setattr(working, "grains", real)
+    monkeypatch.setattr(import_job, "import_grains", real)
     Job.objects.update(due_at=clock.now())
     jobs.drain()
     one = Import.objects.get()

@@ -1,4 +1,4 @@
-// Draws the space's graph from packed arrays (memory/grains/picture.py writes them). Positions come from the
+// Draws the space's graph from packed arrays (memory/grains/graph_picture.py writes them). Positions come from the
 // server; texts are fetched for the node somebody points at. Without WebGL the page keeps its list.
 "use strict";
 

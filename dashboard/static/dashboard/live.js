@@ -1,5 +1,5 @@
 // The live page: what arrives becomes a line; pause keeps lines back and counts them; filters hide kinds.
-// The sentences are the server's (dashboard/telling.py), so that a line reads the same whoever wrote it.
+// The sentences are the server's (dashboard/event_sentences.py), so that a line reads the same whoever wrote it.
 "use strict";
 
 (() => {

@@ -11,12 +11,12 @@ from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from accounts import filters, showing
-from accounts.modeladmin import FluxModelAdmin, Section
-from fluxcore.command_names import typed
-from memory.grains.admin import bars
-from memory.grains.learning.credit import UNIT
-from memory.grains.models import Cluster, Member, Passage, Touch
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.modeladmin import FluxModelAdmin, Section
+from fluxcore.command_names import typed_command
+from memory.grains.admin import cells
+from memory.grains.models import Cluster, ClusterUse, ClusterUseVote, Member
+from memory.learning.credit import UNIT
 
 _BEGINNING = 200
 _MOST = 50
@@ -34,7 +34,7 @@ def _called(row: Any) -> str:
 
 
 @admin.register(Cluster)
-class ClusterPage(FluxModelAdmin):
+class ClusterAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("cluster", "clusters")
     group = "Memory"
@@ -45,18 +45,29 @@ class ClusterPage(FluxModelAdmin):
     space_path = "space_id"
     list_display = ["shown_name", "of_what", "size", "changed", "state", "space"]
     list_filter = [
-        filters.choice("of", "of", {
-            "grains": ("grains", lambda: Q(layer=Cluster.Layer.GRAINS)),
-            "entries": ("entries", lambda: Q(layer=Cluster.Layer.ENTRIES)),
-        }),
-        filters.choice("state", "state", {
-            "there": ("there", lambda: Q(dissolved_at=None)), "dissolved": ("dissolved", lambda: ~Q(dissolved_at=None)),
-        }),
+        filters.choice(
+            "of",
+            "of",
+            {
+                "grains": ("grains", lambda: Q(layer=Cluster.Layer.GRAINS)),
+                "entries": ("entries", lambda: Q(layer=Cluster.Layer.ENTRIES)),
+            },
+        ),
+        filters.choice(
+            "state",
+            "state",
+            {
+                "there": ("there", lambda: Q(dissolved_at=None)),
+                "dissolved": ("dissolved", lambda: ~Q(dissolved_at=None)),
+            },
+        ),
         filters.spaces("space_id"),
-    ]  # fmt: skip
+    ]
     ordering = ["-id"]
     fields = ["shown_name", "of_what", "size", "uuid", "made", "changed", "state", "space"]
-    empty_says = f"No clusters yet. They are computed once a space has grown; {typed('flux_clusters run')} does it now."
+    empty_says = (
+        f"No clusters yet. They are computed once a space has grown; {typed_command('flux_clusters run')} does it now."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
@@ -74,40 +85,41 @@ class ClusterPage(FluxModelAdmin):
 
     @admin.display(description="changed", ordering="changed_at")
     def changed(self, row: Any) -> Any:
-        return showing.moment(row.changed_at)
+        return formatting.relative_time(row.changed_at)
 
     @admin.display(description="made", ordering="made_at")
     def made(self, row: Any) -> Any:
-        return showing.moment(row.made_at)
+        return formatting.relative_time(row.made_at)
 
     @admin.display(description="state")
     def state(self, row: Any) -> Any:
-        return showing.badge("dissolved") if row.dissolved_at else showing.badge("there", "good")
+        return formatting.badge("dissolved") if row.dissolved_at else formatting.badge("there", "good")
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
         found = _members(Member.objects.filter(space=row.space_id, cluster=row)).order_by("-weight", "id")
-        shown = [(_member(one), bars.to("member", one.pk, bars.bar(one.weight))) for one in found[:_MOST]]
-        return [
-            Section("The most typical of it", ("member", "weight"), shown, says="Nobody belongs to it any more.")
-        ]  # fmt: skip
+        shown = [(_member(one), cells.link_to("member", one.pk, cells.bar(one.weight))) for one in found[:_MOST]]
+        return [Section("The most typical of it", ("member", "weight"), shown, says="Nobody belongs to it any more.")]
 
 
 def _members(rows: QuerySet[Any]) -> QuerySet[Any]:
     found: QuerySet[Any] = rows.annotate(
-        text=Left("grain__text", _BEGINNING), status=F("grain__status"), kind=F("entry__kind"),
-        feature=F("entry__feature"), cluster_name=F("cluster__name"),
-    )  # fmt: skip
+        text=Left("grain__text", _BEGINNING),
+        status=F("grain__status"),
+        kind=F("entry__kind"),
+        feature=F("entry__feature"),
+        cluster_name=F("cluster__name"),
+    )
     return found
 
 
 def _member(row: Any) -> Any:
     if row.entry_id:
-        return format_html("{} {}", showing.badge(row.kind), bars.to("entry", row.entry_id, row.feature))
-    return bars.grain(row.grain_id, row.text, row.status)
+        return format_html("{} {}", formatting.badge(row.kind), cells.link_to("entry", row.entry_id, row.feature))
+    return cells.grain_link(row.grain_id, row.text, row.status)
 
 
 @admin.register(Member)
-class MemberPage(FluxModelAdmin):
+class ClusterMemberAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("member of a cluster", "members of clusters")
     group = "Memory"
@@ -116,12 +128,17 @@ class MemberPage(FluxModelAdmin):
     list_display = ["who", "of_cluster", "how_much", "space"]
     list_display_links = ["how_much"]  # the first column leads elsewhere
     list_filter = [
-        filters.choice("kind", "kind", {
-            "grain": ("grain", lambda: Q(entry=None)), "entry": ("entry", lambda: Q(grain=None)),
-        }),
+        filters.choice(
+            "kind",
+            "kind",
+            {
+                "grain": ("grain", lambda: Q(entry=None)),
+                "entry": ("entry", lambda: Q(grain=None)),
+            },
+        ),
         filters.typed("cluster", "cluster's id", _of_cluster),
         filters.spaces("space_id"),
-    ]  # fmt: skip
+    ]
     ordering = ["-id"]
     fields = ["who", "of_cluster", "how_much", "space"]
     empty_says = "Nobody belongs to a cluster yet."
@@ -130,7 +147,7 @@ class MemberPage(FluxModelAdmin):
         return _members(super().get_queryset(request)).select_related("space")
 
     def titled(self, row: Any) -> str:
-        return f"{row.feature if row.entry_id else showing.shortened(row.text, 40)} in {_called(row)}"
+        return f"{row.feature if row.entry_id else formatting.shorten(row.text, 40)} in {_called(row)}"
 
     @admin.display(description="member")
     def who(self, row: Any) -> Any:
@@ -138,15 +155,15 @@ class MemberPage(FluxModelAdmin):
 
     @admin.display(description="cluster")
     def of_cluster(self, row: Any) -> Any:
-        return bars.to("cluster", row.cluster_id, _called(row))
+        return cells.link_to("cluster", row.cluster_id, _called(row))
 
     @admin.display(description="weight")
     def how_much(self, row: Any) -> Any:
-        return bars.bar(row.weight)
+        return cells.bar(row.weight)
 
 
-@admin.register(Touch)
-class TouchPage(FluxModelAdmin):
+@admin.register(ClusterUse)
+class ClusterUseAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("touch", "touches")
     group = "Memory"
@@ -163,22 +180,20 @@ class TouchPage(FluxModelAdmin):
         rows: QuerySet[Any] = (
             super()
             .get_queryset(request)
-            .annotate(
-                text=Left("grain__text", _BEGINNING), status=F("grain__status"), cluster_name=F("cluster__name")
-            )
-        )  # fmt: skip
+            .annotate(text=Left("grain__text", _BEGINNING), status=F("grain__status"), cluster_name=F("cluster__name"))
+        )
         return rows.select_related("space")
 
     def titled(self, row: Any) -> str:
-        return f"{showing.shortened(row.text, 40)} through {_called(row)}"
+        return f"{formatting.shorten(row.text, 40)} through {_called(row)}"
 
     @admin.display(description="grain")
     def of_grain(self, row: Any) -> Any:
-        return bars.grain(row.grain_id, row.text, row.status)
+        return cells.grain_link(row.grain_id, row.text, row.status)
 
     @admin.display(description="cluster")
     def of_cluster(self, row: Any) -> Any:
-        return bars.to("cluster", row.cluster_id, _called(row))
+        return cells.link_to("cluster", row.cluster_id, _called(row))
 
     @admin.display(description="weight", ordering="weight")
     def how_much(self, row: Any) -> str:
@@ -186,12 +201,14 @@ class TouchPage(FluxModelAdmin):
 
     @admin.display(description="last", ordering="at")
     def last(self, row: Any) -> Any:
-        return showing.moment(row.at)
+        return formatting.relative_time(row.at)
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
-        found = Passage.objects.filter(space=row.space_id, grain=row.grain_id, cluster=row.cluster_id).order_by("-vote")
+        found = ClusterUseVote.objects.filter(space=row.space_id, grain=row.grain_id, cluster=row.cluster_id).order_by(
+            "-vote"
+        )
         shown = [
-            (bars.to("vote", vote, f"vote {vote}"), f"{amount / UNIT:.3f}")
+            (cells.link_to("vote", vote, f"vote {vote}"), f"{amount / UNIT:.3f}")
             for vote, amount in found.values_list("vote_id", "amount")[:_MOST]
         ]
         return [Section("The votes that add up to it", ("vote", "part"), shown, says="None stands any more.")]

@@ -12,30 +12,33 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
-from accounts import filters, origins, showing
-from accounts.forms import ActForm
-from accounts.modeladmin import Act, FluxModelAdmin, Section
-from accounts.naming import names_of
+from accounts import origins
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.formatting import BadgeStyle
+from accounts.adminsite.forms import ActionForm
+from accounts.adminsite.modeladmin import Action, FluxModelAdmin, Section
+from accounts.capability_preview import register_names
 from accounts.principals import Principal
-from accounts.showing import Mood
 from fluxcore import clock
 from memory.grains import dossier
-from memory.grains.admin import acts, bars
-from memory.grains.history import Use
-from memory.grains.learning.said import Opinion
+from memory.grains.admin import cells, grain_actions
+from memory.grains.grain_links import GrainLink
 from memory.grains.models import DecayClass, Grain
 from memory.grains.pin import pin
-from memory.grains.ties import Tie
 from memory.grains.validity import close
+from memory.learning.grain_votes import GrainVote
+from memory.recall.grain_recalls import GrainUse
 
-MOODS: dict[str, Mood] = {"active": "good", "quarantined": "bad", "pending_deletion": "warn"}
+MOODS: dict[str, BadgeStyle] = {"active": "good", "quarantined": "bad", "pending_deletion": "warn"}
 
 
-class CloseForm(ActForm):
+class CloseForm(ActionForm):
     at = forms.DateTimeField(
-        label="Until (UTC)", required=False, help_text="When it stopped being true. Leave it empty for now.",
+        label="Until (UTC)",
+        required=False,
+        help_text="When it stopped being true. Leave it empty for now.",
         widget=forms.DateTimeInput({"type": "datetime-local", "step": 1}),
-    )  # fmt: skip
+    )
 
     def given(self) -> dict[str, Any]:
         found = super().given()
@@ -54,118 +57,186 @@ def _close(principal: Principal, row: Grain, **given: Any) -> None:
     close(principal, grain=str(row.uuid), **given)
 
 
-@names_of("grains")
+@register_names("grains")
 def _newest(space: int, most: int) -> list[str]:
     """Grains have no names, and what reads one reads all: a few say enough."""
     found = Grain.objects.filter(space=space, status=Grain.Status.ACTIVE).order_by("-id")
-    return [showing.shortened(text, 60) for text in found.values_list("text", flat=True)[: min(most, 3)]]
+    return [formatting.shorten(text, 60) for text in found.values_list("text", flat=True)[: min(most, 3)]]
 
 
 @admin.register(Grain)
-class GrainPage(FluxModelAdmin):
+class GrainAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("grain", "grains")
     group = "Memory"
     about = "What is remembered, word for word, and where each text came from."
     space_path = "space_id"
     acts = (
-        Act("pin", "Pin", "grains.manage", _pin, done="Pinned.", fits=lambda row: not row.pinned,
-            says="Decay and clean-up leave it alone from now on."),
-        Act("unpin", "Unpin", "grains.manage", _unpin, done="Let go.", fits=lambda row: row.pinned,
-            says="It ages like any other grain again."),
-        Act("close", "Close", "grains.manage", _close, form=CloseForm, done="Closed.",
+        Action(
+            "pin",
+            "Pin",
+            "grains.manage",
+            _pin,
+            done="Pinned.",
+            fits=lambda row: not row.pinned,
+            says="Decay and clean-up leave it alone from now on.",
+        ),
+        Action(
+            "unpin",
+            "Unpin",
+            "grains.manage",
+            _unpin,
+            done="Let go.",
+            fits=lambda row: row.pinned,
+            says="It ages like any other grain again.",
+        ),
+        Action(
+            "close",
+            "Close",
+            "grains.manage",
+            _close,
+            form=CloseForm,
+            done="Closed.",
             fits=lambda row: row.valid_to is None,
-            says="It was true until then: recall no longer answers with it, except as of an earlier moment."),
+            says="It was true until then: recall no longer answers with it, except as of an earlier moment.",
+        ),
         *acts.ACTS,
-    )  # fmt: skip
+    )
     list_display = ["beginning", "space", "origin_badge", "state", "writer", "recorded"]
     list_filter = [
         filters.values("status", "status", Grain.Status.values),
         filters.values("origin", "origin", origins.AUTHORITY),
-        filters.choice("pinned", "pinned", {
-            "yes": ("pinned", lambda: Q(pinned=True)), "no": ("not pinned", lambda: Q(pinned=False)),
-        }),
+        filters.choice(
+            "pinned",
+            "pinned",
+            {
+                "yes": ("pinned", lambda: Q(pinned=True)),
+                "no": ("not pinned", lambda: Q(pinned=False)),
+            },
+        ),
         filters.spaces("space_id"),
         filters.typed("writer", "writer", lambda text: Q(writer=text) | Q(writer__endswith=f":{text}")),
         filters.typed("session", "session", lambda text: Q(session=text) & ~Q(session="")),
         filters.typed("speaker", "speaker", lambda text: Q(speaker=text)),
-    ]  # fmt: skip
+    ]
     search_fields = ["text"]
     ordering = ["-id"]
     fields = [
-        "whole", "space", "state", "origin_badge", "believed", "writer", "label", "said_by", "conversation", "tagged",
-        "said", "valid", "recorded", "corroborations", "fades", "prepared", "outside_id",
-    ]  # fmt: skip
+        "whole",
+        "space",
+        "state",
+        "origin_badge",
+        "believed",
+        "writer",
+        "label",
+        "said_by",
+        "conversation",
+        "tagged",
+        "said",
+        "valid",
+        "recorded",
+        "corroborations",
+        "fades",
+        "prepared",
+        "outside_id",
+    ]
     empty_says = "Nothing is remembered yet. Store something through REST or MCP and it appears here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
 
     def titled(self, row: Any) -> str:
-        return showing.shortened(row.text, 60)
+        return formatting.shorten(row.text, 60)
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
-        found = dossier.dossier(self.principal(request, row), row.uuid)
+        found = dossier.load_dossier(self.principal(request, row), row.uuid)
         all_links = f"{reverse('admin:grains_conduit_changelist')}?grain={row.uuid}"
         columns = ("relation", "weight now", "affinity", "last used", "uses")
         return [
-            Section("Links in", ("from", *columns), [_tie(tie) for tie in found.ties.inward],
-                    says="Nothing leads here yet but its words.", more=all_links),
-            Section("Links out", ("to", *columns), [_tie(tie) for tie in found.ties.outward],
-                    says="It leads nowhere yet.", more=all_links),
-            Section("Found by", ("what", "kind", "weight now"), _doors(found.doors),
-                    says="It has no words to be found by."),
-            Section("Lineage", ("grain", "relation", "other grain", "steps"), _lineage(found),
-                    says="It rests on nothing, and nothing has taken its place."),
-            Section("Recalls", ("when", "question", "by", "place"), [_use(use) for use in found.uses],
-                    says="No recall that is still on record returned it."),
-            Section("Votes", ("when", "said", "question", "by"), [_opinion(one) for one in found.opinions],
-                    says="Nobody has judged it yet."),
-            Section("History", ("when", "from", "to", "why", "by", "decided by"), acts.steps(found.steps),
-                    says="It has always been as it is.",
-                    more=f"{reverse('admin:grains_transition_changelist')}?grain={row.uuid}"),
-        ]  # fmt: skip
+            Section(
+                "Links in",
+                ("from", *columns),
+                [_tie(tie) for tie in found.ties.inward],
+                says="Nothing leads here yet but its words.",
+                more=all_links,
+            ),
+            Section(
+                "Links out",
+                ("to", *columns),
+                [_tie(tie) for tie in found.ties.outward],
+                says="It leads nowhere yet.",
+                more=all_links,
+            ),
+            Section(
+                "Found by", ("what", "kind", "weight now"), _doors(found.doors), says="It has no words to be found by."
+            ),
+            Section(
+                "Lineage",
+                ("grain", "relation", "other grain", "steps"),
+                _lineage(found),
+                says="It rests on nothing, and nothing has taken its place.",
+            ),
+            Section(
+                "Recalls",
+                ("when", "question", "by", "place"),
+                [_use(use) for use in found.uses],
+                says="No recall that is still on record returned it.",
+            ),
+            Section(
+                "Votes",
+                ("when", "said", "question", "by"),
+                [_opinion(one) for one in found.opinions],
+                says="Nobody has judged it yet.",
+            ),
+            Section(
+                "History",
+                ("when", "from", "to", "why", "by", "decided by"),
+                grain_actions.history_rows(found.steps),
+                says="It has always been as it is.",
+                more=f"{reverse('admin:grains_transition_changelist')}?grain={row.uuid}",
+            ),
+        ]
 
     @admin.display(description="text")
     def beginning(self, row: Any) -> str:
-        return showing.shortened(row.text)
+        return formatting.shorten(row.text)
 
     @admin.display(description="text")
     def whole(self, row: Any) -> Any:
-        return showing.words(row.text)
+        return formatting.multiline(row.text)
 
     @admin.display(description="origin", ordering="origin")
     def origin_badge(self, row: Any) -> Any:
-        return showing.badge(row.origin.replace("_", " "), "calm" if row.origin.startswith("user") else "plain")
+        return formatting.badge(row.origin.replace("_", " "), "calm" if row.origin.startswith("user") else "plain")
 
     @admin.display(description="status", ordering="status")
     def state(self, row: Any) -> Any:
-        status = showing.badge(row.status.replace("_", " "), MOODS.get(row.status, "plain"))
-        return format_html("{} {}", status, showing.badge("pinned", "calm")) if row.pinned else status
+        status = formatting.badge(row.status.replace("_", " "), MOODS.get(row.status, "plain"))
+        return format_html("{} {}", status, formatting.badge("pinned", "calm")) if row.pinned else status
 
     @admin.display(description="believed")
     def believed(self, row: Any) -> Any:
         authority = origins.AUTHORITY[row.authority].replace("_", " ")
-        return format_html("{} as {}", bars.bar(row.confidence), authority)
+        return format_html("{} as {}", cells.bar(row.confidence), authority)
 
     @admin.display(description="speaker")
     def said_by(self, row: Any) -> Any:
-        return row.speaker or showing.NONE
+        return row.speaker or formatting.NONE
 
     @admin.display(description="session")
     def conversation(self, row: Any) -> Any:
         if not row.session:
-            return showing.NONE
+            return formatting.NONE
         address = f"{reverse('admin:grains_grain_changelist')}?{urlencode({'session': row.session})}"
-        return format_html("{}, place {}", showing.link(address, row.session), row.ordinal + 1)
+        return format_html("{}, place {}", formatting.link(address, row.session), row.ordinal + 1)
 
     @admin.display(description="tags")
     def tagged(self, row: Any) -> Any:
-        return showing.chips(row.tags)
+        return formatting.chips(row.tags)
 
     @admin.display(description="said")
     def said(self, row: Any) -> Any:
-        return showing.moment(row.said_at)
+        return formatting.relative_time(row.said_at)
 
     @admin.display(description="valid")
     def valid(self, row: Any) -> Any:
@@ -173,13 +244,13 @@ class GrainPage(FluxModelAdmin):
             return "always"
         return format_html(
             "from {} until {}",
-            showing.moment(row.valid_from, none="ever"),
-            showing.moment(row.valid_to, none="further notice"),
+            formatting.relative_time(row.valid_from, none="ever"),
+            formatting.relative_time(row.valid_to, none="further notice"),
         )
 
     @admin.display(description="recorded", ordering="id")
     def recorded(self, row: Any) -> Any:
-        return showing.moment(row.recorded_at)
+        return formatting.relative_time(row.recorded_at)
 
     @admin.display(description="links fade")
     def fades(self, row: Any) -> str:
@@ -187,58 +258,64 @@ class GrainPage(FluxModelAdmin):
 
     @admin.display(description="vector and neighbours")
     def prepared(self, row: Any) -> Any:
-        return showing.badge("made", "good") if row.enriched else showing.badge("waiting", "warn")
+        return formatting.badge("made", "good") if row.enriched else formatting.badge("waiting", "warn")
 
 
-def _tie(tie: Tie) -> tuple[Any, ...]:
-    end: Any = showing.NONE
+def _tie(tie: GrainLink) -> tuple[Any, ...]:
+    end: Any = formatting.NONE
     if tie.entry is not None:
-        end = format_html("{} {}", showing.badge(tie.entry[0]), tie.entry[1])
+        end = format_html("{} {}", formatting.badge(tie.entry[0]), tie.entry[1])
     elif tie.grain is not None:
-        end = bars.grain(tie.grain.number, tie.grain.snippet, tie.grain.status)
+        end = cells.grain_link(tie.grain.number, tie.grain.snippet, tie.grain.status)
     return (
-        end, tie.relation.label.lower(), bars.bar(tie.weight), f"{tie.affinity:.2f}", showing.moment(tie.used_at),
+        end,
+        tie.relation.label.lower(),
+        cells.bar(tie.weight),
+        f"{tie.affinity:.2f}",
+        formatting.relative_time(tie.used_at),
         tie.use_count,
-    )  # fmt: skip
+    )
 
 
-def _doors(doors: list[dossier.Door]) -> list[tuple[Any, ...]]:
+def _doors(doors: list[dossier.GrainFeature]) -> list[tuple[Any, ...]]:
     """Entries and what was learned about terms line by line, the plain words of the text together."""
     rows: list[tuple[Any, ...]] = [
-        (door.feature, door.kind, bars.bar(door.weight)) for door in doors if door.weight is not None
+        (door.feature, door.kind, cells.bar(door.weight)) for door in doors if door.weight is not None
     ]
     plain = [door for door in doors if door.weight is None]
     if plain:
         # With an index in memory the rarest come first, and say how rare they are.
         said = [door.feature if door.idf is None else f"{door.feature} {door.idf:.1f}" for door in plain]
-        rows.append((showing.chips(said), "words", showing.NONE))
+        rows.append((formatting.chips(said), "words", formatting.NONE))
     return rows
 
 
-def _lineage(found: dossier.Dossier) -> list[tuple[Any, ...]]:
+def _lineage(found: dossier.GrainDossier) -> list[tuple[Any, ...]]:
     chain = [
         (
-            bars.grain(link.source.number, link.source.snippet, link.source.status), link.relation.label.lower(),
-            bars.grain(link.target.number, link.target.snippet, link.target.status), link.depth,
+            cells.grain_link(link.source.number, link.source.snippet, link.source.status),
+            link.relation.label.lower(),
+            cells.grain_link(link.target.number, link.target.snippet, link.target.status),
+            link.depth,
         )
         for link in (*found.ties.back, *found.ties.ahead)
-    ]  # fmt: skip
+    ]
     same = [
-        ("this one", "says the same as", bars.grain(end.number, str(end.uuid), end.status), 1)
+        ("this one", "says the same as", cells.grain_link(end.number, str(end.uuid), end.status), 1)
         for end in found.ties.same_text
     ]
     return [*chain, *same]
 
 
-def _opinion(one: Opinion) -> tuple[Any, ...]:
+def _opinion(one: GrainVote) -> tuple[Any, ...]:
     said = "missing from the answer" if one.missed else "useful" if one.vote > 0 else "not useful"
     said = f"{said}, implied" if one.implied else said
-    badge = showing.badge(said, "good" if one.vote > 0 else "warn")
-    return showing.moment(one.at), badge, showing.shortened(one.query or "", 80), one.by or showing.NONE
+    badge = formatting.badge(said, "good" if one.vote > 0 else "warn")
+    return formatting.relative_time(one.at), badge, formatting.shorten(one.query or "", 80), one.by or formatting.NONE
 
 
-def _use(use: Use) -> tuple[Any, ...]:
+def _use(use: GrainUse) -> tuple[Any, ...]:
     question: Any = format_html('<span class="none">{}</span>', "somebody else's question")
     if use.number is not None:
-        question = bars.to("trace", use.number, showing.shortened(use.query or "", 80))
-    return showing.moment(clock.parse(use.at or "")), question, use.asked_by or showing.NONE, use.place
+        question = cells.link_to("trace", use.number, formatting.shorten(use.query or "", 80))
+    return formatting.relative_time(clock.parse(use.at or "")), question, use.asked_by or formatting.NONE, use.place

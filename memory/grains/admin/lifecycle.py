@@ -10,18 +10,18 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest
 
-from accounts import filters, showing
-from accounts.modeladmin import FluxModelAdmin
-from memory.grains.admin import bars
-from memory.grains.admin.acts import badge
-from memory.grains.lifecycle import rules, story
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.modeladmin import FluxModelAdmin
+from memory.grains.admin import cells
+from memory.grains.admin.grain_actions import badge
+from memory.grains.lifecycle import grain_history, rules
 from memory.grains.models import Grain, Tombstone, Transition
 
 _BEGINNING = 120
 
 
 @admin.register(Transition)
-class TransitionPage(FluxModelAdmin):
+class TransitionAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("transition", "transitions")
     group = "Memory"
@@ -54,7 +54,7 @@ class TransitionPage(FluxModelAdmin):
 
     @admin.display(description="grain")
     def about_grain(self, row: Any) -> Any:
-        return bars.grain(row.grain_id, showing.shortened(row.text, 80), row.grain_status)
+        return cells.grain_link(row.grain_id, formatting.shorten(row.text, 80), row.grain_status)
 
     @admin.display(description="from", ordering="before")
     def from_badge(self, row: Any) -> Any:
@@ -66,15 +66,15 @@ class TransitionPage(FluxModelAdmin):
 
     @admin.display(description="why")
     def cause(self, row: Any) -> Any:
-        return showing.shortened(row.reason, 80) if row.why == rules.BY_HAND and row.reason else row.why
+        return formatting.shorten(row.reason, 80) if row.why == rules.BY_HAND and row.reason else row.why
 
     @admin.display(description="decided by")
     def decided_by(self, row: Any) -> Any:
-        return story.numbers(row.numbers) or showing.NONE
+        return grain_history.format_numbers(row.numbers) or formatting.NONE
 
     @admin.display(description="reason")
     def said(self, row: Any) -> Any:
-        return row.reason or showing.NONE
+        return row.reason or formatting.NONE
 
     @admin.display(description="by", ordering="actor")
     def by(self, row: Any) -> str:
@@ -82,11 +82,11 @@ class TransitionPage(FluxModelAdmin):
 
     @admin.display(description="when", ordering="id")
     def when(self, row: Any) -> Any:
-        return showing.moment(row.at)
+        return formatting.relative_time(row.at)
 
 
 @admin.register(Tombstone)
-class TombstonePage(FluxModelAdmin):
+class TombstoneAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("purged grain", "purged grains")
     group = "Memory"
@@ -114,11 +114,11 @@ class TombstonePage(FluxModelAdmin):
 
     @admin.display(description="recorded")
     def recorded(self, row: Any) -> Any:
-        return showing.moment(row.recorded_at)
+        return formatting.relative_time(row.recorded_at)
 
     @admin.display(description="purged", ordering="id")
     def purged(self, row: Any) -> Any:
-        return showing.moment(row.purged_at)
+        return formatting.relative_time(row.purged_at)
 
     @admin.display(description="by", ordering="actor")
     def by(self, row: Any) -> str:

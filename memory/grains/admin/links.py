@@ -14,14 +14,14 @@ from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from accounts import filters, showing
-from accounts.modeladmin import FluxModelAdmin, Section
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.modeladmin import FluxModelAdmin, Section
 from fluxcore import clock
-from memory.engine import decay
-from memory.grains import fading
-from memory.grains.admin import bars
+from memory.engine.graph import decay
+from memory.grains import decay_settings
+from memory.grains.admin import cells
+from memory.grains.grain_links import SHOWN
 from memory.grains.models import Conduit, DecayClass, Entry, Grain, Relation
-from memory.grains.ties import SHOWN
 
 _BEGINNING = 200
 
@@ -34,13 +34,13 @@ def _of_grain(text: str) -> Q:
 
 def weights(rows: Sequence[Conduit]) -> list[float]:
     """What is left of conduits now."""
-    left = decay.effective(
+    left = decay.effective_weight(
         np.array([row.weight for row in rows], np.float32),
         used=np.array([row.used_at for row in rows], np.int64),
         made=np.array([row.made_at for row in rows], np.int64),
         decay_class=np.array([row.decay_class for row in rows], np.int64),
         now=int(clock.now().timestamp()),
-        fading=fading.current(),
+        fading=decay_settings.current(),
     )
     return [float(one) for one in left]
 
@@ -50,7 +50,7 @@ def _is(relation: Relation) -> Callable[[], Q]:
 
 
 @admin.register(Conduit)
-class ConduitPage(FluxModelAdmin):
+class ConduitAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("link", "links")
     group = "Memory"
@@ -61,20 +61,32 @@ class ConduitPage(FluxModelAdmin):
     list_display = ["begins", "relation_name", "leads_to", "weight_now", "last_used", "use_count", "space"]
     list_display_links = ["relation_name"]  # the first column leads elsewhere
     list_filter = [
-        filters.choice("relation", "relation", {
-            one.name.lower(): (one.label.lower(), _is(one)) for one in Relation
-        }),
-        filters.choice("from", "from", {
-            "entry": ("an entry", lambda: Q(from_grain=None)), "grain": ("a grain", lambda: Q(from_entry=None)),
-        }),
+        filters.choice("relation", "relation", {one.name.lower(): (one.label.lower(), _is(one)) for one in Relation}),
+        filters.choice(
+            "from",
+            "from",
+            {
+                "entry": ("an entry", lambda: Q(from_grain=None)),
+                "grain": ("a grain", lambda: Q(from_entry=None)),
+            },
+        ),
         filters.typed("grain", "grain's id", _of_grain),
         filters.spaces("space_id"),
-    ]  # fmt: skip
+    ]
     ordering = ["-id"]
     fields = [
-        "begins", "relation_name", "leads_to", "weight_now", "weight_stored", "affinity", "fades", "use_count",
-        "last_used", "made", "space",
-    ]  # fmt: skip
+        "begins",
+        "relation_name",
+        "leads_to",
+        "weight_now",
+        "weight_stored",
+        "affinity",
+        "fades",
+        "use_count",
+        "last_used",
+        "made",
+        "space",
+    ]
     empty_says = "Nothing is linked yet. Links are made while grains are stored."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -92,23 +104,25 @@ class ConduitPage(FluxModelAdmin):
         )
         return rows.select_related("space")
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> None:
+    def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
         for row, weight in zip(rows, weights(rows), strict=True):
             row.left = weight
 
     def titled(self, row: Any) -> str:
-        start = row.feature if row.from_entry_id else showing.shortened(row.from_text, 40)
-        return f"{start} → {showing.shortened(row.to_text, 40)}"
+        start = row.feature if row.from_entry_id else formatting.shorten(row.from_text, 40)
+        return f"{start} → {formatting.shorten(row.to_text, 40)}"
 
     @admin.display(description="from")
     def begins(self, row: Any) -> Any:
         if row.from_entry_id:
-            return format_html("{} {}", showing.badge(row.kind), bars.to("entry", row.from_entry_id, row.feature))
-        return bars.grain(row.from_grain_id, row.from_text, row.from_status)
+            return format_html(
+                "{} {}", formatting.badge(row.kind), cells.link_to("entry", row.from_entry_id, row.feature)
+            )
+        return cells.grain_link(row.from_grain_id, row.from_text, row.from_status)
 
     @admin.display(description="to")
     def leads_to(self, row: Any) -> Any:
-        return bars.grain(row.to_grain_id, row.to_text, row.to_status)
+        return cells.grain_link(row.to_grain_id, row.to_text, row.to_status)
 
     @admin.display(description="relation", ordering="relation")
     def relation_name(self, row: Any) -> str:
@@ -116,7 +130,7 @@ class ConduitPage(FluxModelAdmin):
 
     @admin.display(description="weight now")
     def weight_now(self, row: Any) -> Any:
-        return bars.bar(row.left, says=f"{row.weight:.3f} when it was last used")
+        return cells.bar(row.left, says=f"{row.weight:.3f} when it was last used")
 
     @admin.display(description="weight when last used")
     def weight_stored(self, row: Any) -> str:
@@ -128,15 +142,15 @@ class ConduitPage(FluxModelAdmin):
 
     @admin.display(description="last used", ordering="used_at")
     def last_used(self, row: Any) -> Any:
-        return showing.moment(_at(row.used_at))
+        return formatting.relative_time(_at(row.used_at))
 
     @admin.display(description="made")
     def made(self, row: Any) -> Any:
-        return showing.moment(_at(row.made_at))
+        return formatting.relative_time(_at(row.made_at))
 
 
 @admin.register(Entry)
-class EntryPage(FluxModelAdmin):
+class EntryAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("entry", "entries")
     group = "Memory"
@@ -162,12 +176,14 @@ class EntryPage(FluxModelAdmin):
         left = weights(links)
         shown = [
             (
-                bars.grain(link.to_grain_id, link.to_text, link.to_status),
-                bars.to("conduit", link.pk, bars.bar(weight)),
-                f"{link.affinity:.2f}", showing.moment(_at(link.used_at)), link.use_count,
+                cells.grain_link(link.to_grain_id, link.to_text, link.to_status),
+                cells.link_to("conduit", link.pk, cells.bar(weight)),
+                f"{link.affinity:.2f}",
+                formatting.relative_time(_at(link.used_at)),
+                link.use_count,
             )
             for link, weight in zip(links, left, strict=True)
-        ]  # fmt: skip
+        ]
         columns = ("grain", "weight now", "affinity", "last used", "uses")
         return [Section("Leads to, newest first", columns, shown, says="It leads nowhere any more.")]
 

@@ -10,13 +10,14 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.http import HttpRequest
 
-from accounts import filters, origins, showing
-from accounts.here import Here
-from accounts.modeladmin import FluxModelAdmin
-from accounts.tiles import Tile, tile_maker, to_list
+from accounts import origins
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.index_tiles import Tile, list_address, register_tiles
+from accounts.adminsite.modeladmin import FluxModelAdmin
+from accounts.visitor import SignedIn
 from fluxcore import clock
-from memory.grains.admin import bars
-from memory.grains.admin.acts import badge
+from memory.grains.admin import cells
+from memory.grains.admin.grain_actions import badge
 from memory.grains.models import Grain, Removal
 
 _BEGINNING = 120
@@ -24,7 +25,7 @@ _LATELY = timedelta(days=7)
 
 
 @admin.register(Removal)
-class RemovalPage(FluxModelAdmin):
+class RemovalAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("removed text", "removed texts")
     group = "Memory"
@@ -35,12 +36,17 @@ class RemovalPage(FluxModelAdmin):
     space_path = "space_id"
     list_display = ["about_grain", "again", "last_by", "last", "state", "by", "when", "space"]
     list_filter = [
-        filters.choice("repeats", "stored again", {
-            "yes": ("yes", lambda: Q(repeats__gt=0)), "no": ("no", lambda: Q(repeats=0)),
-        }),
+        filters.choice(
+            "repeats",
+            "stored again",
+            {
+                "yes": ("yes", lambda: Q(repeats__gt=0)),
+                "no": ("no", lambda: Q(repeats=0)),
+            },
+        ),
         filters.typed("by", "by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
         filters.spaces("space_id"),
-    ]  # fmt: skip
+    ]
     ordering = ["-id"]
     fields = ["about_grain", "state", "covers", "by", "when", "again", "last_by", "last", "space"]
     empty_says = "Nobody has deleted or quarantined a memory, or all of them were released or purged."
@@ -64,7 +70,7 @@ class RemovalPage(FluxModelAdmin):
 
     @admin.display(description="memory")
     def about_grain(self, row: Any) -> Any:
-        return bars.to("grain", row.grain, showing.shortened(row.text, 80)) if row.grain else showing.NONE
+        return cells.link_to("grain", row.grain, formatting.shorten(row.text, 80)) if row.grain else formatting.NONE
 
     @admin.display(description="status", ordering="status")
     def state(self, row: Any) -> Any:
@@ -80,26 +86,28 @@ class RemovalPage(FluxModelAdmin):
 
     @admin.display(description="when", ordering="at")
     def when(self, row: Any) -> Any:
-        return showing.moment(row.at)
+        return formatting.relative_time(row.at)
 
     @admin.display(description="stored again", ordering="repeats")
     def again(self, row: Any) -> Any:
-        return showing.badge(f"{row.repeats} times" if row.repeats > 1 else "once", "warn") if row.repeats else "never"
+        return (
+            formatting.badge(f"{row.repeats} times" if row.repeats > 1 else "once", "warn") if row.repeats else "never"
+        )
 
     @admin.display(description="last by", ordering="repeated_by")
     def last_by(self, row: Any) -> Any:
-        return row.repeated_by or showing.NONE
+        return row.repeated_by or formatting.NONE
 
     @admin.display(description="last time", ordering="repeated_at")
     def last(self, row: Any) -> Any:
-        return showing.moment(row.repeated_at, none="never")
+        return formatting.relative_time(row.repeated_at, none="never")
 
 
-@tile_maker
-def _stored_again(who: Here) -> list[Tile]:
+@register_tiles
+def _stored_again(who: SignedIn) -> list[Tile]:
     lately = Removal.objects.filter(
         space__in=who.spaces_where("grains.manage"), repeats__gt=0, repeated_at__gte=clock.now() - _LATELY
     )
-    link = to_list("grains_removal", repeats="yes")
+    link = list_address("grains_removal", repeats="yes")
     says = ("removed text was stored again this week", "removed texts were stored again this week")
     return [Tile(lately.values("pk"), *says, link)]

@@ -10,26 +10,34 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from accounts import filters, showing
-from accounts.modeladmin import FluxModelAdmin, Section
-from accounts.showing import Mood
-from memory.grains import explain
-from memory.grains.admin import bars
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.formatting import BadgeStyle
+from accounts.adminsite.modeladmin import FluxModelAdmin, Section
+from memory.grains.admin import cells
 from memory.grains.models import Grain, Relation, Trace
-from memory.grains.receipt import Receipt, unpacked
+from memory.recall import explain
+from memory.recall.trace_record import TraceRecord, unpack_trace
 
-_MOODS: dict[str, Mood] = {"warm": "good"}
+_MOODS: dict[str, BadgeStyle] = {"warm": "good"}
 
 
-def receipt(row: Trace) -> Receipt:
-    return Receipt(
-        row.uuid, row.space_id, row.actor, row.label, row.at, row.query, row.rung, row.confidence, row.hop_count,
-        unpacked(row.body),
-    )  # fmt: skip
+def receipt(row: Trace) -> TraceRecord:
+    return TraceRecord(
+        row.uuid,
+        row.space_id,
+        row.actor,
+        row.label,
+        row.at,
+        row.query,
+        row.rung,
+        row.confidence,
+        row.hop_count,
+        unpack_trace(row.body),
+    )
 
 
 @admin.register(Trace)
-class TracePage(FluxModelAdmin):
+class TraceAdmin(FluxModelAdmin):
     # What others asked is theirs: the rule of `traces.find`, for people.
     reads = "grains.manage"
     called = ("recall", "recalls")
@@ -38,7 +46,7 @@ class TracePage(FluxModelAdmin):
     space_path = "space_id"
     list_display = ["question", "actor", "sure", "rung_badge", "when", "space"]
     list_filter = [
-        filters.values("rung", "rung", list(explain.RUNGS)),
+        filters.values("rung", "rung", list(explain.RUNG_SENTENCES)),
         filters.typed("actor", "asked by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
         filters.day("since", "from", "at"),
         filters.day("until", "to", "at", until=True),
@@ -47,86 +55,106 @@ class TracePage(FluxModelAdmin):
     search_fields = ["query"]
     ordering = ["-id"]
     fields = [
-        "whole", "says", "actor", "label", "when", "sure", "rung_badge", "bounded", "features", "hop_count", "space",
+        "whole",
+        "says",
+        "actor",
+        "label",
+        "when",
+        "sure",
+        "rung_badge",
+        "bounded",
+        "features",
+        "hop_count",
+        "space",
         "outside_id",
-    ]  # fmt: skip
+    ]
     empty_says = "Nobody has asked anything yet."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
 
     def titled(self, row: Any) -> str:
-        return showing.shortened(row.query, 60)
+        return formatting.shorten(row.query, 60)
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
-        why = explain.explain(receipt(row))["grains"]
+        why = explain.explain_record(receipt(row))["grains"]
         named = {one["grain_id"] for one in why} | {
             step[end] for one in why for step in one["path"] for end in ("from_grain", "to_grain") if step.get(end)
         }
         rows = Grain.objects.filter(space=row.space_id, uuid__in=named).values_list("uuid", "pk", "text", "status")
-        known = {str(outside): bars.grain(number, text, status) for outside, number, text, status in rows}
+        known = {str(outside): cells.grain_link(number, text, status) for outside, number, text, status in rows}
         most = max((abs(part["part"]) for one in why for part in one["parts"]), default=1.0)
         found = [
             (
-                one["place"], format_html('{}<div class="help">{}</div>', _of(known, one["grain_id"]), one["says"]),
-                bars.bar(one["score"]), _parts(one["parts"], most),
+                one["place"],
+                format_html('{}<div class="help">{}</div>', _of(known, one["grain_id"]), one["says"]),
+                cells.bar(one["score"]),
+                _parts(one["parts"], most),
             )
             for one in why
-        ]  # fmt: skip
+        ]
         words = [
-            (one["place"], word["term"], bars.bar(word["part"], most=_most(one["words"])))
+            (one["place"], word["term"], cells.bar(word["part"], most=_most(one["words"])))
             for one in why
             for word in one["words"]
         ]
         steps = [
             (
-                one["place"], step["hop"],
-                _of(known, step["from_grain"]) if step.get("from_grain") else showing.code(step.get("from_entry", "")),
-                Relation(step["relation"]).label.lower(), _of(known, step.get("to_grain")), bars.bar(step["weight"]),
-                bars.bar(step["signal"]),
+                one["place"],
+                step["hop"],
+                _of(known, step["from_grain"])
+                if step.get("from_grain")
+                else formatting.code(step.get("from_entry", "")),
+                Relation(step["relation"]).label.lower(),
+                _of(known, step.get("to_grain")),
+                cells.bar(step["weight"]),
+                cells.bar(step["signal"]),
             )
             for one in why
             for step in one["path"]
-        ]  # fmt: skip
+        ]
         return [
-            Section("What came back", ("place", "grain", "score", "its parts"), found,
-                    says="Nothing."),
+            Section("What came back", ("place", "grain", "score", "its parts"), found, says="Nothing."),
             Section("Words", ("place", "word", "part"), words, says="No word of the question stands in an answer."),
-            Section("Links", ("place", "hop", "from", "relation", "to", "weight", "signal"), steps,
-                    says="No link took part."),
-        ]  # fmt: skip
+            Section(
+                "Links",
+                ("place", "hop", "from", "relation", "to", "weight", "signal"),
+                steps,
+                says="No link took part.",
+            ),
+        ]
 
     @admin.display(description="question")
     def question(self, row: Any) -> Any:
-        return showing.shortened(row.query)
+        return formatting.shorten(row.query)
 
     @admin.display(description="question")
     def whole(self, row: Any) -> Any:
-        return showing.words(row.query)
+        return formatting.multiline(row.query)
 
     @admin.display(description="in words")
     def says(self, row: Any) -> Any:
-        return explain.explain(receipt(row))["says"]
+        return explain.explain_record(receipt(row))["says"]
 
     @admin.display(description="confidence", ordering="confidence")
     def sure(self, row: Any) -> Any:
-        return bars.bar(row.confidence, says="the chance that a right grain is among the first five")
+        return cells.bar(row.confidence, says="the chance that a right grain is among the first five")
 
     @admin.display(description="rung", ordering="rung")
     def rung_badge(self, row: Any) -> Any:
-        return showing.badge(row.rung, _MOODS.get(row.rung, "warn"), title=explain.RUNGS.get(row.rung, ""))
+        return formatting.badge(row.rung, _MOODS.get(row.rung, "warn"), title=explain.RUNG_SENTENCES.get(row.rung, ""))
 
     @admin.display(description="when", ordering="id")
     def when(self, row: Any) -> Any:
-        return showing.moment(row.at)
+        return formatting.relative_time(row.at)
 
     @admin.display(description="bounds")
     def bounded(self, row: Any) -> Any:
-        return showing.data(receipt(row).body.get("bounds"))
+        return formatting.pretty_json(receipt(row).body.get("bounds"))
 
     @admin.display(description="features")
     def features(self, row: Any) -> Any:
-        return showing.chips(receipt(row).body.get("features", []))
+        return formatting.chips(receipt(row).body.get("features", []))
 
 
 def _of(known: dict[str, SafeString], grain: str | None) -> Any:
@@ -140,5 +168,5 @@ def _most(words: list[dict[str, Any]]) -> float:
 def _parts(parts: list[dict[str, Any]], most: float) -> SafeString:
     """One bar a line; what is too small to be seen is left out."""
     seen = [part for part in parts if abs(part["part"]) >= 0.005]
-    lines = ((bars.bar(part["part"], most=most, label=part["called"]),) for part in seen)
-    return format_html_join("", "<div>{}</div>", lines) or showing.NONE
+    lines = ((cells.bar(part["part"], most=most, label=part["called"]),) for part in seen)
+    return format_html_join("", "<div>{}</div>", lines) or formatting.NONE

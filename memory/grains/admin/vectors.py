@@ -9,14 +9,14 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest
 
-from accounts import filters, showing
-from accounts.modeladmin import FluxModelAdmin
-from memory.grains.admin import bars
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.modeladmin import FluxModelAdmin
+from memory.grains.admin import cells
 from memory.grains.models import Vector
 
 
 @admin.register(Vector)
-class VectorPage(FluxModelAdmin):
+class VectorAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("vector", "vectors")
     group = "Memory"
@@ -39,8 +39,8 @@ class VectorPage(FluxModelAdmin):
         return rows.select_related("space").defer("data")
 
     def titled(self, row: Any) -> str:
-        return f"{row.encoder}: {showing.shortened(row.text, 60)}"
+        return f"{row.encoder}: {formatting.shorten(row.text, 60)}"
 
     @admin.display(description="grain")
     def of_grain(self, row: Any) -> Any:
-        return bars.grain(row.grain_id, row.text, row.status)
+        return cells.grain_link(row.grain_id, row.text, row.status)

@@ -9,18 +9,18 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest
 
-from accounts import filters, showing
-from accounts.modeladmin import FluxModelAdmin, Section
-from memory.grains.admin import bars
-from memory.grains.learning import credit
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.modeladmin import FluxModelAdmin, Section
+from memory.grains.admin import cells
 from memory.grains.models import Effect, Vote
+from memory.learning import credit
 
 _BEGINNING = 120
 _MOST = 50
 
 
 @admin.register(Vote)
-class VotePage(FluxModelAdmin):
+class VoteAdmin(FluxModelAdmin):
     # What others asked is theirs, as on the page of recalls.
     reads = "grains.manage"
     called = ("vote", "votes")
@@ -31,18 +31,28 @@ class VotePage(FluxModelAdmin):
     space_path = "space_id"
     list_display = ["question", "verdict", "about_grain", "by", "when", "state", "space"]
     list_filter = [
-        filters.choice("said", "said", {
-            "useful": ("useful", lambda: Q(useful=True, missed=False)), "missed": ("missing", lambda: Q(missed=True)),
-            "not": ("not useful", lambda: Q(useful=False)),
-        }),
-        filters.choice("state", "state", {
-            "standing": ("standing", lambda: Q(undone_at=None)), "back": ("taken back", lambda: ~Q(undone_at=None)),
-            "waiting": ("waits for the worker", lambda: Q(applied=False)),
-        }),
+        filters.choice(
+            "said",
+            "said",
+            {
+                "useful": ("useful", lambda: Q(useful=True, missed=False)),
+                "missed": ("missing", lambda: Q(missed=True)),
+                "not": ("not useful", lambda: Q(useful=False)),
+            },
+        ),
+        filters.choice(
+            "state",
+            "state",
+            {
+                "standing": ("standing", lambda: Q(undone_at=None)),
+                "back": ("taken back", lambda: ~Q(undone_at=None)),
+                "waiting": ("waits for the worker", lambda: Q(applied=False)),
+            },
+        ),
         filters.typed("by", "voted by", lambda text: Q(judged__actor=text) | Q(judged__actor__endswith=f":{text}")),
         filters.day("since", "from", "at"),
         filters.spaces("space_id"),
-    ]  # fmt: skip
+    ]
     ordering = ["-id"]
     fields = ["question", "verdict", "strength", "about_grain", "by", "when", "state", "scale", "space"]
     empty_says = "Nobody has voted yet. Agents do it with POST /feedback, people on the Recall page."
@@ -61,21 +71,21 @@ class VotePage(FluxModelAdmin):
         return rows.select_related("space")
 
     def titled(self, row: Any) -> str:
-        return showing.shortened(row.query, 60)
+        return formatting.shorten(row.query, 60)
 
     @admin.display(description="question")
     def question(self, row: Any) -> str:
-        return showing.shortened(row.query, _BEGINNING)
+        return formatting.shorten(row.query, _BEGINNING)
 
     @admin.display(description="said")
     def verdict(self, row: Any) -> Any:
         if row.missed:
-            return showing.badge("was missing", "good")
-        return showing.badge("useful", "good") if row.useful else showing.badge("not useful", "bad")
+            return formatting.badge("was missing", "good")
+        return formatting.badge("useful", "good") if row.useful else formatting.badge("not useful", "bad")
 
     @admin.display(description="grain")
     def about_grain(self, row: Any) -> Any:
-        return bars.grain(row.grain_id, row.text, row.grain_status)
+        return cells.grain_link(row.grain_id, row.text, row.grain_status)
 
     @admin.display(description="by")
     def by(self, row: Any) -> str:
@@ -83,13 +93,13 @@ class VotePage(FluxModelAdmin):
 
     @admin.display(description="when", ordering="at")
     def when(self, row: Any) -> Any:
-        return showing.moment(row.at)
+        return formatting.relative_time(row.at)
 
     @admin.display(description="state")
     def state(self, row: Any) -> Any:
         if not row.applied:
-            return showing.badge("waits for the worker")
-        return showing.badge("taken back") if row.undone_at else showing.badge("applied", "good")
+            return formatting.badge("waits for the worker")
+        return formatting.badge("taken back") if row.undone_at else formatting.badge("applied", "good")
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
         effects = Effect.objects.filter(space=row.space_id, vote=row.pk).select_related(
@@ -106,8 +116,8 @@ class VotePage(FluxModelAdmin):
 
 
 def _link(conduit: Any) -> Any:
-    start = conduit.from_entry.feature if conduit.from_entry else showing.shortened(conduit.from_grain.text, 40)
-    return bars.to("conduit", conduit.pk, f"{start} → {showing.shortened(conduit.to_grain.text, 40)}")
+    start = conduit.from_entry.feature if conduit.from_entry else formatting.shorten(conduit.from_grain.text, 40)
+    return cells.link_to("conduit", conduit.pk, f"{start} → {formatting.shorten(conduit.to_grain.text, 40)}")
 
 
 def _weights(effect: Effect) -> tuple[str, str, str]:

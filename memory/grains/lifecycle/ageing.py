@@ -10,14 +10,14 @@ from uuid import UUID
 
 import numpy as np
 
-from fluxcore import clock, config, jobs, lived
-from memory.engine import decay
-from memory.grains import fading
-from memory.grains.clusters.spread import spreads
-from memory.grains.lifecycle import asking, moves, rules
-from memory.grains.lifecycle.moves import WORKER, Step
-from memory.grains.lifecycle.rules import ACTIVE, DAY, DORMANT, QUARANTINED, Known
-from memory.grains.lifecycle.unused import unused_days
+from fluxcore import clock, config, jobs, uptime
+from memory.clusters.breadth import count_clusters_used
+from memory.engine.graph import decay
+from memory.grains import decay_settings
+from memory.grains.lifecycle import asking, rules, transitions
+from memory.grains.lifecycle.last_use import unused_days
+from memory.grains.lifecycle.rules import ACTIVE, DAY, DORMANT, QUARANTINED, GrainFacts
+from memory.grains.lifecycle.transitions import WORKER, PlannedTransition
 from memory.grains.models import Conduit, Grain, Transition, Vote
 
 PAGE = 1_000
@@ -25,7 +25,7 @@ _CLASSES = {value: name for name, value in rules.CLASSES.items()}
 
 
 @dataclass(frozen=True)
-class Row:
+class AgingGrain:
     id: int
     uuid: UUID
     status: str
@@ -41,25 +41,25 @@ def age(run: jobs.Run) -> jobs.Apply | None:
     space = run.space
     if space is None:
         return None
-    doubt = lived.now().doubt
+    doubt = uptime.now().doubt
     if doubt:
         run.say(doubt)
         return None
     found = _page(space, int(run.args.get("after", 0)))
-    steps = verdicts(space, found)
+    steps = plan_transitions(space, found)
     more = len(found) == PAGE
     if not steps and not more:
         return None
     return lambda: _apply(run, space, steps, found[-1].id if more else None)
 
 
-def _page(space: int, after: int) -> list[Row]:
+def _page(space: int, after: int) -> list[AgingGrain]:
     found = Grain.objects.filter(space=space, id__gt=after, status__in=(ACTIVE, DORMANT, QUARANTINED)).order_by("id")
     names = ("id", "uuid", "status", "decay_class", "pinned", "authority", "recorded_at", "writer")
-    return [Row(*row) for row in found.values_list(*names)[:PAGE]]
+    return [AgingGrain(*row) for row in found.values_list(*names)[:PAGE]]
 
 
-def verdicts(space: int, found: list[Row]) -> list[Step]:
+def plan_transitions(space: int, found: list[AgingGrain]) -> list[PlannedTransition]:
     """What becomes of these grains, by what is known of them now."""
     if not found:
         return []
@@ -68,30 +68,38 @@ def verdicts(space: int, found: list[Row]) -> list[Step]:
     limit = config.current().DORMANCY_UNUSED_DAYS
     faint = [row.id for row in found if row.status == ACTIVE and unused[row.id] >= limit]
     strongest = _strongest(space, faint, int(now.timestamp()))
-    status_of, class_of = (moves.last(space, numbers, of_class=flag) for flag in (False, True))
-    judged, spread = _judged(space, found), spreads(space, numbers)
+    status_of, class_of = (transitions.last_transitions(space, numbers, of_class=flag) for flag in (False, True))
+    judged, spread = _judged(space, found), count_clusters_used(space, numbers)
     steps = []
     for row in found:
         votes = judged[row.id]
-        known = Known(
-            row.status, row.decay_class, row.pinned, row.authority, strongest.get(row.id, 1.0), unused[row.id],
+        known = GrainFacts(
+            row.status,
+            row.decay_class,
+            row.pinned,
+            row.authority,
+            strongest.get(row.id, 1.0),
+            unused[row.id],
             _days(status_of.get(row.id), row.status, now),
             *_by_whom(class_of.get(row.id), _CLASSES[row.decay_class]),
-            votes.judged, votes.useful, votes.corrections, spread.get(row.id, 0),
+            votes.judged,
+            votes.useful,
+            votes.corrections,
+            spread.get(row.id, 0),
             (now - votes.last_useful).total_seconds() / DAY if votes.last_useful else None,
-        )  # fmt: skip
+        )
         for verdict, before in (
-            (rules.status(known), row.status),
-            (rules.decay_class(known), _CLASSES[row.decay_class]),
+            (rules.next_status(known), row.status),
+            (rules.next_decay_class(known), _CLASSES[row.decay_class]),
         ):
             if verdict is not None:
-                steps.append(Step(row.id, row.uuid, before, verdict.after, verdict.why, verdict.numbers))
+                steps.append(PlannedTransition(row.id, row.uuid, before, verdict.after, verdict.why, verdict.numbers))
                 break  # one thing at a time: what left is not promoted
     return steps
 
 
-def _apply(run: jobs.Run, space: int, steps: list[Step], after: int | None) -> None:
-    taken = moves.take(space, steps, actor=WORKER)
+def _apply(run: jobs.Run, space: int, steps: list[PlannedTransition], after: int | None) -> None:
+    taken = transitions.apply_transitions(space, steps, actor=WORKER)
     counts: dict[str, int] = defaultdict(int)
     for step in taken:
         counts[step.after] += 1
@@ -114,10 +122,14 @@ def _strongest(space: int, grains: list[int], now: int) -> dict[int, float]:
     ]
     if rows:
         to, start, weight, used, made, kind = zip(*rows, strict=True)
-        left = decay.effective(
-            np.array(weight, np.float32), used=np.array(used), made=np.array(made), decay_class=np.array(kind), now=now,
-            fading=fading.current(),
-        )  # fmt: skip
+        left = decay.effective_weight(
+            np.array(weight, np.float32),
+            used=np.array(used),
+            made=np.array(made),
+            decay_class=np.array(kind),
+            now=now,
+            fading=decay_settings.current(),
+        )
         for ends in (to, start):
             for end, strength in zip(ends, left.tolist(), strict=True):
                 if end in place:
@@ -126,28 +138,28 @@ def _strongest(space: int, grains: list[int], now: int) -> dict[int, float]:
 
 
 @dataclass
-class Judgement:
+class VoteSummary:
     judged: int = 0
     useful: int = 0
     corrections: int = 0
     last_useful: datetime | None = None
 
-    def __add__(self, other: Judgement) -> Judgement:
+    def __add__(self, other: VoteSummary) -> VoteSummary:
         last = max((one for one in (self.last_useful, other.last_useful) if one), default=None)
-        return Judgement(
+        return VoteSummary(
             self.judged + other.judged, self.useful + other.useful, self.corrections + other.corrections, last
         )
 
-    def bounded(self) -> Judgement:
+    def bounded(self) -> VoteSummary:
         """The same in fewer words, if there are too many for one caller."""
         here = config.current()
-        judged = min(self.judged, rules.at_most(here.QUARANTINE_MIN_RETRIEVALS))
+        judged = min(self.judged, rules.bound_per_agent(here.QUARANTINE_MIN_RETRIEVALS))
         useful = round(self.useful * judged / self.judged) if self.judged else 0
-        corrections = min(self.corrections, rules.at_most(here.QUARANTINE_CORRECTION_COUNT))
-        return Judgement(judged, useful, corrections, self.last_useful)
+        corrections = min(self.corrections, rules.bound_per_agent(here.QUARANTINE_CORRECTION_COUNT))
+        return VoteSummary(judged, useful, corrections, self.last_useful)
 
 
-def _judged(space: int, grains: list[Row]) -> dict[int, Judgement]:
+def _judged(space: int, grains: list[AgingGrain]) -> dict[int, VoteSummary]:
     """What was said of each grain. Who asks the same again and again is heard once.
 
     Whoever stored a grain may put it away alone, and so may a person. Another agent counts for half of what that
@@ -163,8 +175,8 @@ def _judged(space: int, grains: list[Row]) -> dict[int, Judgement]:
     for grain, actor, query, useful, implied, corrected, at in rows:
         last[grain, actor, query] = (useful, implied, corrected, at)
     writers = {row.id: row.writer for row in grains}
-    settled = moves.brought_back(space, [row.id for row in grains])
-    by_caller: dict[int, dict[str, Judgement]] = defaultdict(lambda: defaultdict(Judgement))
+    settled = transitions.last_reactivated(space, [row.id for row in grains])
+    by_caller: dict[int, dict[str, VoteSummary]] = defaultdict(lambda: defaultdict(VoteSummary))
     for (grain, actor, _), (useful, implied, corrected, at) in last.items():
         one = by_caller[grain][actor]
         if useful and (one.last_useful is None or at > one.last_useful):
@@ -175,7 +187,7 @@ def _judged(space: int, grains: list[Row]) -> dict[int, Judgement]:
         if not implied:  # what nobody said is too weak to count as a judgement
             one.judged += 1
             one.useful += useful
-    found: dict[int, Judgement] = defaultdict(Judgement)
+    found: dict[int, VoteSummary] = defaultdict(VoteSummary)
     for grain, callers in by_caller.items():
         for actor, said in callers.items():
             alone = actor == writers[grain] or not actor.startswith("agent:")

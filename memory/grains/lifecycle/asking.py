@@ -10,8 +10,13 @@ from fluxcore import config, jobs, schedule
 from memory.grains import chores
 
 CLEAN, AGE, NOTICE, PURGE, SCRUB, FORGET = (
-    "grains.clean", "grains.age", "grains.notice", "grains.purge", "grains.scrub", "grains.forget_traces",
-)  # fmt: skip
+    "grains.clean",
+    "grains.age",
+    "grains.notice",
+    "grains.purge",
+    "grains.scrub",
+    "grains.forget_traces",
+)
 HOUR = 3600.0
 # How often what is not in config.yaml comes round, in seconds.
 NOTICE_SECONDS, PURGE_SECONDS, FORGET_SECONDS = 900.0, 900.0, 600.0
@@ -84,16 +89,16 @@ def _age(run: jobs.Run) -> jobs.Apply | None:
 
 @jobs.handler(NOTICE)
 def _notice(run: jobs.Run) -> jobs.Apply | None:
-    from memory.grains.lifecycle import unused
+    from memory.grains.lifecycle import last_use
 
-    return unused.take_over(run)
+    return last_use.keep_last_recalls(run)
 
 
 @jobs.handler(PURGE)
 def _purge(run: jobs.Run) -> jobs.Apply | None:
     from memory.grains.lifecycle import purge
 
-    return purge.carry_out(run)
+    return purge.purge_due(run)
 
 
 @jobs.handler(SCRUB)
@@ -105,6 +110,6 @@ def _scrub(run: jobs.Run) -> jobs.Apply | None:
 
 @jobs.handler(FORGET)
 def _forget(run: jobs.Run) -> jobs.Apply | None:
-    from memory.grains import retention
+    from memory.recall import trace_retention
 
-    return lambda: retention.forget(run)
+    return lambda: trace_retention.expire_traces(run)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
-from fluxcore import clock, config, events, jobs, lived
+from fluxcore import clock, config, events, jobs, uptime
 from memory.arena.changes import Changes
 from memory.grains.lifecycle import asking, rules
-from memory.grains.lifecycle.moves import WORKER
-from memory.grains.lifecycle.unused import unused_days
+from memory.grains.lifecycle.last_use import unused_days
+from memory.grains.lifecycle.transitions import WORKER
 from memory.grains.models import Conduit, Effect, Grain, Pair, Relation
 
 LOOKED_AT = 10  # conduits read at once for each that may be cut: most of them stay
@@ -37,7 +37,7 @@ def clean(run: jobs.Run) -> jobs.Apply | None:
     space = run.space
     if space is None:
         return None
-    doubt = lived.now().doubt
+    doubt = uptime.now().doubt
     if doubt:
         run.say(doubt)
         return None
@@ -61,7 +61,7 @@ def _look(space: int, after: int, page: int) -> tuple[list[tuple[int, int, int]]
     if not rows:
         return [], after, False
     number, weight, made, used, kind, to = (np.array(column) for column in zip(*rows, strict=True))
-    gone = rules.dead(
+    gone = rules.dead_conduits(
         weight.astype(np.float32), used=used, made=made, decay_class=kind, now=int(clock.now().timestamp())
     )
     found = list(zip(number[gone].tolist(), used[gone].tolist(), to[gone].tolist(), strict=True))
@@ -83,7 +83,7 @@ def _needless(space: int, found: list[tuple[int, int, int]]) -> list[tuple[int, 
         kept |= {
             number
             for number, pinned, authority, _ in rows
-            if rules.keeps_a_floor(pinned=pinned, authority=authority) or unused[number] < limit
+            if rules.is_exempt(pinned=pinned, authority=authority) or unused[number] < limit
         }
     return [one for one in found if one[2] not in kept]
 
@@ -107,8 +107,12 @@ def _apply(run: jobs.Run, space: int, seen: list[tuple[int, int, int]], after: i
         Conduit.objects.filter(space=space, id__in=cut)._raw_delete("default")
         run.say(f"{len(cut)} links had faded and were cut.")
         events.append(
-            "conduits.cut", space=space, actor=WORKER, subject="", data={"conduits": len(cut)},
+            "conduits.cut",
+            space=space,
+            actor=WORKER,
+            subject="",
+            data={"conduits": len(cut)},
             packed=Changes(cut=tuple(cut)).pack(),
-        )  # fmt: skip
+        )
     if after is not None:
         asking.clean(space, after=after)

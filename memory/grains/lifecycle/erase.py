@@ -9,14 +9,26 @@ from django.db.models import Model, Q
 from django.db.models.fields.reverse_related import ManyToOneRel
 
 from accounts.models import Space
-from fluxcore import booth, clock, events, idempotency
+from fluxcore import clock, events
+from fluxcore.writes import booth, idempotency
 from memory.arena import files
-from memory.arena.changes import Changes, conduits
-from memory.engine import words
+from memory.arena.changes import Changes, conduit_array
+from memory.engine.text import words
 from memory.grains import full_text, usage
-from memory.grains.learning import apply, attune
-from memory.grains.lifecycle import asking, quotes, removals
-from memory.grains.models import Cluster, Conduit, Entry, Grain, Judged, Member, Recalled, Tombstone, Trace, Vote
+from memory.grains.lifecycle import asking, quoted_queries, removals
+from memory.grains.models import (
+    Cluster,
+    Conduit,
+    Entry,
+    Grain,
+    JudgedQuestion,
+    Member,
+    Tombstone,
+    Trace,
+    TraceGrain,
+    Vote,
+)
+from memory.learning import apply, ranker_weights
 
 _PIECE = 200  # SQLite takes 500 questions in one statement
 
@@ -30,47 +42,54 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
     )
     links = list(touching.values_list("id", "from_entry_id", "from_grain_id", "to_grain_id"))
     votes = list(Vote.objects.filter(space=space, grain__in=numbers).values_list("id", "grain_id", "judged_id"))
-    changed, cut = apply.take_back(space, [vote for vote, _, _ in votes]) if votes else ([], [])
+    changed, cut = apply.unlearn_votes(space, [vote for vote, _, _ in votes]) if votes else ([], [])
     regions = list(Member.objects.filter(space=space, grain__in=numbers).values_list("cluster_id", flat=True))
     left = [
         Tombstone(
-            uuid=row.uuid, space_id=space, origin=row.origin, recorded_at=row.recorded_at,
-            purged_at=moment, actor=actor, links=sum(row.pk in link[2:] for link in links),
+            uuid=row.uuid,
+            space_id=space,
+            origin=row.origin,
+            recorded_at=row.recorded_at,
+            purged_at=moment,
+            actor=actor,
+            links=sum(row.pk in link[2:] for link in links),
             votes=sum(grain == row.pk for _, grain, _ in votes),
         )
         for row in grains
-    ]  # fmt: skip
-    full_text.forget(numbers)
+    ]
+    full_text.remove_terms(numbers)
     unjudged = _unjudged(space, numbers)
     _forget(Grain, space, numbers)
-    removals.forget(space, [row.digest for row in grains])
+    removals.delete_stale_removals(space, [row.digest for row in grains])
     owners = f"{Space.objects.get(pk=space).uuid.hex}/"
     for grain in grains:
         idempotency.redact(owners, str(grain.uuid))
-    usage.take_away(space, grains)
+    usage.subtract_usage(space, grains)
     _excuse(space, unjudged)
     entries = _orphans(space, {entry for _, entry, _, _ in links if entry is not None})
     questions = sorted({judged for _, _, judged in votes})
-    _forget(Judged, space, _without_votes(questions))
-    questions = [*questions, *quotes.withhold(space, alone, entries)]
+    _forget(JudgedQuestion, space, _without_votes(questions))
+    questions = [*questions, *quoted_queries.withhold_quotes(space, alone, entries)]
     _rename(space, regions, alone)
     Tombstone.objects.bulk_create(left)
     gone = {link[0] for link in links}
     kept = [row for row in changed if row[0] not in gone]
     for row in left:
         events.append("grain.purged", space=space, actor=actor, subject=str(row.uuid), data={"links": row.links})
-    packed = Changes(tuple(numbers), conduits(kept), tuple(sorted({*gone, *cut})), tuple(sorted(set(questions)))).pack()
+    packed = Changes(
+        tuple(numbers), conduit_array(kept), tuple(sorted({*gone, *cut})), tuple(sorted(set(questions)))
+    ).pack()
     events.append("grains.purged", space=space, actor=actor, subject="", data={"grains": len(left)}, packed=packed)
     asking.scrub()
     if votes:
-        attune.ask(space, at_once=True)  # the space's own weights were fitted to these votes too
-    booth.slip().after_commit(lambda: files.remove(space))
+        ranker_weights.request_fitting(space, at_once=True)  # the space's own weights were fitted to these votes too
+    booth.outbox().after_commit(lambda: files.remove_generations(space))
     return left
 
 
 def _unjudged(space: int, grains: Sequence[int]) -> list[int]:
     """Answers with one of these grains that still wait for a word; those of a day at most."""
-    held = Recalled.objects.filter(space=space, grain__in=grains).values("trace")
+    held = TraceGrain.objects.filter(space=space, grain__in=grains).values("trace")
     return list(Trace.objects.filter(space=space, rated=False, pk__in=held).values_list("pk", flat=True))
 
 
@@ -78,7 +97,7 @@ def _excuse(space: int, traces: Sequence[int]) -> None:
     """An answer of which nothing is left cannot be judged any more: nobody is held up for it."""
     for at in range(0, len(traces), _PIECE):
         piece = traces[at : at + _PIECE]
-        left = Recalled.objects.filter(space=space, trace__in=piece).values_list("trace_id", flat=True)
+        left = TraceGrain.objects.filter(space=space, trace__in=piece).values_list("trace_id", flat=True)
         Trace.objects.filter(pk__in=set(piece) - set(left)).update(rated=True)
 
 
@@ -101,7 +120,7 @@ def _said_nowhere_else(space: int, grains: Sequence[Grain]) -> frozenset[str]:
     numbers, elsewhere = {row.pk for row in grains}, set()
     for at in range(0, len(terms), _PIECE):
         piece = terms[at : at + _PIECE]
-        for place, grain in full_text.match(space, [words.key(term) for term in piece], len(numbers) + 1):
+        for place, grain in full_text.match_terms(space, [words.key(term) for term in piece], len(numbers) + 1):
             if grain not in numbers:
                 elsewhere.add(piece[place])
     return frozenset(set(terms) - elsewhere)
@@ -109,9 +128,7 @@ def _said_nowhere_else(space: int, grains: Sequence[Grain]) -> frozenset[str]:
 
 def _orphans(space: int, entries: set[int]) -> frozenset[str]:
     """Delete the entries that lead nowhere any more; what they were called."""
-    still = set(
-        Conduit.objects.filter(space=space, from_entry__in=entries).values_list("from_entry_id", flat=True)
-    )  # fmt: skip
+    still = set(Conduit.objects.filter(space=space, from_entry__in=entries).values_list("from_entry_id", flat=True))
     gone = Entry.objects.filter(space=space, id__in=entries - still)
     names = frozenset(f"{kind}:{feature}" for kind, feature in gone.values_list("kind", "feature"))
     _forget(Entry, space, list(gone.values_list("id", flat=True)))

@@ -11,13 +11,13 @@ from typing import Any
 from accounts import audit
 from accounts.capabilities import parsed
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, verb
-from fluxcore import clock, jobs, lived
+from accounts.verbs import Change, RunningCall, verb
+from fluxcore import clock, jobs, uptime
 from fluxcore.errors import Invalid, NotFound
-from memory.grains.finding import held
-from memory.grains.lifecycle import along, asking, erase, moves, rules
-from memory.grains.lifecycle.moves import WORKER
+from memory.grains.lifecycle import asking, derived_grains, erase, rules, transitions
 from memory.grains.lifecycle.rules import PENDING
+from memory.grains.lifecycle.transitions import WORKER
+from memory.grains.lookup import find_for_change
 from memory.grains.models import Grain
 
 # Grains of one commit: each costs a look through the tables that name it.
@@ -25,17 +25,17 @@ PAGE = 20
 
 
 @verb("grains.purge", needs="purge")
-def purge(act: Act, *, grain: str) -> Change:
+def purge(act: RunningCall, *, grain: str) -> Change:
     """Remove a grain for good: its text, words, vectors, links, votes, and every question that quotes it."""
     if not act.reason.strip():
         raise Invalid("Say why: this cannot be undone.", field="reason")
-    row = held(act, grain)
+    row = find_for_change(act, grain)
 
     def change() -> dict[str, Any]:
         found = list(Grain.objects.filter(pk=row.pk))
         if not found:
             raise NotFound("There is no such grain.")
-        found += along.derived(row.space_id, found)
+        found += derived_grains.find_derived(row.space_id, found)
         left, *more = erase.erase(row.space_id, found, actor=act.principal.actor)
         for one in (left, *more):
             act.record(str(one.uuid), chain=row.space.uuid.hex, **_told(one))
@@ -44,12 +44,12 @@ def purge(act: Act, *, grain: str) -> Change:
     return change
 
 
-def carry_out(run: jobs.Run) -> jobs.Apply | None:
+def purge_due(run: jobs.Run) -> jobs.Apply | None:
     """The handler of `grains.purge`: what was marked long enough ago, by somebody who may."""
     space = run.space
     if space is None:
         return None
-    life = lived.now()
+    life = uptime.now()
     if life.doubt:
         run.say(life.doubt)
         return None
@@ -64,10 +64,10 @@ def _due(space: int, seconds: float) -> list[int]:
     now = clock.now()
     return [
         grain
-        for grain, last in sorted(moves.last(space, marked, of_class=False).items())
+        for grain, last in sorted(transitions.last_transitions(space, marked, of_class=False).items())
         if last.after == PENDING
         and not last.actor.startswith("agent:")
-        and rules.window_over(lived=seconds - last.lived, seconds=(now - last.at).total_seconds())
+        and rules.is_deletion_due(lived=seconds - last.lived, seconds=(now - last.at).total_seconds())
     ]
 
 
@@ -75,9 +75,9 @@ def _apply(run: jobs.Run, space: int, due: list[int], *, more: bool) -> None:
     still = list(Grain.objects.select_related("space").filter(space=space, id__in=due, status=PENDING).order_by("id"))
     if still:
         chain = still[0].space.uuid.hex
-        marked = {row.grain_id: row.actor for row in moves.last(space, due, of_class=False).values()}
+        marked = {row.grain_id: row.actor for row in transitions.last_transitions(space, due, of_class=False).values()}
         numbers = {row.uuid: row.pk for row in still}
-        for left in erase.erase(space, [*still, *along.derived(space, still)], actor=WORKER):
+        for left in erase.erase(space, [*still, *derived_grains.find_derived(space, still)], actor=WORKER):
             details = {**_told(left), "marked_by": marked.get(numbers.get(left.uuid, 0), "")}
             audit.record(_worker(space, chain), "grains.purge", str(left.uuid), details=details)
         run.say(f"{len(still)} grains were purged: the time to undo it was over.")
@@ -91,6 +91,4 @@ def _told(left: Any) -> dict[str, Any]:
 
 def _worker(space: int, chain: str) -> Principal:
     """The worker as the chain names it: it carries out what somebody else has marked."""
-    return Principal(
-        kind="shell", name=WORKER, space=space, chain=chain, capabilities=parsed(()), ceiling="unknown"
-    )  # fmt: skip
+    return Principal(kind="shell", name=WORKER, space=space, chain=chain, capabilities=parsed(()), ceiling="unknown")

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 
 from accounts.principals import Principal
-from fluxcore import clock, events, lived, rows
+from fluxcore import clock, events, raw_sql, uptime
 from memory.arena.changes import Changes
-from memory.grains.lifecycle import moves, revive
-from memory.grains.lifecycle.moves import Step
+from memory.grains.lifecycle import revive, transitions
 from memory.grains.lifecycle.rules import ACTIVE, ARCHIVED, CLASSES, DORMANT, PENDING, QUARANTINED, SAME_TEXT
+from memory.grains.lifecycle.transitions import PlannedTransition
 from memory.grains.models import Grain, Removal, Transition
 
 REMOVED = (QUARANTINED, PENDING)
@@ -29,7 +29,7 @@ _AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class Repeat:
+class StoredAgain:
     """A removed text that was stored again: under which decision, and as which grain where that is new or moved."""
 
     removal: int
@@ -41,7 +41,7 @@ def is_person(principal: Principal) -> bool:
     return principal.actor.startswith(PEOPLE)
 
 
-def explained(status: str, *, by_person: bool) -> str:
+def explain_removed(status: str, *, by_person: bool) -> str:
     """Why a text that was stored is not recalled, for who stored it."""
     state = status.replace("_", " ")
     if not by_person:
@@ -53,49 +53,64 @@ def explained(status: str, *, by_person: bool) -> str:
     )
 
 
-def decided(row: Grain, after: str, *, actor: str) -> int:
+def record_decision(row: Grain, after: str, *, actor: str) -> int:
     """Keep a person's decision about a grain they just moved; how many others of its text moved with it."""
     if after not in REMOVED:
         Removal.objects.filter(space=row.space_id, digest=row.digest).delete()
         return _returned(row, actor)
-    at, seconds = clock.now(), lived.now().seconds
+    at, seconds = clock.now(), uptime.now().seconds
     earlier = Removal.objects.filter(space=row.space_id, digest=row.digest).first()
     authority = min(row.authority, earlier.authority) if earlier else row.authority
     Removal.objects.update_or_create(
-        space_id=row.space_id, digest=row.digest,
+        space_id=row.space_id,
+        digest=row.digest,
         defaults={"status": after, "authority": authority, "actor": actor, "at": at, "lived": seconds},
-    )  # fmt: skip
+    )
     others = list(_others(row).filter(authority__gte=authority))
-    following, last = _following(row), moves.last(row.space_id, [one.pk for one in others], of_class=False)
+    following, last = (
+        _following(row),
+        transitions.last_transitions(row.space_id, [one.pk for one in others], of_class=False),
+    )
     steps = [
-        Step(one.pk, one.uuid, one.status, after, SAME_TEXT)
+        PlannedTransition(one.pk, one.uuid, one.status, after, SAME_TEXT)
         for one in others
         if one.status in _FOLLOW[after]
         or (one.status != after and one.pk in following)
         # What a rule quarantined a rule would let go: from now on it is the person's decision.
-        or (one.status == after and one.pk in last and last[one.pk].actor == moves.WORKER)
+        or (one.status == after and one.pk in last and last[one.pk].actor == transitions.WORKER)
     ]
     return _move(row.space_id, steps, actor=actor)
 
 
-def covers(row: Grain) -> bool:
+def keeps_removed(row: Grain) -> bool:
     """Whether a person's decision keeps this grain removed, whoever gave it its status."""
     found = Removal.objects.filter(space=row.space_id, digest=row.digest, authority__lte=row.authority)
     return found.exists()
 
 
-def repeated(space: int, repeats: Sequence[Repeat], *, by: str) -> None:
+def record_stored_again(space: int, repeats: Sequence[StoredAgain], *, by: str) -> None:
     """Inside the write that stored removed texts: their history names the decision, and the person is told."""
     known = {row.pk: row for row in Removal.objects.filter(space=space, pk__in={one.removal for one in repeats})}
-    rows.insert(
-        Transition, moves.COLUMNS,
+    raw_sql.insert(
+        Transition,
+        transitions.COLUMNS,
         [
-            (space, one.grain, one.before, decision.status, SAME_TEXT, {}, decision.actor, "", decision.at,
-             decision.lived)
+            (
+                space,
+                one.grain,
+                one.before,
+                decision.status,
+                SAME_TEXT,
+                {},
+                decision.actor,
+                "",
+                decision.at,
+                decision.lived,
+            )
             for one in repeats
             if one.grain is not None and (decision := known[one.removal])
         ],
-    )  # fmt: skip
+    )
     now = clock.now()
     for removal, times in Counter(one.removal for one in repeats).items():
         row = known[removal]
@@ -103,7 +118,7 @@ def repeated(space: int, repeats: Sequence[Repeat], *, by: str) -> None:
         row.save(update_fields=["repeats", "repeated_at", "repeated_by"])
 
 
-def forget(space: int, digests: Iterable[str]) -> None:
+def delete_stale_removals(space: int, digests: Iterable[str]) -> None:
     """After a purge: a decision about a text that no removed grain has any more goes with it."""
     wanted = set(digests)
     still = Grain.objects.filter(space=space, digest__in=wanted, status__in=REMOVED).values_list("digest", flat=True)
@@ -131,13 +146,13 @@ def _following(row: Grain) -> Mapping[int, str]:
 def _returned(row: Grain, actor: str) -> int:
     following = _following(row)
     found = [one for one in _others(row).filter(status__in=REMOVED) if one.pk in following]
-    steps = [Step(one.pk, one.uuid, one.status, following[one.pk], SAME_TEXT) for one in found]
+    steps = [PlannedTransition(one.pk, one.uuid, one.status, following[one.pk], SAME_TEXT) for one in found]
     moved = _move(row.space_id, steps, actor=actor)
-    revive.rewire(row.space_id, [one for one in found if following[one.pk] == ACTIVE])
+    revive.relink_grains(row.space_id, [one for one in found if following[one.pk] == ACTIVE])
     return moved
 
 
-def _move(space: int, steps: Sequence[Step], *, actor: str) -> int:
+def _move(space: int, steps: Sequence[PlannedTransition], *, actor: str) -> int:
     """All of them at once: a phrase of every session may have thousands of grains."""
     if not steps:
         return 0
@@ -147,9 +162,13 @@ def _move(space: int, steps: Sequence[Step], *, actor: str) -> int:
     for after, numbers in by_status.items():
         for at in range(0, len(numbers), _AT_ONCE):
             Grain.objects.filter(space=space, pk__in=numbers[at : at + _AT_ONCE]).update(status=after)
-    moves.note(space, steps, actor=actor)
+    transitions.record_transitions(space, steps, actor=actor)
     events.append(
-        "grains.followed", space=space, actor=actor, subject="", data={"grains": len(steps)},
+        "grains.followed",
+        space=space,
+        actor=actor,
+        subject="",
+        data={"grains": len(steps)},
         packed=Changes(tuple(step.grain for step in steps)).pack(),
-    )  # fmt: skip
+    )
     return len(steps)

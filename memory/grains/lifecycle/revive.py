@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fluxcore import clock, config, events
-from memory.arena.changes import Changes, conduits
-from memory.engine import mentions
-from memory.grains import bounds, chores, wiring
-from memory.grains.lifecycle import moves
-from memory.grains.lifecycle.moves import WORKER, Step
+from memory.arena.changes import Changes, conduit_array
+from memory.engine.text import mentions
+from memory.grains import chores, linking
+from memory.grains.lifecycle import transitions
 from memory.grains.lifecycle.rules import ACTIVE, ARCHIVED, DORMANT, USEFUL
+from memory.grains.lifecycle.transitions import WORKER, PlannedTransition
 from memory.grains.models import Grain, Relation
+from memory.recall import filters
 
 
-def by_use(space: int, grains: Iterable[int]) -> list[Step]:
+def revive_used(space: int, grains: Iterable[int]) -> list[PlannedTransition]:
     """Grains that somebody found useful: those that had faded are active again. Inside a write."""
     found = list(Grain.objects.filter(space=space, id__in=set(grains), status__in=(DORMANT, ARCHIVED)).order_by("id"))
-    steps = [Step(row.pk, row.uuid, row.status, ACTIVE, USEFUL) for row in found]
-    taken = moves.take(space, steps, actor=WORKER)
-    rewire(space, found)
+    steps = [PlannedTransition(row.pk, row.uuid, row.status, ACTIVE, USEFUL) for row in found]
+    taken = transitions.apply_transitions(space, steps, actor=WORKER)
+    relink_grains(space, found)
     return taken
 
 
-def rewire(space: int, grains: Sequence[Grain]) -> None:
+def relink_grains(space: int, grains: Sequence[Grain]) -> None:
     """Make the links again that a text has of itself and clean-up may have cut: its mentions, then its neighbours.
 
     What is still there stays as it is. Nearest neighbours are the worker's work, as they are for a new grain.
@@ -34,26 +35,28 @@ def rewire(space: int, grains: Sequence[Grain]) -> None:
     named = [
         (row, one)
         for row in grains
-        for one in mentions.mentions(row.text, bounds.seconds(row.said_at or row.recorded_at))
+        for one in mentions.find_mentions(row.text, filters.epoch_seconds(row.said_at or row.recorded_at))
     ]
-    entries = wiring.entries_of(space, [one for _, one in named])
-    links = [
-        wiring.Link(row.pk, Relation.RELATED, weight, entry=(one.kind, one.feature)) for row, one in named
-    ]  # fmt: skip
+    entries = linking.ensure_entries(space, [one for _, one in named])
+    links = [linking.NewConduit(row.pk, Relation.RELATED, weight, entry=(one.kind, one.feature)) for row, one in named]
     links += _before(space, grains)
     at = int(clock.now().timestamp())
-    made = [link for link in wiring.connect(space, links, at, entries) if link]
+    made = [link for link in linking.insert_conduits(space, links, at, entries) if link]
     numbers = [row.pk for row in grains]
     Grain.objects.filter(space=space, id__in=numbers).update(enriched=False)
     chores.ask_for_enrichment(space)
     if made:
         events.append(
-            "grains.rewired", space=space, actor=WORKER, subject="", packed=Changes((), conduits(made)).pack(),
+            "grains.rewired",
+            space=space,
+            actor=WORKER,
+            subject="",
+            packed=Changes((), conduit_array(made)).pack(),
             data={"grains": len(numbers), "conduits": len(made)},
-        )  # fmt: skip
+        )
 
 
-def _before(space: int, grains: Sequence[Grain]) -> list[wiring.Link]:
+def _before(space: int, grains: Sequence[Grain]) -> list[linking.NewConduit]:
     """The link from the turn before it in its session."""
     weight = config.current().INITIAL_WEIGHT_SCALE
     found = []
@@ -67,5 +70,5 @@ def _before(space: int, grains: Sequence[Grain]) -> list[wiring.Link]:
                 .first()
             )
             if previous is not None:
-                found.append(wiring.Link(row.pk, Relation.NEXT, weight, grain=previous))
+                found.append(linking.NewConduit(row.pk, Relation.NEXT, weight, grain=previous))
     return found

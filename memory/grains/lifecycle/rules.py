@@ -23,21 +23,30 @@ from numpy.typing import NDArray
 
 from accounts import origins
 from fluxcore import config
-from memory.engine import decay
-from memory.grains import fading
+from memory.engine.graph import decay
+from memory.grains import decay_settings
 from memory.grains.models import DecayClass, Grain
 
 ACTIVE, DORMANT, ARCHIVED, QUARANTINED, PENDING = (
-    Grain.Status.ACTIVE.value, Grain.Status.DORMANT.value, Grain.Status.ARCHIVED.value, Grain.Status.QUARANTINED.value,
+    Grain.Status.ACTIVE.value,
+    Grain.Status.DORMANT.value,
+    Grain.Status.ARCHIVED.value,
+    Grain.Status.QUARANTINED.value,
     Grain.Status.PENDING_DELETION.value,
-)  # fmt: skip
+)
 WORKING, CORE, EPHEMERAL = (one.name.lower() for one in DecayClass)
 CLASSES = {WORKING: DecayClass.WORKING.value, CORE: DecayClass.CORE.value, EPHEMERAL: DecayClass.EPHEMERAL.value}
 # Why something changed, in one word or two.
 FADED, LONG_DORMANT, CORRECTED, USELESS, ACQUITTED, WAITED, WIDE, NARROW = (
-    "faded", "long dormant", "corrected", "not useful", "no reason left", "quarantine over", "widely useful",
+    "faded",
+    "long dormant",
+    "corrected",
+    "not useful",
+    "no reason left",
+    "quarantine over",
+    "widely useful",
     "no longer so",
-)  # fmt: skip
+)
 BY_HAND, USEFUL, SAID_AGAIN = "by hand", "was useful", "said again"
 SAME_TEXT = "same text, person's decision"
 
@@ -47,7 +56,7 @@ DAY = 86_400.0
 
 
 @dataclass(frozen=True)
-class Known:
+class GrainFacts:
     """What is known of a grain when it is judged. Days are whole or broken; None: never, or not by a rule."""
 
     status: str
@@ -67,71 +76,75 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LifecycleVerdict:
     after: str
     why: str
     numbers: dict[str, Any]
 
 
-def status(known: Known) -> Verdict | None:
+def next_status(known: GrainFacts) -> LifecycleVerdict | None:
     """What its status should be instead, if it should change."""
     here = config.current()
     if known.status == ACTIVE:
         return _quarantine(known) or _dormant(known)
     if known.status == DORMANT and _over(known.status_days, here.DORMANCY_LIMIT_DAYS):
         numbers = {"days": _round(known.status_days), "limit": here.DORMANCY_LIMIT_DAYS}
-        return Verdict(ARCHIVED, LONG_DORMANT, numbers)
+        return LifecycleVerdict(ARCHIVED, LONG_DORMANT, numbers)
     if known.status == QUARANTINED and known.status_days is not None and _quarantine(known) is None:
-        return Verdict(ACTIVE, ACQUITTED, {"judged": known.judged, "useful": known.useful})
+        return LifecycleVerdict(ACTIVE, ACQUITTED, {"judged": known.judged, "useful": known.useful})
     if known.status == QUARANTINED and _over(known.status_days, here.QUARANTINE_PERIOD_DAYS):
         # Out of sight for ever would be as good as lost: from here on it is found last, and use brings it back.
         numbers = {"days": _round(known.status_days), "limit": here.QUARANTINE_PERIOD_DAYS}
-        return Verdict(ARCHIVED, WAITED, numbers)
+        return LifecycleVerdict(ARCHIVED, WAITED, numbers)
     return None
 
 
-def at_most(limit: int) -> int:
+def bound_per_agent(limit: int) -> int:
     """Of what it takes to put a grain away, what one agent counts for that did not store it: half."""
     return (limit + 1) // 2
 
 
-def _quarantine(known: Known) -> Verdict | None:
+def _quarantine(known: GrainFacts) -> LifecycleVerdict | None:
     here = config.current()
     if known.pinned or known.authority <= origins.RANK["user_confirmed"]:
         return None
     numbers: dict[str, Any]
     if known.corrections >= here.QUARANTINE_CORRECTION_COUNT:
         numbers = {"corrections": known.corrections, "limit": here.QUARANTINE_CORRECTION_COUNT}
-        return Verdict(QUARANTINED, CORRECTED, numbers)
+        return LifecycleVerdict(QUARANTINED, CORRECTED, numbers)
     usefulness = known.useful / known.judged if known.judged else 1.0
     if known.judged >= here.QUARANTINE_MIN_RETRIEVALS and usefulness < here.QUARANTINE_USEFULNESS_THRESHOLD:
         numbers = {
-            "judged": known.judged, "useful": known.useful, "usefulness": _round(usefulness),
+            "judged": known.judged,
+            "useful": known.useful,
+            "usefulness": _round(usefulness),
             "limit": here.QUARANTINE_USEFULNESS_THRESHOLD,
-        }  # fmt: skip
-        return Verdict(QUARANTINED, USELESS, numbers)
+        }
+        return LifecycleVerdict(QUARANTINED, USELESS, numbers)
     return None
 
 
-def _dormant(known: Known) -> Verdict | None:
+def _dormant(known: GrainFacts) -> LifecycleVerdict | None:
     here = config.current()
-    if keeps_a_floor(pinned=known.pinned, authority=known.authority):
+    if is_exempt(pinned=known.pinned, authority=known.authority):
         return None
     if known.strongest >= here.WEIGHT_FLOOR or known.unused_days < here.DORMANCY_UNUSED_DAYS:
         return None
     numbers = {
-        "strongest": round(known.strongest, 4), "floor": here.WEIGHT_FLOOR,
-        "unused_days": _round(known.unused_days), "limit": here.DORMANCY_UNUSED_DAYS,
-    }  # fmt: skip
-    return Verdict(DORMANT, FADED, numbers)
+        "strongest": round(known.strongest, 4),
+        "floor": here.WEIGHT_FLOOR,
+        "unused_days": _round(known.unused_days),
+        "limit": here.DORMANCY_UNUSED_DAYS,
+    }
+    return LifecycleVerdict(DORMANT, FADED, numbers)
 
 
-def keeps_a_floor(*, pinned: bool, authority: int) -> bool:
+def is_exempt(*, pinned: bool, authority: int) -> bool:
     """What a person pinned, said or confirmed: time alone neither puts it aside nor cuts what leads to it."""
     return pinned or authority <= origins.RANK["user_stated"]
 
 
-def decay_class(known: Known) -> Verdict | None:
+def next_decay_class(known: GrainFacts) -> LifecycleVerdict | None:
     """What its class should be instead, if it should change."""
     here = config.current()
     if known.status != ACTIVE:
@@ -140,27 +153,35 @@ def decay_class(known: Known) -> Verdict | None:
     if known.decay_class != DecayClass.CORE:
         if known.class_by_hand:
             return None
-        return Verdict(CORE, WIDE, numbers) if known.spread >= here.PROMOTION_THRESHOLD else None
+        return LifecycleVerdict(CORE, WIDE, numbers) if known.spread >= here.PROMOTION_THRESHOLD else None
     if not known.class_by_rule:
         return None
     if known.spread < here.PROMOTION_THRESHOLD - HYSTERESIS:
-        return Verdict(WORKING, NARROW, numbers)
+        return LifecycleVerdict(WORKING, NARROW, numbers)
     if _over(known.useful_days, here.DEMOTION_UNUSED_DAYS):
-        return Verdict(WORKING, NARROW, {"days": _round(known.useful_days), "limit": here.DEMOTION_UNUSED_DAYS})
+        return LifecycleVerdict(
+            WORKING, NARROW, {"days": _round(known.useful_days), "limit": here.DEMOTION_UNUSED_DAYS}
+        )
     return None
 
 
-def dead(
-    weight: NDArray[np.float32], *, used: NDArray[np.int64], made: NDArray[np.int64], decay_class: NDArray[np.int64],
+def dead_conduits(
+    weight: NDArray[np.float32],
+    *,
+    used: NDArray[np.int64],
+    made: NDArray[np.int64],
+    decay_class: NDArray[np.int64],
     now: int,
-) -> NDArray[np.bool_]:  # fmt: skip
+) -> NDArray[np.bool_]:
     """Which conduits have fallen below the floor and were not used for CLEANUP_STALE_HOURS."""
     here = config.current()
-    left = decay.effective(weight, used=used, made=made, decay_class=decay_class, now=now, fading=fading.current())
+    left = decay.effective_weight(
+        weight, used=used, made=made, decay_class=decay_class, now=now, fading=decay_settings.current()
+    )
     return (left < here.WEIGHT_FLOOR) & (used <= now - here.CLEANUP_STALE_HOURS * decay.HOUR)
 
 
-def window_over(*, lived: float, seconds: float) -> bool:
+def is_deletion_due(*, lived: float, seconds: float) -> bool:
     """Whether a deletion can be carried out: by the time the instance lived, and by its clock unless that went back."""
     window = config.current().PURGE_UNDO_WINDOW_HOURS * decay.HOUR
     return lived >= window and (seconds >= window or seconds < 0)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from fluxcore import jobs, scrubbing
 from fluxcore.models import IdempotencyKey
-from memory.grains.models import Entry, Grain, Judged, Removal, Trace, Transition, Vector
+from memory.grains.models import Entry, Grain, JudgedQuestion, Removal, Trace, Transition, Vector
 
-_TABLES = [model._meta.db_table for model in (Grain, Vector, Entry, Judged, Trace, Transition, Removal, IdempotencyKey)]
+_TABLES = [
+    model._meta.db_table for model in (Grain, Vector, Entry, JudgedQuestion, Trace, Transition, Removal, IdempotencyKey)
+]
 
 
 def scrub(run: jobs.Run) -> jobs.Apply | None:
     """The handler of `grains.scrub`. Outside any transaction: it rewrites the file, and writers wait that long."""
-    if now():
+    if scrub_now():
         run.say("What was deleted is overwritten.")
     return None
 
 
-def now() -> bool:
+def scrub_now() -> bool:
     """Do it; False inside somebody's transaction, where nothing can be rewritten."""
     optimize = "INSERT INTO grains_words(grains_words) VALUES ('optimize')"
     return scrubbing.scrub(["grains_words", *_TABLES], first=optimize)

@@ -10,12 +10,10 @@ from datetime import timedelta
 from typing import Any
 
 from accounts.principals import Principal
-from accounts.verbs import Act, Change, Verb, verb
+from accounts.verbs import Change, RunningCall, Verb, verb
 from fluxcore import clock, config
 from fluxcore.errors import Conflict, Forbidden, NotFound
-from memory.grains.finding import held
-from memory.grains.lifecycle import moves, removals, revive
-from memory.grains.lifecycle.moves import Step
+from memory.grains.lifecycle import removals, revive, transitions
 from memory.grains.lifecycle.rules import (
     ACTIVE,
     ARCHIVED,
@@ -27,7 +25,9 @@ from memory.grains.lifecycle.rules import (
     PENDING,
     QUARANTINED,
     WORKING,
-)  # fmt: skip
+)
+from memory.grains.lifecycle.transitions import PlannedTransition
+from memory.grains.lookup import find_for_change
 from memory.grains.models import Grain, Transition
 
 _NAMES = {value: name for name, value in CLASSES.items()}
@@ -36,8 +36,8 @@ _NAMES = {value: name for name, value in CLASSES.items()}
 def _made(name: str, says: str, *, after: str, begins: tuple[str, ...]) -> Verb:
     """A verb that takes a grain from some statuses or classes to another; "" is where it was before."""
 
-    def body(act: Act, *, grain: str) -> Change:
-        row = held(act, grain)
+    def body(act: RunningCall, *, grain: str) -> Change:
+        row = find_for_change(act, grain)
 
         def change() -> dict[str, Any]:
             return _taken(act, row, after, begins)
@@ -49,48 +49,53 @@ def _made(name: str, says: str, *, after: str, begins: tuple[str, ...]) -> Verb:
 
 
 archive = _made(
-    "grains.archive", "Put a grain aside: it answers only where others leave room, and comes back by use.",
-    after=ARCHIVED, begins=(ACTIVE, DORMANT),
-)  # fmt: skip
-restore = _made(
-    "grains.restore", "Bring a dormant or archived grain back.", after=ACTIVE, begins=(DORMANT, ARCHIVED)
-)  # fmt: skip
+    "grains.archive",
+    "Put a grain aside: it answers only where others leave room, and comes back by use.",
+    after=ARCHIVED,
+    begins=(ACTIVE, DORMANT),
+)
+restore = _made("grains.restore", "Bring a dormant or archived grain back.", after=ACTIVE, begins=(DORMANT, ARCHIVED))
 quarantine = _made(
-    "grains.quarantine", "Keep a grain out of every answer that does not ask for it.",
-    after=QUARANTINED, begins=(ACTIVE, DORMANT, ARCHIVED),
-)  # fmt: skip
+    "grains.quarantine",
+    "Keep a grain out of every answer that does not ask for it.",
+    after=QUARANTINED,
+    begins=(ACTIVE, DORMANT, ARCHIVED),
+)
 release = _made("grains.release", "Let a grain out of quarantine.", after=ACTIVE, begins=(QUARANTINED,))
 delete = _made(
-    "grains.delete", "Mark a grain for deletion: it answers no longer, and is purged when the time to undo it is over.",
-    after=PENDING, begins=(ACTIVE, DORMANT, ARCHIVED, QUARANTINED),
-)  # fmt: skip
+    "grains.delete",
+    "Mark a grain for deletion: it answers no longer, and is purged when the time to undo it is over.",
+    after=PENDING,
+    begins=(ACTIVE, DORMANT, ARCHIVED, QUARANTINED),
+)
 undelete = _made("grains.undelete", "Take the mark back: it is where it was before.", after="", begins=(PENDING,))
-promote = _made("grains.promote", "Make a grain core: what leads to it fades slowest.", after=CORE,
-                begins=(WORKING, EPHEMERAL))  # fmt: skip
+promote = _made(
+    "grains.promote", "Make a grain core: what leads to it fades slowest.", after=CORE, begins=(WORKING, EPHEMERAL)
+)
 demote = _made("grains.demote", "Make a core grain a working one.", after=WORKING, begins=(CORE,))
 
 
-def _taken(act: Act, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[str, Any]:
+def _taken(act: RunningCall, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[str, Any]:
     row = Grain.objects.select_related("space").filter(pk=seen.pk).first()
     if row is None:
         raise NotFound("There is no such grain.")
     of_class = begins[0] in CLASSES
     now = _NAMES[row.decay_class] if of_class else row.status
-    last = moves.last(row.space_id, [row.pk], of_class=of_class).get(row.pk)
+    last = transitions.last_transitions(row.space_id, [row.pk], of_class=of_class).get(row.pk)
     wanted = after or (last.before if last is not None and last.after == now else ACTIVE)
     changed = now in begins
     if not changed and now != wanted:
         raise Conflict(f"It is {now.replace('_', ' ')}, and this is for what is {_listed(begins)}.", status=now)
     if changed:
         _respect(act.principal, row, now, last)
-        step = Step(row.pk, row.uuid, now, wanted, BY_HAND)
-        if not moves.take(row.space_id, [step], actor=act.principal.actor, reason=act.reason):
+        step = PlannedTransition(row.pk, row.uuid, now, wanted, BY_HAND)
+        if not transitions.apply_transitions(row.space_id, [step], actor=act.principal.actor, reason=act.reason):
             raise Conflict("Somebody was faster.", status=now)
         if wanted == ACTIVE:
-            revive.rewire(row.space_id, [row])
+            revive.relink_grains(row.space_id, [row])
     others = 0
     if changed and removals.is_person(act.principal) and (now in removals.REMOVED or wanted in removals.REMOVED):
-        others = removals.decided(row, wanted, actor=act.principal.actor)
+        others = removals.record_decision(row, wanted, actor=act.principal.actor)
     more: dict[str, Any] = {"same_text": others} if others else {}
     act.record(str(row.uuid), chain=row.space.uuid.hex, **{"from": now, "to": wanted}, changed=changed, **more)
     answer = {
@@ -111,7 +116,7 @@ def _respect(principal: Principal, row: Grain, now: str, last: Transition | None
     if principal.kind != "agent" or now not in removals.REMOVED:
         return
     decided = last is not None and last.after == now and last.actor.startswith(removals.PEOPLE)
-    if decided or removals.covers(row):
+    if decided or removals.keeps_removed(row):
         raise Forbidden("A person decided this, and a person can take it back.", status=now)
 
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from memory.grains.models.graph import Entry, Grain
-from memory.grains.models.lessons import Vote
+from memory.grains.models.votes import Vote
 
 
 class Cluster(models.Model):
@@ -62,7 +62,7 @@ class Member(models.Model):
         return f"{self.grain_id or self.entry_id} in {self.cluster_id}"
 
 
-class Touch(models.Model):
+class ClusterUse(models.Model):
     """How much of a grain's use came through the entries of one cluster: many clusters make it core.
 
     It is the sum of the grain's passages, never anything else.
@@ -84,7 +84,7 @@ class Touch(models.Model):
         return f"{self.grain_id} in {self.cluster_id}"
 
 
-class Passage(models.Model):
+class ClusterUseVote(models.Model):
     """What one useful vote adds to its grain's touch of one cluster, so that it can be taken back to the last digit."""
 
     id = models.BigAutoField(primary_key=True)
@@ -122,7 +122,7 @@ class Clustering(models.Model):
         return f"run {self.run} of {self.space_id}"
 
 
-class Shift(models.Model):
+class ContextShift(models.Model):
     """Whether what is asked of a space has moved to another subject: then recall looks wider for a while."""
 
     id = models.BigAutoField(primary_key=True)

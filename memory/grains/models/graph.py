@@ -142,18 +142,18 @@ class Conduit(models.Model):
     class Meta:
         indexes = [models.Index(fields=["space", "to_grain"], name="conduit_inward")]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(from_entry=None) ^ Q(from_grain=None), name="conduit_one_beginning"
-            ),
+            models.CheckConstraint(condition=Q(from_entry=None) ^ Q(from_grain=None), name="conduit_one_beginning"),
             models.UniqueConstraint(
-                fields=["space", "from_grain", "to_grain", "relation"], name="conduit_between_grains",
+                fields=["space", "from_grain", "to_grain", "relation"],
+                name="conduit_between_grains",
                 condition=Q(from_entry=None),
             ),
             models.UniqueConstraint(
-                fields=["space", "from_entry", "to_grain", "relation"], name="conduit_from_entry",
+                fields=["space", "from_entry", "to_grain", "relation"],
+                name="conduit_from_entry",
                 condition=Q(from_grain=None),
             ),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"{self.from_entry_id or self.from_grain_id} to {self.to_grain_id}"

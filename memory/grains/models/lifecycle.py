@@ -34,7 +34,7 @@ class Transition(models.Model):
         return f"{self.before} to {self.after}"
 
 
-class Standing(models.Model):
+class LastRecall(models.Model):
     """When a recall last returned a grain. It outlives the traces that say so."""
 
     id = models.BigAutoField(primary_key=True)
@@ -96,7 +96,7 @@ class Tombstone(models.Model):
         return str(self.uuid)
 
 
-class Bookmark(models.Model):
+class Cursor(models.Model):
     """How far something that reads a growing table piece by piece has come."""
 
     name = models.CharField(max_length=64, primary_key=True)

@@ -10,14 +10,16 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 from rich.text import Text
 
-from accounts import guesses, links, lookalikes, people
+from accounts import lookalikes, people
 from accounts.models import Authenticator, Membership, User
 from accounts.principals import shell
+from accounts.signin import links, lockout
 from fluxcore import clock
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, Invalid
-from fluxsite import running, setup
-from memory.management import menu, person
+from fluxsite import setup
+from fluxsite.run import running_state
+from memory.management import menu, person_prompts
 from memory.management.base import FluxCommand
 
 ACTIONS = ["list", "create", "invite", "role", "reset", "unlock", "link", "stop", "resume"]
@@ -43,11 +45,13 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] is None and sys.stdin.isatty() and not self.as_json:
-            menu.start(self)
+            menu.start_menu(self)
             return
         options["action"] = options["action"] or "list"
         if options["action"] not in ("list", "link") and not options["username"]:
-            raise Invalid(f"Name the person: {typed('flux_admin ' + options['action'] + ' NAME')}.", field="username")
+            raise Invalid(
+                f"Name the person: {typed_command('flux_admin ' + options['action'] + ' NAME')}.", field="username"
+            )
         getattr(self, f"_{options['action']}")(options)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -55,50 +59,66 @@ class Command(FluxCommand):
         if self.as_json:
             self.answer({"people": rows})
             return
-        alike = lookalikes.alike(row["username"] for row in rows)
+        alike = lookalikes.find_lookalikes(row["username"] for row in rows)
         self.table(
             ("person", "roles", "second factor", "state", "last sign-in"),
             [
                 (
-                    _named(row["username"], alike), ", ".join(row["roles"]),
+                    _named(row["username"], alike),
+                    ", ".join(row["roles"]),
                     "yes" if row["second_factor"] else Text("none", "yellow"),
                     Text("locked", "bold red") if row["locked"] else "active" if row["active"] else "stopped",
                     (row["last_sign_in"] or "never")[:19],
                 )
                 for row in rows
             ],
-            empty=f"Nobody yet. Make an administrator: {typed('flux_admin create NAME')}",
-        )  # fmt: skip
+            empty=f"Nobody yet. Make an administrator: {typed_command('flux_admin create NAME')}",
+        )
 
     def _create(self, options: dict[str, Any]) -> None:
         username = options["username"]
         asks = sys.stdin.isatty()
         people.check_username(User.normalize_username(username))
-        password = person.password(self, username, options["password_file"], asks=asks)
+        password = person_prompts.ask_password(self, username, options["password_file"], asks=asks)
         key, step = None, -1
         if not options["no_totp"]:
-            key, step = person.second_factor(self, username, options["totp_key_file"], options["totp_code"], asks=asks)
+            key, step = person_prompts.ask_second_factor(
+                self, username, options["totp_key_file"], options["totp_code"], asks=asks
+            )
         made = people.create_administrator(
-            shell(), username=username, password=password, totp_key=key.hex() if key else None, spent_step=step,
+            shell(),
+            username=username,
+            password=password,
+            totp_key=key.hex() if key else None,
+            spent_step=step,
             reason=options["reason"],
-        )  # fmt: skip
-        next_step = "Sign in with its next code." if key else f"Next: {typed('flux_admin reset ' + made['username'])}"
+        )
+        next_step = (
+            "Sign in with its next code." if key else f"Next: {typed_command('flux_admin reset ' + made['username'])}"
+        )
         self.answer(made, says=f"Made the administrator {made['username']}. {next_step}")
 
     def _invite(self, options: dict[str, Any]) -> None:
         made = people.invite(
-            shell(), username=options["username"], administrator=options["administrator"], space=options["space"],
-            role=options["role"], reason=options["reason"],
-        )  # fmt: skip
+            shell(),
+            username=options["username"],
+            administrator=options["administrator"],
+            space=options["space"],
+            role=options["role"],
+            reason=options["reason"],
+        )
         self._hand_over(made, "works once, 72 hours")
 
     def _role(self, options: dict[str, Any]) -> None:
         if not options["space"]:
             raise Invalid("Name the space: --space NAME.", field="space")
         made = people.set_role(
-            shell(), username=options["username"], space=options["space"], role=options["role"],
+            shell(),
+            username=options["username"],
+            space=options["space"],
+            role=options["role"],
             reason=options["reason"],
-        )  # fmt: skip
+        )
         self.answer(made, says=f"{made['username']} is {made['role'] or 'nobody'} in {made['space']}.")
 
     def _reset(self, options: dict[str, Any]) -> None:
@@ -114,7 +134,7 @@ class Command(FluxCommand):
     def _link(self, options: dict[str, Any]) -> None:
         if setup.has_administrator():
             raise Conflict(
-                f"There is an administrator already. Another one: {typed('flux_admin invite NAME --administrator')}"
+                f"There is an administrator already. Another one: {typed_command('flux_admin invite NAME --administrator')}"
             )
         self._hand_over(dict(links.issue_enrolment(shell(), reason=options["reason"])), "works once, 24 hours")
 
@@ -132,7 +152,7 @@ class Command(FluxCommand):
     def _hand_over(self, made: dict[str, Any], lasts: str) -> None:
         """The link once, on the terminal; its secret is nowhere else."""
         path = f"/enrol/{made.pop('secret')}"
-        address = (running.state(settings.HOME) or {}).get("urls", {}).get("people")
+        address = (running_state.read_state(settings.HOME) or {}).get("urls", {}).get("people")
         link = f"{address}{path}" if address else path
         self.answer({**made, "link": link}, says=f"{link}\n[dim]Shown only now; it {lasts}. Hand it over yourself.[/]")
         if not address and not self.as_json:
@@ -153,7 +173,7 @@ def _describe(user: User) -> dict[str, Any]:
         "roles": roles + [f"{found.role} of {found.space.name}" for found in memberships],
         "second_factor": Authenticator.objects.filter(user=user).exists(),
         "active": user.is_active,
-        "locked": guesses.locked(guesses.password_key(user.username), guesses.PASSWORD)
-        or guesses.locked(guesses.code_key(user.pk), guesses.CODE),
+        "locked": lockout.is_locked(lockout.password_key(user.username), lockout.PASSWORD)
+        or lockout.is_locked(lockout.code_key(user.pk), lockout.CODE),
         "last_sign_in": clock.rfc3339(user.last_login),
     }

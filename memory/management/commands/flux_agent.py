@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts import agents, holdings, manifests, toolboxes, trust
+from accounts import agents, effective_capabilities, manifests, tool_groups, trust
 from accounts.models import Agent
 from accounts.principals import find_space, shell
 from accounts.tokens import find_agent
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
@@ -24,9 +24,11 @@ class Command(FluxCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "action", nargs="?", default="list",
+            "action",
+            nargs="?",
+            default="list",
             choices=["list", "show", "create", "apply", "trust", "rating", "tools", "stop", "resume"],
-        )  # fmt: skip
+        )
         parser.add_argument("agent", nargs="?", help="name of the agent; apply: the manifest file")
         parser.add_argument(
             "level",
@@ -45,7 +47,9 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] != "list" and options["agent"] is None:
-            raise Invalid(f"Name the agent: {typed('flux_agent ' + options['action'] + ' NAME')}.", field="agent")
+            raise Invalid(
+                f"Name the agent: {typed_command('flux_agent ' + options['action'] + ' NAME')}.", field="agent"
+            )
         getattr(self, f"_{options['action']}")(options)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -68,12 +72,12 @@ class Command(FluxCommand):
                 )
                 for agent in found
             ],
-            empty=f"No agents yet. Make one: {typed('flux_agent create NAME')}",
+            empty=f"No agents yet. Make one: {typed_command('flux_agent create NAME')}",
         )
 
     def _show(self, options: dict[str, Any]) -> None:
         agent = find_agent(options["space"] or FIRST_SPACE, options["agent"])
-        found = {**agents.describe_agent(agent), "holds_now": list(holdings.of(agent).texts)}
+        found = {**agents.describe_agent(agent), "holds_now": list(effective_capabilities.capabilities_of(agent).texts)}
         if self.as_json:
             self.answer(found)
         else:
@@ -82,14 +86,18 @@ class Command(FluxCommand):
 
     def _create(self, options: dict[str, Any]) -> None:
         made = agents.create_agent(
-            shell(), space=options["space"] or FIRST_SPACE, name=options["agent"], reason=options["reason"],
-            capabilities=options["capability"] or list(agents.EVERYDAY), trust=options["trust"],
+            shell(),
+            space=options["space"] or FIRST_SPACE,
+            name=options["agent"],
+            reason=options["reason"],
+            capabilities=options["capability"] or list(agents.EVERYDAY_CAPABILITIES),
+            trust=options["trust"],
             parent=options["parent"],
-        )  # fmt: skip
+        )
         self.answer(
             made,
             says=f"Made the agent {made['name']} in space {made['space']}. "
-            f"Next: {typed('flux_token mint ' + made['name'] + ' --space ' + made['space'])}",
+            f"Next: {typed_command('flux_token mint ' + made['name'] + ' --space ' + made['space'])}",
         )
 
     def _apply(self, options: dict[str, Any]) -> None:
@@ -119,24 +127,32 @@ class Command(FluxCommand):
 
     def _trust(self, options: dict[str, Any]) -> None:
         if options["level"] is None:
-            raise Invalid(f"Choose a level: {typed('flux_agent trust NAME ' + '|'.join(trust.LEVELS))}.", field="level")
+            raise Invalid(
+                f"Choose a level: {typed_command('flux_agent trust NAME ' + '|'.join(trust.LEVELS))}.", field="level"
+            )
         changed = agents.set_trust(
-            shell(), space=options["space"] or FIRST_SPACE, name=options["agent"], trust=options["level"],
+            shell(),
+            space=options["space"] or FIRST_SPACE,
+            name=options["agent"],
+            trust=options["level"],
             reason=options["reason"],
-        )  # fmt: skip
+        )
         self.answer(
             changed,
             says=f"{changed['space']}/{changed['name']} is {changed['trust']}. "
-            f"What it holds now: {typed('flux_agent show ' + changed['name'] + ' --space ' + changed['space'])}",
+            f"What it holds now: {typed_command('flux_agent show ' + changed['name'] + ' --space ' + changed['space'])}",
         )
 
     def _rating(self, options: dict[str, Any]) -> None:
         if options["level"] not in _RATING:
-            raise Invalid(f"Say which: {typed('flux_agent rating NAME ' + '|'.join(_RATING))}.", field="level")
+            raise Invalid(f"Say which: {typed_command('flux_agent rating NAME ' + '|'.join(_RATING))}.", field="level")
         changed = agents.set_must_rate(
-            shell(), space=options["space"] or FIRST_SPACE, name=options["agent"],
-            must_rate=_RATING[options["level"]], reason=options["reason"],
-        )  # fmt: skip
+            shell(),
+            space=options["space"] or FIRST_SPACE,
+            name=options["agent"],
+            must_rate=_RATING[options["level"]],
+            reason=options["reason"],
+        )
         says = "recalls no further while its answers wait for a vote" if changed["must_rate"] else "is only reminded"
         self.answer(changed, says=f"{changed['space']}/{changed['name']} {says}.")
 
@@ -145,7 +161,7 @@ class Command(FluxCommand):
         space, level = options["space"] or FIRST_SPACE, options["level"]
         now = find_agent(space, options["agent"]).tools
         if level is None:
-            offered = toolboxes.offered()
+            offered = tool_groups.registered_groups()
             if self.as_json:
                 self.answer({"tools": now, "offered": offered})
             else:
@@ -154,9 +170,12 @@ class Command(FluxCommand):
             return
         named = [] if level == "none" else level.removeprefix("+").split(",")
         changed = agents.set_tools(
-            shell(), space=space, name=options["agent"], tools=[*now, *named] if level.startswith("+") else named,
+            shell(),
+            space=space,
+            name=options["agent"],
+            tools=[*now, *named] if level.startswith("+") else named,
             reason=options["reason"],
-        )  # fmt: skip
+        )
         shown = ", ".join(changed["tools"]) or "the usual tools alone"
         self.answer(changed, says=f"{changed['space']}/{changed['name']} is shown: {shown}.")
 

@@ -10,13 +10,14 @@ from typing import Any
 from django.core.management.base import CommandParser
 from rich.text import Text
 
-from accounts import audit, checkpoints
-from accounts.checkpoints import Report
+from accounts import audit
+from accounts.audit import checkpoints
+from accounts.audit.checkpoints import VerificationReport
 from accounts.models import Space
 from accounts.principals import INSTANCE_CHAIN, find_space, shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from memory.management.base import FluxCommand
-from memory.management.tables import minute, short_id
+from memory.management.tables import format_minute, short_id
 
 EXIT_BROKEN = 1
 
@@ -30,9 +31,13 @@ class Command(FluxCommand):
         parser.add_argument("--actor", help="tail: only this actor, for example agent:assistant")
         parser.add_argument("--limit", type=int, default=20, help="tail: how many (default 20)")
         parser.add_argument(
-            "--checkpoints", type=Path, action="append", default=[], metavar="FILE",
+            "--checkpoints",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
             help="verify: also against a copy of checkpoints.jsonl that was kept elsewhere",
-        )  # fmt: skip
+        )
         parser.add_argument(
             "--public-key", type=Path, metavar="FILE", help="verify: trust these keys, not those in the data home"
         )
@@ -55,7 +60,14 @@ class Command(FluxCommand):
         self.table(
             ("at", "actor", "action", "object", "outcome", "reason"),
             [
-                (minute(row["at"]), row["actor"], row["action"], short_id(row["object"]), row["outcome"], row["reason"])
+                (
+                    format_minute(row["at"]),
+                    row["actor"],
+                    row["action"],
+                    short_id(row["object"]),
+                    row["outcome"],
+                    row["reason"],
+                )
                 for row in found
             ],
             empty="Nothing has been recorded yet.",
@@ -65,7 +77,7 @@ class Command(FluxCommand):
         heads = audit.heads()
         total = sum(head.seq for name, head in heads.items() if chain in (None, name))
         with self.progress("Verifying", total) as advance:
-            report = checkpoints.verdicts(
+            report = checkpoints.verify_chains(
                 chain=chain, kept=options["checkpoints"], public_keys=options["public_key"], on_progress=advance
             )
         names = {space.uuid.hex: space.name for space in Space.objects.all()}
@@ -76,31 +88,37 @@ class Command(FluxCommand):
         if not report.sound:
             sys.exit(EXIT_BROKEN)
 
-    def _print(self, report: Report, names: dict[str, str]) -> None:
+    def _print(self, report: VerificationReport, names: dict[str, str]) -> None:
         self.table(
             ("chain", "entries", "head", "checkpoint", "verdict"),
             [
-                (names.get(verdict.chain, verdict.chain), verdict.entries, verdict.head[:16],
-                 report.checkpoints.get(verdict.chain, ("none",))[0],
-                 Text("sound", "green") if verdict.sound
-                 else Text(f"entry {verdict.broken_at}: {verdict.problem}", "bold red"))
+                (
+                    names.get(verdict.chain, verdict.chain),
+                    verdict.entries,
+                    verdict.head[:16],
+                    report.checkpoints.get(verdict.chain, ("none",))[0],
+                    Text("sound", "green")
+                    if verdict.sound
+                    else Text(f"entry {verdict.broken_at}: {verdict.problem}", "bold red"),
+                )
                 for verdict in report.chains
             ],
             empty="Nothing has been recorded yet.",
-        )  # fmt: skip
+        )
         for place in report.places:
             if place.problem:
                 self.console.print(Text(f"{place.path} {place.problem}", "bold red"))
         for one in report.replaced:
             had = ", ".join(f"{names.get(chain, chain)} {count}" for chain, count in one.entries.items())
             self.console.print(
-                Text(f"{one.at[:19]} flux_{'backup restore' if one.kind == 'restore' else one.kind} replaced the "
-                     f"chains; known before: {had or 'nothing'}", "yellow")
-            )  # fmt: skip
-        if not report.checkpoints:
-            says = (
-                f"No checkpoint yet, so that a cut end would not be seen.\nMake one: {typed('flux_audit checkpoint')}"
+                Text(
+                    f"{one.at[:19]} flux_{'backup restore' if one.kind == 'restore' else one.kind} replaced the "
+                    f"chains; known before: {had or 'nothing'}",
+                    "yellow",
+                )
             )
+        if not report.checkpoints:
+            says = f"No checkpoint yet, so that a cut end would not be seen.\nMake one: {typed_command('flux_audit checkpoint')}"
             self.console.print(Text(says, "yellow"))
 
     def export(self, chain: str | None, options: dict[str, Any]) -> None:
@@ -112,7 +130,7 @@ class Command(FluxCommand):
     def checkpoint(self, chain: str | None, options: dict[str, Any]) -> None:
         """Sign where the chains stand now."""
         with self.notes.status("Verifying what is new ..."):
-            made = checkpoints.make()
+            made = checkpoints.make_checkpoint()
         self.answer(
             {
                 "chains": {name: {"entries": count, "head": head} for name, (count, head) in made.heads.items()},
@@ -141,7 +159,7 @@ class Command(FluxCommand):
             sys.exit(EXIT_BROKEN)
 
 
-def _described(report: Report, names: dict[str, str]) -> dict[str, Any]:
+def _described(report: VerificationReport, names: dict[str, str]) -> dict[str, Any]:
     def newest(chain: str) -> dict[str, Any] | None:
         found = report.checkpoints.get(chain)
         return {"entries": found[0], "at": found[1]} if found else None
@@ -149,9 +167,15 @@ def _described(report: Report, names: dict[str, str]) -> dict[str, Any]:
     return {
         "sound": report.sound,
         "chains": [
-            {"chain": verdict.chain, "space": names.get(verdict.chain), "entries": verdict.entries,
-             "head": verdict.head, "broken_at": verdict.broken_at, "problem": verdict.problem,
-             "checkpoint": newest(verdict.chain)}
+            {
+                "chain": verdict.chain,
+                "space": names.get(verdict.chain),
+                "entries": verdict.entries,
+                "head": verdict.head,
+                "broken_at": verdict.broken_at,
+                "problem": verdict.problem,
+                "checkpoint": newest(verdict.chain),
+            }
             for verdict in report.chains
         ],
         "checkpoints": [
@@ -159,4 +183,4 @@ def _described(report: Report, names: dict[str, str]) -> dict[str, Any]:
             for place in report.places
         ],
         "replaced": [{"at": one.at, "kind": one.kind, "entries": one.entries} for one in report.replaced],
-    }  # fmt: skip
+    }

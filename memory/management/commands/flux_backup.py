@@ -8,10 +8,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from accounts import checkpoints
+from accounts.audit import checkpoints
 from accounts.instance_verbs import note_restore
 from accounts.principals import shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from fluxsite import backup, setup
 from memory.management.base import FluxCommand
@@ -31,7 +31,9 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] in ("verify", "restore") and options["file"] is None:
-            raise Invalid(f"Name the backup: {typed('flux_backup ' + options['action'] + ' FILE')}.", field="file")
+            raise Invalid(
+                f"Name the backup: {typed_command('flux_backup ' + options['action'] + ' FILE')}.", field="file"
+            )
         getattr(self, options["action"])(options["file"], options)
 
     def create(self, file: Path | None, options: dict[str, Any]) -> None:
@@ -64,7 +66,7 @@ class Command(FluxCommand):
             aside = backup.restore(settings.HOME, file.absolute())
             setup.bring_up_to_date(settings.HOME)
             note_restore(shell(), backup=file.name, created_at=manifest["created_at"], reason="flux_backup restore")
-            checkpoints.make_or_say(settings.HOME)
+            checkpoints.try_checkpoint(settings.HOME)
         self.answer(
             {"restored": True, "set_aside": str(aside) if aside else None},
             says=f"Restored {name}." + (f" What was there before is in {aside}" if aside else ""),

@@ -52,8 +52,10 @@ class Command(FluxCommand):
             done = subprocess.run(
                 [sys.executable, "-m", module, *arguments],
                 env={**_clean(), "FLUX_HOME": home, "FLUX_NAME": "bench"},
-                stdout=subprocess.PIPE if rows or self.as_json else None, text=True, check=False,
-            )  # fmt: skip
+                stdout=subprocess.PIPE if rows or self.as_json else None,
+                text=True,
+                check=False,
+            )
         if done.returncode:
             raise Invalid(f"{options['what']} could not be measured; what went wrong stands above.")
         if rows:

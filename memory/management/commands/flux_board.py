@@ -7,15 +7,37 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from fluxcore.errors import Invalid
-from fluxcore.preconditions import Precondition
+from fluxcore.writes.preconditions import Precondition
 from memory.keyvalue import boards, locks, queues
 from memory.keyvalue.places import MAIN
 from memory.management.exact import KeyCommand, value_of, version_of
 
 ACTIONS = [
-    "read", "write", "cas", "delete", "list", "touch", "incr", "append", "patch", "history", "restore", "purge",
-    "boards", "make", "remove", "locks", "lock", "renew", "unlock", "break", "queues", "add", "claim", "done",
-]  # fmt: skip
+    "read",
+    "write",
+    "cas",
+    "delete",
+    "list",
+    "touch",
+    "incr",
+    "append",
+    "patch",
+    "history",
+    "restore",
+    "purge",
+    "boards",
+    "make",
+    "remove",
+    "locks",
+    "lock",
+    "renew",
+    "unlock",
+    "break",
+    "queues",
+    "add",
+    "claim",
+    "done",
+]
 
 
 class Command(KeyCommand):
@@ -24,10 +46,12 @@ class Command(KeyCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
         parser.add_argument(
-            "arguments", nargs="*", metavar="KEY ...",
+            "arguments",
+            nargs="*",
+            metavar="KEY ...",
             help="write KEY JSON, cas KEY EXPECTED JSON (null: absent), make or remove BOARD, lock NAME, "
             "renew or unlock NAME TOKEN, add QUEUE JSON, claim QUEUE, done QUEUE TASK TOKEN",
-        )  # fmt: skip
+        )
         parser.add_argument("--board", default=MAIN, help=f"which board (default {MAIN})")
         parser.add_argument("--ephemeral", action="store_true", help="make: a board that every start empties")
         parser.add_argument("--note", default="", help="lock: shown to who finds it held")
@@ -96,7 +120,7 @@ class Command(KeyCommand):
                 for one in found["boards"]
             ],
             empty=f"Nothing was written on a board yet. {MAIN} is there without being made.",
-        )  # fmt: skip
+        )
 
     def _make(self, options: dict[str, Any], where: str) -> None:
         (name,) = self.wanted(options, "BOARD")
@@ -124,17 +148,25 @@ class Command(KeyCommand):
     def _lock(self, options: dict[str, Any], where: str) -> None:
         (name,) = self.wanted(options, "NAME")
         got = locks.acquire(
-            self.who(options), lock=name, board=options["board"], ttl_secs=options["ttl"], note=options["note"],
+            self.who(options),
+            lock=name,
+            board=options["board"],
+            ttl_secs=options["ttl"],
+            note=options["note"],
             reason=options["reason"],
-        )  # fmt: skip
+        )
         self.say(got, f"Yours until {got['expires_at'][:19]}Z. Fencing token: {got['token']}")
 
     def _renew(self, options: dict[str, Any], where: str) -> None:
         name, token = self.wanted(options, "NAME", "TOKEN")
         got = locks.renew(
-            self.who(options), lock=name, token=version_of(token), board=options["board"], ttl_secs=options["ttl"],
+            self.who(options),
+            lock=name,
+            token=version_of(token),
+            board=options["board"],
+            ttl_secs=options["ttl"],
             reason=options["reason"],
-        )  # fmt: skip
+        )
         self.say(got, f"Yours until {got['expires_at'][:19]}Z.")
 
     def _unlock(self, options: dict[str, Any], where: str) -> None:
@@ -181,7 +213,11 @@ class Command(KeyCommand):
         if options["ttl"] is not None:
             raise Invalid("done takes no --ttl.", field="ttl")
         done = queues.done(
-            self.who(options), queue=queue, task=task, token=version_of(token), board=options["board"],
+            self.who(options),
+            queue=queue,
+            task=task,
+            token=version_of(token),
+            board=options["board"],
             reason=options["reason"],
-        )  # fmt: skip
+        )
         self.say(done, "Done.")

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from accounts.principals import find_space, shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
@@ -30,7 +30,7 @@ class Command(FluxCommand):
         getattr(self, f"_{options['action']}")(shell(find_space(options["space"])), options)
 
     def _list(self, operator: Any, options: dict[str, Any]) -> None:
-        from memory.grains.clusters import select
+        from memory.clusters import select
 
         found = select.page(operator, layer=options["layer"], limit=options["limit"])
         if self.as_json:
@@ -40,7 +40,7 @@ class Command(FluxCommand):
             ("cluster", "layer", "size", "name"),
             [(one["id"], one["layer"], one["size"], one["name"]) for one in found["clusters"]],
             empty="There are no clusters yet. They are computed once a space has grown, or with: "
-            f"{typed('flux_clusters run')}.",
+            f"{typed_command('flux_clusters run')}.",
         )
         if found["next_cursor"]:
             self.console.print("There are more: --limit.")
@@ -49,9 +49,9 @@ class Command(FluxCommand):
             self.console.print(f"[dim]Computed {found['computed_at'][:16]}, modularity: {held}[/]")
 
     def _show(self, operator: Any, options: dict[str, Any]) -> None:
-        from memory.grains.clusters import select
+        from memory.clusters import select
 
-        found = select.one(operator, _identified(options["cluster"]), limit=options["limit"])
+        found = select.load_cluster(operator, _identified(options["cluster"]), limit=options["limit"])
         if self.as_json:
             self.answer(found)
             return
@@ -66,7 +66,7 @@ class Command(FluxCommand):
             self.console.print("There are more: --limit.")
 
     def _run(self, operator: Any, options: dict[str, Any]) -> None:
-        from memory.grains.clusters import verbs
+        from memory.clusters import verbs
 
         found = verbs.recompute(operator, reason=options["reason"])
         if self.as_json:
@@ -83,7 +83,9 @@ def _identified(text: str | None) -> Any:
     try:
         return uuid.UUID(text or "")
     except ValueError:
-        raise Invalid(f"Name the cluster: {typed('flux_clusters show ID --space NAME')}.", field="cluster") from None
+        raise Invalid(
+            f"Name the cluster: {typed_command('flux_clusters show ID --space NAME')}.", field="cluster"
+        ) from None
 
 
 def _short(member: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ class Command(FluxCommand):
         spaces = [find_space(options["space"])] if options["space"] else list(Space.objects.order_by("name"))
         found: dict[str, Any] = {}
         for space in spaces:
-            count = len(replay.asked(space.pk, max(1, options["sample"])))
+            count = len(replay.judged_question_ids(space.pk, max(1, options["sample"])))
             with self.progress(f"Asking again in {space.name}", count) as step:
                 found[space.name] = replay.replay_now(shell(space), sample=options["sample"], step=step)
         if self.as_json:
@@ -49,17 +49,22 @@ class Command(FluxCommand):
         gain = found["gain"]
         self.console.print(
             Text.assemble(
-                (name, "bold"), f"  {found['questions']} judged questions  ",
+                (name, "bold"),
+                f"  {found['questions']} judged questions  ",
                 (f"learning gain {gain:+.3f} nDCG", "green" if gain >= 0 else "red"),
             )
-        )  # fmt: skip
+        )
         before = found["without"]
         self.table(
             ("asked", "hit among 5", "nDCG@10", "gain"),
             [
-                (says, f"{found[way]['hit_rate']:.3f}", f"{found[way]['ndcg']:.3f}",
-                 "" if way == "without" else f"{found[way]['ndcg'] - before['ndcg']:+.3f}")
+                (
+                    says,
+                    f"{found[way]['hit_rate']:.3f}",
+                    f"{found[way]['ndcg']:.3f}",
+                    "" if way == "without" else f"{found[way]['ndcg'] - before['ndcg']:+.3f}",
+                )
                 for way, says in _WAYS.items()
             ],
             empty="",
-        )  # fmt: skip
+        )

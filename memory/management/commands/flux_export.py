@@ -12,14 +12,14 @@ from django.core.management.base import CommandParser
 
 from accounts.principals import find_space, shell
 from fluxcore import clock
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from fluxcore.version import VERSION
-from fluxsite.home import private_file
-from memory.grains.moving import out
+from fluxsite.home import write_private_file
+from memory.grains.import_export import export
 from memory.management.base import FluxCommand
-from memory.transfer import drawing, graph
-from memory.transfer.formats import own
+from memory.transfer import graph_export, graph_formats
+from memory.transfer.formats import flux_export
 
 LINES = "lines"
 
@@ -31,16 +31,20 @@ class Command(FluxCommand):
         parser.add_argument("file", nargs="?", type=Path, help="where to write it; - is standard output")
         parser.add_argument("--space", default="main", help="which one (default main)")
         parser.add_argument(
-            "--format", default=LINES, choices=(LINES, *drawing.FORMS),
-            help=f"lines: everything, for {typed('flux_import')} (default); the others: the graph",
-        )  # fmt: skip
+            "--format",
+            default=LINES,
+            choices=(LINES, *graph_formats.GRAPH_FORMATS),
+            help=f"lines: everything, for {typed_command('flux_import')} (default); the others: the graph",
+        )
         parser.add_argument("--around", metavar="ID", help="of the graph, only what surrounds this grain")
-        parser.add_argument("--hops", type=int, default=graph.USUAL_HOPS, help="how far around (default 1, at most 4)")
+        parser.add_argument(
+            "--hops", type=int, default=graph_export.USUAL_HOPS, help="how far around (default 1, at most 4)"
+        )
 
     def run(self, options: dict[str, Any]) -> None:
         file = options["file"]
         if file is None:
-            raise Invalid(f"Name a file: {typed('flux_export FILE')}, or - for standard output.", field="file")
+            raise Invalid(f"Name a file: {typed_command('flux_export FILE')}, or - for standard output.", field="file")
         to_screen = str(file) == "-"
         if not to_screen and not file.absolute().parent.is_dir():
             raise Invalid(f"There is no folder for {file}.", field="file")
@@ -53,30 +57,35 @@ class Command(FluxCommand):
             found = self._lines(who, file, options["space"], to_screen)
         else:
             found = self._graph(who, file, options, to_screen)
-        out.note(who, grains=found["grains"], links=found["links"], form=options["format"])
+        export.record_export(who, grains=found["grains"], links=found["links"], form=options["format"])
         if not to_screen:
             says = f"[bold green]Exported[/] {found['grains']} grains and {found['links']} links to {file}"
             self.answer({**found, "file": str(file), "format": options["format"]}, says=says)
 
     def _lines(self, who: Any, file: Path, space: str, to_screen: bool) -> dict[str, int]:
-        links = list(out.links(who))
-        total, counted = out.count(who), 0
-        header = {"version": VERSION, "exported_at": clock.rfc3339(clock.now()), "space": space, "grains": total,
-                  "links": len(links)}  # fmt: skip
+        links = list(export.export_links(who))
+        total, counted = export.count_exported(who), 0
+        header = {
+            "version": VERSION,
+            "exported_at": clock.rfc3339(clock.now()),
+            "space": space,
+            "grains": total,
+            "links": len(links),
+        }
         with self._opened(file, to_screen) as target, self.progress("Exporting", total + len(links)) as advance:
-            for line in own.written(header, out.grains(who), links):
+            for line in flux_export.export_lines(header, export.export_grains(who), links):
                 counted += line.startswith('{"grain"')
                 target.write(line)
                 advance()
         return {"grains": counted, "links": len(links)}
 
     def _graph(self, who: Any, file: Path, options: dict[str, Any], to_screen: bool) -> dict[str, int]:
-        found = graph.drawn(who, around=options["around"], hops=options["hops"], limit=None)
-        text = drawing.written(found, options["format"])
+        found = graph_export.export_graph(who, around=options["around"], hops=options["hops"], limit=None)
+        text = graph_formats.write_graph(found, options["format"])
         if to_screen:
             self.stdout.write(text, ending="")
         else:
-            private_file(file.absolute(), text)
+            write_private_file(file.absolute(), text)
         return {"grains": len(found.grains), "links": len(found.links)}
 
     @contextmanager

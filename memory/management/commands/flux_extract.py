@@ -33,7 +33,7 @@ class Command(FluxCommand):
             raise Invalid("Give a text, or --again for those that were given up.", field="text")
         who = shell(find_space(options["space"]))
         if options["again"]:
-            found = extract.again(who, reason=options["reason"])
+            found = extract.retry_given_up(who, reason=options["reason"])
             self.answer(found, says=f"{found['waiting']} texts wait for the model again.")
             return
         fields = ("session", "speaker", "time", "provenance")

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from rich.text import Text
 
 from accounts.principals import shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
@@ -35,7 +35,7 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["grain"] is None:
-            raise Invalid(f"Name the grain: {typed('flux_grain ' + options['action'] + ' ID')}.", field="grain")
+            raise Invalid(f"Name the grain: {typed_command('flux_grain ' + options['action'] + ' ID')}.", field="grain")
         if options["action"] == "show":
             self._show(options["grain"])
         elif options["action"] == "purge":
@@ -45,11 +45,11 @@ class Command(FluxCommand):
 
     def _show(self, grain: str) -> None:
         from memory.grains import dossier
-        from memory.grains.finding import find
-        from memory.grains.lifecycle.story import numbers
+        from memory.grains.lifecycle.grain_history import format_numbers
+        from memory.grains.lookup import find_grain
 
-        row = find(shell(), grain)
-        found = dossier.dossier(shell(row.space), row.uuid)
+        row = find_grain(shell(), grain)
+        found = dossier.load_dossier(shell(row.space), row.uuid)
         if self.as_json:
             self.answer(found.shape())
             return
@@ -59,37 +59,48 @@ class Command(FluxCommand):
         self.table(
             ("", ""),
             [
-                ("space", row.space.name), ("status", own["status"]), ("decay class", own["decay_class"]),
-                ("origin", own["origin"]), ("pinned", "yes" if own["pinned"] else "no"), ("links", links),
-                ("recorded", own["recorded_at"]), ("writer", own["writer"]),
+                ("space", row.space.name),
+                ("status", own["status"]),
+                ("decay class", own["decay_class"]),
+                ("origin", own["origin"]),
+                ("pinned", "yes" if own["pinned"] else "no"),
+                ("links", links),
+                ("recorded", own["recorded_at"]),
+                ("writer", own["writer"]),
             ],
             empty="",
-        )  # fmt: skip
+        )
         self.table(
             ("when", "from", "to", "why", "by", "numbers"),
             [
-                (step.shape()["at"][:19], step.before, step.after, step.reason or step.why, step.actor,
-                 numbers(step.numbers))
+                (
+                    step.shape()["at"][:19],
+                    step.before,
+                    step.after,
+                    step.reason or step.why,
+                    step.actor,
+                    format_numbers(step.numbers),
+                )
                 for step in found.steps
             ],
             empty="It has always been as it is.",
-        )  # fmt: skip
+        )
 
     def _move(self, options: dict[str, Any]) -> None:
         from memory.grains.lifecycle import verbs
 
         answer = getattr(verbs, options["action"])(shell(), grain=options["grain"], reason=options["reason"])
-        undelete = typed(f"flux_grain undelete {answer['grain_id']}")
+        undelete = typed_command(f"flux_grain undelete {answer['grain_id']}")
         says = _DONE[options["action"]].format(undelete=undelete) if answer["changed"] else "It was so already."
         self.answer(answer, says=says)
 
     def _purge(self, options: dict[str, Any]) -> None:
-        from memory.grains.finding import find
         from memory.grains.lifecycle import purge, scrub
+        from memory.grains.lookup import find_grain
 
-        row = find(shell(), options["grain"])
+        row = find_grain(shell(), options["grain"])
         self.confirm(options["confirm"], str(row.uuid), what="This removes the grain for good.")
         answer = purge.purge(shell(), grain=str(row.uuid), reason=options["reason"])
-        scrub.now()
-        says = f"Purged. Backups made before still hold it: {typed('flux_backup list')}."
+        scrub.scrub_now()
+        says = f"Purged. Backups made before still hold it: {typed_command('flux_backup list')}."
         self.answer(answer, says=says)

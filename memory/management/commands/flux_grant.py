@@ -9,11 +9,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 from rich.text import Text
 
-from accounts import grants, holdings
+from accounts import effective_capabilities, grants
 from accounts.models import Grant, GrantRequest
 from accounts.principals import find_space, shell
 from fluxcore import clock
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid, NotFound
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
@@ -52,7 +52,7 @@ class Command(FluxCommand):
             self.console.print(Text(words))
 
     def _list(self, options: dict[str, Any]) -> None:
-        found = Grant.objects.all() if options["all"] else holdings.open_grants()
+        found = Grant.objects.all() if options["all"] else effective_capabilities.open_grants()
         found = found.select_related("agent__space").order_by("id")
         if options["space"]:
             found = found.filter(agent__space=find_space(options["space"]))
@@ -66,16 +66,20 @@ class Command(FluxCommand):
                 (row["id"][:SHORT], row["space"], row["agent"], row["capability"], row["granted_by"], _state(row))
                 for row in rows
             ],
-            empty=f"No grants hold now. Give one: {typed('flux_grant give AGENT CAPABILITY --hours 8')}",
+            empty=f"No grants hold now. Give one: {typed_command('flux_grant give AGENT CAPABILITY --hours 8')}",
         )
 
     def _give(self, options: dict[str, Any]) -> None:
         if options["what"] is None or options["capability"] is None:
-            raise Invalid(f"Name both: {typed('flux_grant give AGENT CAPABILITY')}.", field="what")
+            raise Invalid(f"Name both: {typed_command('flux_grant give AGENT CAPABILITY')}.", field="what")
         made = grants.give(
-            shell(), space=options["space"] or FIRST_SPACE, agent=options["what"], capability=options["capability"],
-            expires_at=_end(options), reason=options["reason"],
-        )  # fmt: skip
+            shell(),
+            space=options["space"] or FIRST_SPACE,
+            agent=options["what"],
+            capability=options["capability"],
+            expires_at=_end(options),
+            reason=options["reason"],
+        )
         self._say(made, _given(made, made["id"]))
 
     def _revoke(self, options: dict[str, Any]) -> None:
@@ -109,7 +113,10 @@ class Command(FluxCommand):
             empty="Nobody waits for an answer.",
         )
         if any(row["state"] == "waiting" for row in rows):
-            accept, decline = typed("flux_grant accept ID --hours 8"), typed("flux_grant decline ID --reason WHY")
+            accept, decline = (
+                typed_command("flux_grant accept ID --hours 8"),
+                typed_command("flux_grant decline ID --reason WHY"),
+            )
             self.console.print(f"[dim]Next: {accept}, or {decline}[/]")
 
     def _accept(self, options: dict[str, Any]) -> None:
@@ -128,16 +135,17 @@ def _named(options: dict[str, Any], kind: type[Grant] | type[GrantRequest]) -> s
     where = "list" if kind is Grant else "requests"
     given = options["what"]
     if given is None:
-        raise Invalid(f"Give its id; {typed(f'flux_grant {where}')} shows it.", field="what")
+        raise Invalid(f"Give its id; {typed_command(f'flux_grant {where}')} shows it.", field="what")
     if not _BEGINNING.fullmatch(given):
         return str(given)
     found = [str(one) for one in kind.objects.filter(uuid__startswith=given).values_list("uuid", flat=True)[:2]]
     if len(found) > 1:
         raise Invalid(
-            f"Several ids begin with {given}. {typed(f'flux_grant {where} --json')} shows them in full.", field="what"
+            f"Several ids begin with {given}. {typed_command(f'flux_grant {where} --json')} shows them in full.",
+            field="what",
         )
     if not found:
-        raise NotFound(f"No id begins with {given}. `{typed(f'flux_grant {where}')}` shows what there is.")
+        raise NotFound(f"No id begins with {given}. `{typed_command(f'flux_grant {where}')}` shows what there is.")
     return found[0]
 
 
@@ -162,4 +170,6 @@ def _end(options: dict[str, Any]) -> str | None:
 def _given(made: dict[str, Any], grant: str) -> str:
     until = f"until {made['expires_at'][:19]}Z" if made["expires_at"] else "until it is taken back"
     who = f"{made['space']}/{made['agent']}"
-    return f"{who} may {made['capability']} {until}. Take it back: {typed(f'flux_grant revoke {grant[:SHORT]}')}"
+    return (
+        f"{who} may {made['capability']} {until}. Take it back: {typed_command(f'flux_grant revoke {grant[:SHORT]}')}"
+    )

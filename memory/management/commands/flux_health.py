@@ -10,8 +10,9 @@ from rich.text import Text
 
 from accounts.models import Space
 from accounts.principals import find_space, shell
-from fluxcore import booth, jobs
+from fluxcore import jobs
 from fluxcore.errors import Invalid
+from fluxcore.writes import booth
 from memory.management.base import FluxCommand
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -47,7 +48,7 @@ class Command(FluxCommand):
             self.answer({"spaces": found})
         else:
             for space in spaces:
-                self._print(space.name, found[space.name], history.lines(shell(space), points=_POINTS))
+                self._print(space.name, found[space.name], history.recent_values(shell(space), points=_POINTS))
             if not spaces:
                 self.console.print("[dim]No spaces yet.[/]")
         worst = max((EXIT[one["status"]] for one in found.values()), default=0)
@@ -69,13 +70,16 @@ class Command(FluxCommand):
             ("signal", "value", "healthy", "", "last readings"),
             [
                 (
-                    signal, _number(one["value"]), _range(one["range"]),
-                    Text(one["state"], _COLOURS.get(one["state"], "dim")), sparkline(lines.get(signal, [])),
+                    signal,
+                    _number(one["value"]),
+                    _range(one["range"]),
+                    Text(one["state"], _COLOURS.get(one["state"], "dim")),
+                    sparkline(lines.get(signal, [])),
                 )
                 for signal, one in found["signals"].items()
             ],
             empty="",
-        )  # fmt: skip
+        )
         for one in found["active_warnings"]:
             known = f" (acknowledged by {one['acknowledged_by']})" if one["acknowledged_by"] else ""
             self.console.print(Text(f"! {one['severity']} {one['signal']}{known}: {one['suggestion']}", "yellow"))

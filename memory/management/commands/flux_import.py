@@ -15,13 +15,13 @@ from rich.text import Text
 
 from accounts import origins
 from accounts.principals import find_space, shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
-from memory.grains.moving.into import REFUSED
+from memory.grains.import_export.write_batch import REFUSED
 from memory.management.base import FluxCommand
 from memory.transfer import formats
 from memory.transfer.formats import notes
-from memory.transfer.moving import Tally, Told, run
+from memory.transfer.importer import ImportTally, ItemOutcome, import_source
 
 _SHOWN = 20  # refusals on the screen; --report has all
 
@@ -34,13 +34,16 @@ class Command(FluxCommand):
         parser.add_argument("--space", default="main", help="where to (default main)")
         parser.add_argument("--format", choices=tuple(formats.READERS), help="what it is (default: look)")
         parser.add_argument(
-            "--provenance", choices=origins.AUTHORITY[1:],
+            "--provenance",
+            choices=origins.AUTHORITY[1:],
             help="who stands behind what says nothing about that itself (default unknown)",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--ceiling", default="user_stated", choices=origins.CEILINGS,
+            "--ceiling",
+            default="user_stated",
+            choices=origins.CEILINGS,
             help="the most anything may claim; more is lowered to it (default user_stated)",
-        )  # fmt: skip
+        )
         parser.add_argument("--chunk", type=int, default=notes.CHUNK, help="characters of a piece (default 1000)")
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
         parser.add_argument("--report", type=Path, metavar="FILE", help="what became of each item, a JSON line each")
@@ -48,16 +51,16 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["path"] is None:
-            raise Invalid(f"Name what to import: {typed('flux_import PATH')}.", field="path")
+            raise Invalid(f"Name what to import: {typed_command('flux_import PATH')}.", field="path")
         if not notes.LEAST_CHUNK <= options["chunk"] <= notes.MOST_CHUNK:
             raise Invalid(f"--chunk is a number from {notes.LEAST_CHUNK} to {notes.MOST_CHUNK}.", field="chunk")
         if options["report"] and not options["report"].absolute().parent.is_dir():
             raise Invalid(f"There is no folder for {options['report']}.", field="report")
         who = replace(shell(find_space(options["space"])), ceiling=options["ceiling"])
         source = formats.read(options["path"], format=options["format"], chunk=options["chunk"])
-        tally, refused = Tally(), list[Told]()
+        tally, refused = ImportTally(), list[ItemOutcome]()
         with self._report(options["report"]) as note, self.progress("Importing", source.total) as advance:
-            for told in run(
+            for told in import_source(
                 who, source, provenance=options["provenance"], dry=options["dry_run"], reason=options["reason"]
             ):
                 tally.add(told)
@@ -68,13 +71,13 @@ class Command(FluxCommand):
         if refused:
             sys.exit(Invalid.exit_status)
 
-    def _say(self, format: str, counts: dict[str, int], refused: list[Told], *, dry: bool) -> None:
+    def _say(self, format: str, counts: dict[str, int], refused: list[ItemOutcome], *, dry: bool) -> None:
         shown = [one.shape() for one in refused]
         said = "Would import" if dry else "Imported"
         self.answer(
             {"format": format, "dry_run": dry, **counts, "errors": shown[:1000]},
             says=f"[bold green]{said}[/] {counts['stored']} grains and {counts['links']} links from "
-            f"{formats.CALLED[format]}; {counts['there']} were there already, {counts['refused']} refused, "
+            f"{formats.FORMAT_TITLES[format]}; {counts['there']} were there already, {counts['refused']} refused, "
             f"{counts['capped']} lowered to the ceiling",
         )
         if not self.as_json:

@@ -11,12 +11,13 @@ from django.core.management.base import CommandParser
 
 from accounts import people
 from accounts.principals import shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, Invalid
-from fluxsite import running, setup
-from fluxsite.home import make_home, private_file
-from mcp_bridge import snippets
-from memory.management import person
+from fluxsite import setup
+from fluxsite.home import make_home, write_private_file
+from fluxsite.run import running_state
+from mcp_bridge.clients import snippets
+from memory.management import person_prompts
 from memory.management.base import FluxCommand
 
 MODES = ("caller_extracts", "flux_extracts")
@@ -48,27 +49,32 @@ class Command(FluxCommand):
         mode = options["mode"] or (self._ask_mode() if new and self.asks else settings.FLUX.OPERATING_MODE)
         if not new and mode != settings.FLUX.OPERATING_MODE:
             raise Conflict(f"The instance exists; change OPERATING_MODE in {home.config} instead.")
-        with running.one_at_a_time(home):
+        with running_state.wait_and_hold_instance(home):
             make_home(home, mode=mode)
             upgrade = setup.bring_up_to_date(home)
         self.say_upgrade(upgrade.backup)
-        setup.first_agent()
+        setup.create_first_agent()
         ceiling = "user_stated"
-        way = snippets.way(home, space=setup.FIRST_SPACE, agent=setup.FIRST_AGENT, ceiling=ceiling)
-        snippets.write(home.integrations, way, ceiling)
+        way = snippets.connection_method(home, space=setup.FIRST_SPACE, agent=setup.FIRST_AGENT, ceiling=ceiling)
+        snippets.write_snippets(home.integrations, way, ceiling)
         administrator = self._administrator(options)
-        token = setup.first_token() if options["token_file"] else None
+        token = setup.mint_first_token() if options["token_file"] else None
         if token is not None:
-            private_file(options["token_file"], token + "\n")
+            write_private_file(options["token_file"], token + "\n")
         self.answer(
             {
-                "name": home.name, "home": str(home.path), "new": new, "mode": mode, "administrator": administrator,
-                "migrations_applied": len(upgrade.applied), "token_written": bool(token),
+                "name": home.name,
+                "home": str(home.path),
+                "new": new,
+                "mode": mode,
+                "administrator": administrator,
+                "migrations_applied": len(upgrade.applied),
+                "token_written": bool(token),
                 "backup": str(upgrade.backup) if upgrade.backup else None,
             },
             says=f"[bold green]{'Made' if new else 'Checked'}[/] the instance {home.name} in {home.path}.\n"
-            f"Next: {typed('flux_start')}\nConnect an agent: {typed('flux_mcp_config --install CLIENT')}",
-        )  # fmt: skip
+            f"Next: {typed_command('flux_start')}\nConnect an agent: {typed_command('flux_mcp_config --install CLIENT')}",
+        )
 
     def _ask_mode(self) -> str:
         answer = input(f"Operating mode, {' or '.join(MODES)} [caller_extracts]: ").strip() or "caller_extracts"
@@ -80,12 +86,12 @@ class Command(FluxCommand):
         username = options["admin"]
         if username is None and self.asks and not setup.has_administrator():
             username = input(
-                f"Administrator's user name (empty: enrol later with the link that {typed('flux_start')} prints): "
+                f"Administrator's user name (empty: enrol later with the link that {typed_command('flux_start')} prints): "
             ).strip()
         if not username:
             return None
         people.check_username(username)
-        password = person.password(self, username, options["password_file"], asks=self.asks)
+        password = person_prompts.ask_password(self, username, options["password_file"], asks=self.asks)
         wants = options["totp"]
         if wants is None:
             wants = options["totp_key_file"] is not None or (
@@ -93,11 +99,15 @@ class Command(FluxCommand):
             )
         key, step = None, -1
         if wants:
-            key, step = person.second_factor(
+            key, step = person_prompts.ask_second_factor(
                 self, username, options["totp_key_file"], options["totp_code"], asks=self.asks
             )
         made = people.create_administrator(
-            shell(), username=username, password=password, totp_key=key.hex() if key else None, spent_step=step,
+            shell(),
+            username=username,
+            password=password,
+            totp_key=key.hex() if key else None,
+            spent_step=step,
             reason="flux_init",
-        )  # fmt: skip
+        )
         return dict(made)

@@ -9,11 +9,11 @@ from django.core.management.base import CommandParser
 from accounts.job_verbs import park_job, run_job
 from accounts.principals import shell
 from fluxcore import clock, jobs, schedule
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid, NotFound
 from fluxcore.models import Job
 from memory.management.base import FluxCommand
-from memory.management.tables import minute
+from memory.management.tables import format_minute
 
 
 class Command(FluxCommand):
@@ -30,11 +30,15 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] in ("show", "run", "park") and options["job"] is None:
-            raise Invalid(f"Name the job: {typed('flux_jobs ' + options['action'] + ' ID')}.", field="job")
+            raise Invalid(f"Name the job: {typed_command('flux_jobs ' + options['action'] + ' ID')}.", field="job")
         {
-            "list": self._list, "show": self._show, "run": self._run, "park": self._park, "drain": self._drain,
+            "list": self._list,
+            "show": self._show,
+            "run": self._run,
+            "park": self._park,
+            "drain": self._drain,
             "schedule": self._schedule,
-        }[options["action"]](options)  # fmt: skip
+        }[options["action"]](options)
 
     def _list(self, options: dict[str, Any]) -> None:
         found = Job.objects.order_by("-id")
@@ -47,7 +51,7 @@ class Command(FluxCommand):
         self.table(
             ("id", "kind", "state", "attempts", "due", "error"),
             [
-                [row["id"], row["kind"], row["state"], row["attempts"], minute(row["due_at"]), row["error"]]
+                [row["id"], row["kind"], row["state"], row["attempts"], format_minute(row["due_at"]), row["error"]]
                 for row in rows
             ],
             empty="No jobs.",
@@ -91,7 +95,12 @@ class Command(FluxCommand):
 
 def describe(job: Job) -> dict[str, Any]:
     return {
-        "id": str(job.uuid), "kind": job.kind, "state": job.state, "attempts": job.attempts,
-        "created_at": clock.rfc3339(job.created_at), "due_at": clock.rfc3339(job.due_at),
-        "finished_at": clock.rfc3339(job.finished_at), "error": job.error,
-    }  # fmt: skip
+        "id": str(job.uuid),
+        "kind": job.kind,
+        "state": job.state,
+        "attempts": job.attempts,
+        "created_at": clock.rfc3339(job.created_at),
+        "due_at": clock.rfc3339(job.due_at),
+        "finished_at": clock.rfc3339(job.finished_at),
+        "error": job.error,
+    }

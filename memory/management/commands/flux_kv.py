@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
-from fluxcore.preconditions import Precondition
+from fluxcore.writes.preconditions import Precondition
 from memory.management.exact import KeyCommand, value_of, version_of
 
 ACTIONS = ["read", "write", "cas", "delete", "list", "touch", "incr", "append", "patch", "history", "restore", "purge"]
@@ -21,14 +21,16 @@ class Command(KeyCommand):
         parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
         parser.add_argument("agent", nargs="?", help="whose memory")
         parser.add_argument(
-            "arguments", nargs="*", metavar="KEY ...",
+            "arguments",
+            nargs="*",
+            metavar="KEY ...",
             help="write KEY JSON, cas KEY VERSION JSON, incr KEY BY, append or patch KEY JSON, restore KEY VERSION",
-        )  # fmt: skip
+        )
         self.shared(parser)
 
     def run(self, options: dict[str, Any]) -> None:
         if options["agent"] is None:
-            raise Invalid(f"Say whose memory: {typed('flux_kv list AGENT')}.", field="agent")
+            raise Invalid(f"Say whose memory: {typed_command('flux_kv list AGENT')}.", field="agent")
         getattr(self, f"_{options['action']}")(options, f"agents/{options['agent']}")
 
     def _read(self, options: dict[str, Any], where: str) -> None:

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from rich.text import Text
 
 from accounts.principals import find_space, shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
@@ -36,10 +36,10 @@ class Command(FluxCommand):
         getattr(self, f"_{options['action']}")(operator, bounds, options)
 
     def _list(self, operator: Any, bounds: dict[str, Any], options: dict[str, Any]) -> None:
-        from memory.grains.learning import ledger
+        from memory.learning import ledger
 
-        found = ledger.votes(operator, limit=options["limit"], **bounds)
-        own, joined = ledger.weights(operator), ledger.shortcuts(operator, limit=options["limit"])
+        found = ledger.list_votes(operator, limit=options["limit"], **bounds)
+        own, joined = ledger.list_weights(operator), ledger.list_shortcuts(operator, limit=options["limit"])
         if self.as_json:
             self.answer({**found, "weights": own, "shortcuts": joined})
             return
@@ -68,20 +68,25 @@ class Command(FluxCommand):
             self.table(
                 ("space", "own weights from", "nDCG of questions left out", "furthest steps"),
                 [
-                    (one["space"], f"{one['questions']} questions",
-                     f"{100 * one['ndcg_before']:.1f} → {100 * one['ndcg_after']:.1f}",
-                     ", ".join(f"{name} {step:+.2f}" for name, step in list(one["steps"].items())[:_STEPS]))
+                    (
+                        one["space"],
+                        f"{one['questions']} questions",
+                        f"{100 * one['ndcg_before']:.1f} → {100 * one['ndcg_after']:.1f}",
+                        ", ".join(f"{name} {step:+.2f}" for name, step in list(one["steps"].items())[:_STEPS]),
+                    )
                     for one in own
                 ],
                 empty="",
-            )  # fmt: skip
+            )
 
     def _explain(self, operator: Any, bounds: dict[str, Any], options: dict[str, Any]) -> None:
-        from memory.grains.learning import ledger
+        from memory.learning import ledger
 
         if not bounds["trace"] or not bounds["grain"]:
-            raise Invalid(f"Name the vote: {typed('flux_learning explain --trace ID --grain ID')}.", field="trace")
-        found = ledger.explain(operator, trace=bounds["trace"], grain=bounds["grain"])
+            raise Invalid(
+                f"Name the vote: {typed_command('flux_learning explain --trace ID --grain ID')}.", field="trace"
+            )
+        found = ledger.explain_vote(operator, trace=bounds["trace"], grain=bounds["grain"])
         if self.as_json:
             self.answer(found)
             return
@@ -90,12 +95,16 @@ class Command(FluxCommand):
         self.table(
             ("link", "weight without votes", "weight now", "this vote's part"),
             [
-                (one["from_entry"] or f"grain {one['from_grain']}", one["weight_without_votes"], one["weight"],
-                 f"{one['part']:+.3f}")
+                (
+                    one["from_entry"] or f"grain {one['from_grain']}",
+                    one["weight_without_votes"],
+                    one["weight"],
+                    f"{one['part']:+.3f}",
+                )
                 for one in found["links"]
             ],
             empty="It moved no link: the question itself is remembered with what was useful for it.",
-        )  # fmt: skip
+        )
         if found["shortcuts"]:
             self._shortcuts(found["shortcuts"])
 
@@ -107,11 +116,11 @@ class Command(FluxCommand):
         )
 
     def _undo(self, operator: Any, bounds: dict[str, Any], options: dict[str, Any]) -> None:
-        from memory.grains.learning import ledger
+        from memory.learning import ledger
 
         undone = 0
         while True:
-            found = ledger.undo(operator, reason=options["reason"], **bounds)
+            found = ledger.undo_votes(operator, reason=options["reason"], **bounds)
             undone += found["undone"]
             if not found["more"]:
                 break

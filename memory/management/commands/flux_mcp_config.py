@@ -13,11 +13,11 @@ from rich.syntax import Syntax
 
 from accounts import origins
 from accounts.names import check_name
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, Invalid
 from fluxsite.setup import FIRST_AGENT, FIRST_SPACE
-from mcp_bridge import clients, installing, snippets
-from mcp_bridge.clients import CLIENTS
+from mcp_bridge.clients import installer, programs, snippets
+from mcp_bridge.clients.programs import CLIENTS
 from memory.management.base import FluxCommand
 
 
@@ -43,9 +43,11 @@ class Command(FluxCommand):
         parser.add_argument("--space", default=FIRST_SPACE, help=f"the agent's space (default {FIRST_SPACE})")
         parser.add_argument("--agent", default=FIRST_AGENT, help=f"who calls (default {FIRST_AGENT})")
         parser.add_argument(
-            "--ceiling", default="user_stated", choices=origins.CEILINGS,
+            "--ceiling",
+            default="user_stated",
+            choices=origins.CEILINGS,
             help="maximum provenance: user_stated lets it pass on what you say as your own words (default)",
-        )  # fmt: skip
+        )
         parser.add_argument("--url", help="MCP address of a running server instead of a local process")
         parser.add_argument("--config-file", type=Path, help="the client's file, if it is not at the usual place")
 
@@ -54,22 +56,27 @@ class Command(FluxCommand):
             raise Invalid("--config-file names the file of --install CLIENT.", field="config_file")
         for what in ("space", "agent"):
             check_name(options[what], what=f"the {what}")
-        way = snippets.way(
-            settings.HOME, space=options["space"], agent=options["agent"], ceiling=options["ceiling"],
+        way = snippets.connection_method(
+            settings.HOME,
+            space=options["space"],
+            agent=options["agent"],
+            ceiling=options["ceiling"],
             url=options["url"],
-        )  # fmt: skip
+        )
         if options["entry"]:
             way = replace(way, name=check_name(options["entry"], what="the entry"))
-        written = snippets.write(settings.HOME.integrations, way, options["ceiling"]) if options["write"] else []
+        written = (
+            snippets.write_snippets(settings.HOME.integrations, way, options["ceiling"]) if options["write"] else []
+        )
         changed = []
         if options["install"]:
             client = CLIENTS[options["install"]]
             file = options["config_file"] or client.file(Path.home())
             chosen = bool(options["entry"])
-            changed.append(self._carry_out(options, lambda: installing.plan(client, way, file, replace=chosen)))
+            changed.append(self._carry_out(options, lambda: installer.plan_install(client, way, file, replace=chosen)))
         if options["instructions"]:
             text, ceiling = options["instructions"], options["ceiling"]
-            changed.append(self._carry_out(options, lambda: installing.plan_instructions(text, ceiling)))
+            changed.append(self._carry_out(options, lambda: installer.plan_instructions(text, ceiling)))
         if self.as_json:
             shown = {client.name: client.snippet(way) for client in CLIENTS.values()}
             self.answer({"written": [str(file) for file in written], "changed": changed, "snippets": shown})
@@ -81,7 +88,7 @@ class Command(FluxCommand):
     def _carry_out(self, options: dict[str, Any], make: Any) -> dict[str, Any]:
         try:
             plan = make()
-        except installing.Unmergeable as error:
+        except installer.UnmergeableFile as error:
             raise Conflict(str(error)) from None
         backup = None
         if plan.changes:
@@ -90,7 +97,7 @@ class Command(FluxCommand):
             if self._agreed(options, plan.file):
                 try:
                     backup = plan.carry_out()
-                except installing.Unmergeable as error:
+                except installer.UnmergeableFile as error:
                     raise Conflict(str(error)) from None
                 done = True
             else:
@@ -98,9 +105,12 @@ class Command(FluxCommand):
         else:
             done = True
         return {
-            "file": str(plan.file), "done": done, "changed": done and plan.changes,
-            "backup": str(backup) if backup else None, "diff": plan.diff(),
-        }  # fmt: skip
+            "file": str(plan.file),
+            "done": done,
+            "changed": done and plan.changes,
+            "backup": str(backup) if backup else None,
+            "diff": plan.diff(),
+        }
 
     def _agreed(self, options: dict[str, Any], file: Path) -> bool:
         if options["dry_run"]:
@@ -121,7 +131,7 @@ class Command(FluxCommand):
         if options["install"] and changed[0]["done"]:
             self.console.print(CLIENTS[options["install"]].restart)
 
-    def _show(self, only: str | None, way: clients.Way, written: list[Path]) -> None:
+    def _show(self, only: str | None, way: programs.ConnectionMethod, written: list[Path]) -> None:
         for client in CLIENTS.values():
             if only in (None, client.name):
                 self.console.print(f"[bold]{client.title}[/]  {client.file(Path.home())}")
@@ -129,6 +139,6 @@ class Command(FluxCommand):
                 self.console.print(Syntax(client.snippet(way), kind, background_color="default", word_wrap=False))
         if written:
             self.console.print(f"Written to {written[0].parent}.")
-        self.console.print(f"To put one into your client's file: {typed('flux_mcp_config --install CLIENT')}")
-        for note in snippets.notes(way):
+        self.console.print(f"To put one into your client's file: {typed_command('flux_mcp_config --install CLIENT')}")
+        for note in snippets.connection_notes(way):
             self.notes.print(f"[yellow]{note}[/]")

@@ -8,14 +8,14 @@ from django.core.management.base import CommandParser
 from rich.text import Text
 
 from accounts import origins
+from accounts.adminsite.formatting import shorten
 from accounts.principals import find_space, shell
-from accounts.showing import shortened
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
-from memory.embedding import choice
-from memory.grains import recall
+from memory.embedding import active_encoder
 from memory.grains.models import Grain
 from memory.management.base import FluxCommand
+from memory.recall import recall
 
 _WIDTH = 12
 
@@ -41,16 +41,22 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         if options["question"] is None:
-            raise Invalid(f"Ask something: {typed('flux_recall QUESTION')}.", field="question")
+            raise Invalid(f"Ask something: {typed_command('flux_recall QUESTION')}.", field="question")
         given = {
-            "query": options["question"], "k": options["k"], "min_score": options["min_score"],
-            "as_of": options["as_of"], "tags": options["tag"], "sessions": options["session"],
-            "since": options["since"], "until": options["until"], "origin_floor": options["origin_floor"],
+            "query": options["question"],
+            "k": options["k"],
+            "min_score": options["min_score"],
+            "as_of": options["as_of"],
+            "tags": options["tag"],
+            "sessions": options["session"],
+            "since": options["since"],
+            "until": options["until"],
+            "origin_floor": options["origin_floor"],
             "statuses": options["status"],
             "explain": options["explain"],
-        }  # fmt: skip
+        }
         who = shell(find_space(options["space"]))
-        choice.chosen()  # a server loads its encoder on the side; here nobody is kept waiting but the one who asks
+        active_encoder.load_encoder()  # a server loads its encoder on the side; here nobody is kept waiting but the one who asks
         answer = recall.recall(who, **given)
         if self.as_json:
             self.answer(answer)
@@ -65,10 +71,13 @@ class Command(FluxCommand):
             said = ", ".join(part for part in (grain["speaker"], (grain["time"] or "")[:10], grain["origin"]) if part)
             self.console.print(
                 Text.assemble(
-                    f"{place:>2} ", _bar(grain["score"]), f" {grain['score']:.2f}  ", shortened(grain["content"], 200),
+                    f"{place:>2} ",
+                    _bar(grain["score"]),
+                    f" {grain['score']:.2f}  ",
+                    shorten(grain["content"], 200),
                     (f"  {said}", "dim"),
                 )
-            )  # fmt: skip
+            )
             if grain["id"] in why:
                 self._explain(why[grain["id"]])
         sure = answer["confidence"]

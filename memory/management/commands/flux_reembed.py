@@ -9,9 +9,9 @@ from django.core.management.base import CommandParser
 
 from accounts.models import Space
 from accounts.principals import find_space, shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, Invalid
-from fluxsite import running
+from fluxsite.run import running_state
 from memory.management.base import FluxCommand
 
 
@@ -45,14 +45,14 @@ class Command(FluxCommand):
         self.table(heads, rows, empty="No spaces yet.")
         if waits:
             self.console.print(
-                f"{waits} Then run {typed('flux_reembed')} again: it does the rest and drops the old vectors."
+                f"{waits} Then run {typed_command('flux_reembed')} again: it does the rest and drops the old vectors."
             )
 
     def _space(self, space: Space, encoder: Any, *, drop: bool, reason: str) -> dict[str, int]:
         from memory.grains import reembed
 
         operator = shell(space)
-        total, done, after, dropped = reembed.left(space.pk, encoder.name), 0, 0, 0
+        total, done, after, dropped = reembed.count_left(space.pk, encoder.name), 0, 0, 0
         with self.progress(f"{space.name}: {encoder.name}", total) as advance:
             while True:
                 page = reembed.reembed(operator, encoder=encoder, after=after, reason=reason)
@@ -62,7 +62,7 @@ class Command(FluxCommand):
                 if not done:
                     raise Conflict(f"{encoder.name} encodes nothing in {space.name}. Nothing was dropped there.")
                 advance(page["seen"])
-        refused = reembed.left(space.pk, encoder.name)
+        refused = reembed.count_left(space.pk, encoder.name)
         while drop and (gone := reembed.drop_others(operator, encoder=encoder.name, reason=reason)["dropped"]):
             dropped += gone
         return {"encoded": done, "refused": refused, "dropped": dropped}
@@ -82,29 +82,29 @@ def _questions(space: Space, encoder: Any, reason: str) -> int:
 
 def _encoder(wanted: str | None) -> Any:
     """The one in use, or the very one that was asked for: vectors of what would stand in for it help nobody."""
-    from memory.embedding import choice, kinds
+    from memory.embedding import active_encoder, encoder_kinds
     from memory.embedding.encoder import EncoderProblem
 
-    used, _ = kinds.available(choice.of_this_process().wanted)
-    names = {kind.wanted: kind for kind in kinds.KINDS}
+    used, _ = encoder_kinds.available_kind(active_encoder.process_encoder().wanted)
+    names = {kind.wanted: kind for kind in encoder_kinds.KINDS}
     kind = used if wanted is None else names.get(wanted)
     if kind is None:
         known = ", ".join(names)
         says = f"There is no encoder {wanted!r}." if wanted else "EMBEDDING_MODEL_NAME asks for no encoder."
         raise Invalid(f"{says} There are {known}.", field="encoder")
     try:
-        return choice.make(kind, settings.HOME.models)
+        return active_encoder.make_encoder(kind, settings.HOME.models)
     except EncoderProblem as error:
         raise Invalid(str(error), field="encoder") from None
 
 
 def _not_in_use(name: str) -> str:
     """Why the vectors of other encoders are still needed; "" if they are not."""
-    from memory.embedding import choice
+    from memory.embedding import active_encoder
 
-    if choice.state().name != name:
-        return f"Set EMBEDDING_MODEL_NAME and restart: the instance still uses {choice.state().name}."
-    state = running.state(settings.HOME)
+    if active_encoder.state().name != name:
+        return f"Set EMBEDDING_MODEL_NAME and restart: the instance still uses {active_encoder.state().name}."
+    state = running_state.read_state(settings.HOME)
     bound = (state or {}).get("bound", {})
     if bound.get("EMBEDDING_MODEL_NAME", settings.FLUX.EMBEDDING_MODEL_NAME) != settings.FLUX.EMBEDDING_MODEL_NAME:
         return f"Restart the instance: it still uses {bound['EMBEDDING_MODEL_NAME']}."

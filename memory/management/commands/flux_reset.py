@@ -11,11 +11,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 from django.db import connection
 
-from accounts import audit, checkpoints
+from accounts import audit
+from accounts.audit import checkpoints
 from accounts.instance_verbs import note_reset
 from accounts.principals import shell
-from fluxsite import backup, running, setup
-from fluxsite.home import Home
+from fluxsite import backup, setup
+from fluxsite.home import DataHome
+from fluxsite.run import running_state
 from memory.management.base import FluxCommand
 
 
@@ -29,13 +31,13 @@ class Command(FluxCommand):
     def run(self, options: dict[str, Any]) -> None:
         home = settings.HOME
         self.confirm(options["confirm"], home.name, what=f"This forgets everything in the instance {home.name!r}.")
-        with running.alone(home):
+        with running_state.hold_instance(home):
             self._reset(home, options)
 
-    def _reset(self, home: Home, options: dict[str, Any]) -> None:
+    def _reset(self, home: DataHome, options: dict[str, Any]) -> None:
         heads = {chain: audit.verify(chain).head for chain in audit.chains()}
         saved = None if options["no_backup"] else backup.create(home, label="before-reset")
-        checkpoints.begin_anew(home, "reset")
+        checkpoints.start_over(home, "reset")
         if connection.vendor == "sqlite":
             connection.close()
             live = Path(str(connection.settings_dict["NAME"]))  # DATABASE_URL may place it outside the home
@@ -48,7 +50,7 @@ class Command(FluxCommand):
         home.make()
         setup.bring_up_to_date(home)
         note_reset(shell(), heads=heads, reason="flux_reset")
-        checkpoints.make_or_say(home)
+        checkpoints.try_checkpoint(home)
         self.answer(
             {"reset": True, "backup": str(saved) if saved else None},
             says=f"The instance {home.name} is empty." + (f" Backup: {saved}" if saved else ""),

@@ -10,7 +10,7 @@ from django.db.models import Count
 from accounts.agents import create_space, describe_space
 from accounts.models import Space
 from accounts.principals import shell
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
@@ -26,11 +26,11 @@ class Command(FluxCommand):
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] == "create":
             if options["space"] is None:
-                raise Invalid(f"Name the space: {typed('flux_space create NAME')}.", field="space")
+                raise Invalid(f"Name the space: {typed_command('flux_space create NAME')}.", field="space")
             made = create_space(shell(), name=options["space"], reason=options["reason"])
             self.answer(
                 made,
-                says=f"Made the space {made['name']}. Next: {typed('flux_agent create NAME --space ' + made['name'])}",
+                says=f"Made the space {made['name']}. Next: {typed_command('flux_agent create NAME --space ' + made['name'])}",
             )
             return
         found = list(Space.objects.annotate(agent_count=Count("agents")).order_by("name"))
@@ -40,5 +40,5 @@ class Command(FluxCommand):
         self.table(
             ("space", "agents", "made"),
             [(space.name, space.agent_count, f"{space.created_at:%Y-%m-%d}") for space in found],
-            empty=f"No spaces yet. Make one: {typed('flux_space create NAME')}",
+            empty=f"No spaces yet. Make one: {typed_command('flux_space create NAME')}",
         )

@@ -21,17 +21,18 @@ from django.core.management.base import CommandParser
 from django.db import connections
 from rich.text import Text
 
-from accounts import links
 from accounts.models import Agent
 from accounts.principals import shell
+from accounts.signin import links
 from fluxcore import config
-from fluxcore.command_names import runnable, typed
+from fluxcore.command_names import runnable_command, typed_command
 from fluxcore.errors import Conflict, Invalid, NotStarted, StorageUnavailable
-from fluxsite import running, setup
-from fluxsite.startup import once_more
-from fluxsite.supervisor import Door, Supervisor, reserve
+from fluxsite import setup
+from fluxsite.run import running_state
+from fluxsite.run.supervisor import ListenAddress, Supervisor, reserve
+from fluxsite.startup import rerun_command
 from memory.api import loopback
-from memory.embedding import choice
+from memory.embedding import active_encoder
 from memory.keyvalue import boards
 from memory.management.base import FluxCommand
 from memory.management.welcome import lan_addresses, lan_names, welcome
@@ -49,9 +50,12 @@ class Command(FluxCommand):
         parser.add_argument("--ready-file", type=Path, help="write ports and pids here as JSON when ready")
         parser.add_argument("--rest-port", type=port_number, help="instead of REST_PORT; 0 picks a free one")
         parser.add_argument(
-            "--dashboard-port", "--people-port", dest="people_port", type=port_number,
+            "--dashboard-port",
+            "--people-port",
+            dest="people_port",
+            type=port_number,
             help="instead of DASHBOARD_PORT; 0 picks a free one",
-        )  # fmt: skip
+        )
         parser.add_argument("--mcp-port", type=port_number, help="instead of MCP_PORT; 0 picks a free one")
         parser.add_argument("--quiet", action="store_true", help="print nothing but problems")
         parser.add_argument("--once", action="store_true", help="prove a throw-away instance end to end, then exit")
@@ -59,28 +63,28 @@ class Command(FluxCommand):
     def run(self, options: dict[str, Any]) -> None:
         os.umask(0o077)
         if options["once"]:
-            from memory.management.once import prove
+            from memory.management.self_test import run_self_test
 
-            prove(self)
+            run_self_test(self)
             return
         self.refuse_bad_configuration()
         ready = options["ready_file"]
         if ready is not None and not os.access(ready.absolute().parent, os.W_OK):
             raise Invalid(f"{ready} cannot be written.", field="ready_file")
-        found = running.state(settings.HOME)
+        found = running_state.read_state(settings.HOME)
         if found is not None:
             self._already_running(found)
         if options["detach"]:
             self._detach(options)
             return
-        with running.alone(settings.HOME):
+        with running_state.hold_instance(settings.HOME):
             self._serve(options)
 
     def _already_running(self, found: dict[str, Any]) -> None:
         urls = found["urls"]
         says = (
             f"Already running at {urls['people']} (pid {found['pid']}), REST at {urls['rest']}, MCP at {urls['mcp']}. "
-            f"Stop it with `{typed('flux_stop')}`."
+            f"Stop it with `{typed_command('flux_stop')}`."
         )
         if self.as_json:
             raise Conflict(says, pid=found["pid"], urls=urls)
@@ -111,7 +115,7 @@ class Command(FluxCommand):
                 self._say(options, "Stopping: what has begun may finish ...")
         finally:
             supervisor.stop()
-            running.forget(settings.HOME)
+            running_state.delete_state(settings.HOME)
         if dead is not None:
             raise StorageUnavailable(f"The {dead} process died; everything was stopped. See {settings.HOME.log}.")
         self._say(options, "Stopped.")
@@ -136,18 +140,20 @@ class Command(FluxCommand):
     def _open(self, supervisor: Supervisor, options: dict[str, Any], upgrade: setup.Upgrade) -> None:
         """Tell whoever started the instance. Token and link are made only now that somebody gets to see them."""
         state = supervisor.state()
-        running.note(settings.HOME, {**state, "durability": settings.DURABILITY, "bound": config.bound(settings.FLUX)})
-        token = setup.first_token()
-        agent = setup.agent_to_try()
+        running_state.write_state(
+            settings.HOME, {**state, "durability": settings.DURABILITY, "bound": config.bound(settings.FLUX)}
+        )
+        token = setup.mint_first_token()
+        agent = setup.find_example_agent()
         link = None if setup.has_administrator() else links.issue_enrolment(shell())["secret"]
-        for warning in loopback.warnings():
+        for warning in loopback.loopback_warnings():
             self.notes.print(Text(f"! {warning}", "yellow"))
         connections.close_all()
         shown = {
             **state,
             "token": token,
             "mint": _mint(agent) if agent else None,
-            "encoder": choice.state().problem,
+            "encoder": active_encoder.state().problem,
             "enrolment": f"{state['urls']['people']}/enrol/{link}" if link else None,
             "backup": str(upgrade.backup) if upgrade.backup else None,
         }
@@ -183,10 +189,14 @@ class Command(FluxCommand):
         return Supervisor(
             home=settings.HOME,
             people=reserve(
-                Door("people's door", people_host, port("people_port", wanted.DASHBOARD_PORT), "DASHBOARD_PORT")
+                ListenAddress(
+                    "people's door", people_host, port("people_port", wanted.DASHBOARD_PORT), "DASHBOARD_PORT"
+                )
             ),
-            mcp=reserve(Door("MCP door", wanted.MCP_HOST, port("mcp_port", wanted.MCP_PORT), "MCP_PORT")),
-            rest=reserve(Door("REST door", wanted.REST_HOST, port("rest_port", wanted.REST_PORT), "REST_PORT")),
+            mcp=reserve(ListenAddress("MCP door", wanted.MCP_HOST, port("mcp_port", wanted.MCP_PORT), "MCP_PORT")),
+            rest=reserve(
+                ListenAddress("REST door", wanted.REST_HOST, port("rest_port", wanted.REST_PORT), "REST_PORT")
+            ),
             processes=max(1, options["processes"]),
         )
 
@@ -197,9 +207,12 @@ class Command(FluxCommand):
             arguments = [argument for argument in sys.argv[1:] if argument not in ("--detach", "--json")]
             with (settings.HOME.path / "start.log").open("wb") as output:
                 child = subprocess.Popen(
-                    [*once_more(), *arguments, "--quiet", "--ready-file", str(ready)],
-                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-                )  # fmt: skip
+                    [*rerun_command(), *arguments, "--quiet", "--ready-file", str(ready)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
             with self._showing("Starting the servers in the background ...", options):
                 while not ready.exists():
                     if child.poll() is not None:
@@ -216,7 +229,7 @@ class Command(FluxCommand):
 def _mint(agent: Agent) -> str:
     """The command that prints a new token of an agent."""
     space = "" if agent.space.name == setup.FIRST_SPACE else f" --space {agent.space.name}"
-    return runnable(f"flux_token mint {agent.name}{space}")
+    return runnable_command(f"flux_token mint {agent.name}{space}")
 
 
 def port_number(text: str) -> int:

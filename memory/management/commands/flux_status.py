@@ -8,14 +8,15 @@ from typing import Any
 from django.conf import settings
 from rich.text import Text
 
-from accounts import checkpoints
+from accounts.audit import checkpoints
 from accounts.models import Agent, Space
 from fluxcore import config
-from fluxcore.command_names import typed
-from fluxsite import running, setup
+from fluxcore.command_names import typed_command
+from fluxsite import setup
+from fluxsite.run import running_state
 from memory.api import loopback
 from memory.grains.models import Grain
-from memory.health import usage, vitals
+from memory.health import instance_health, usage
 from memory.management.base import FluxCommand
 
 _MOST = 20  # rows of what agents use
@@ -27,8 +28,8 @@ class Command(FluxCommand):
     needs_tables = False
 
     def run(self, options: dict[str, Any]) -> None:
-        state = running.state(settings.HOME)
-        pending = setup.pending()
+        state = running_state.read_state(settings.HOME)
+        pending = setup.pending_migrations()
         found: dict[str, Any] = {
             "name": settings.HOME.name,
             "home": str(settings.HOME.path),
@@ -40,21 +41,23 @@ class Command(FluxCommand):
         }
         if pending:
             found["warnings"] = [
-                f"the database waits for {len(pending)} migration(s): {typed('flux_start')} applies them"
+                f"the database waits for {len(pending)} migration(s): {typed_command('flux_start')} applies them"
             ]
         else:
             # The instance may have been started with other settings than this shell sees now.
-            found |= vitals.details(durability=(state or {}).get("durability"))
+            found |= instance_health.instance_details(durability=(state or {}).get("durability"))
             found["counts"] = {
-                "spaces": Space.objects.count(), "agents": Agent.objects.count(), "grains": Grain.objects.count()
-            }  # fmt: skip
-            found["usage"] = {"rows": usage.table(), "limits": usage.limits()}
-            found["warnings"] += loopback.warnings() + checkpoints.warnings()
+                "spaces": Space.objects.count(),
+                "agents": Agent.objects.count(),
+                "grains": Grain.objects.count(),
+            }
+            found["usage"] = {"rows": usage.usage_table(), "limits": usage.quota_limits()}
+            found["warnings"] += loopback.loopback_warnings() + checkpoints.checkpoint_warnings()
             if state is not None:
                 found["warnings"] += _changed_since(state)
             if not setup.has_administrator():
                 found["warnings"].append(
-                    f"there is no administrator yet: {typed('flux_start')} prints an enrolment link"
+                    f"there is no administrator yet: {typed_command('flux_start')} prints an enrolment link"
                 )
         found["warnings"] += [
             f"other users of this machine can read the key {path}: chmod 600 {path}"
@@ -103,22 +106,25 @@ class Command(FluxCommand):
             [
                 (
                     f"  {_short(one['agent'])}" if one["agent"] else Text(_short(one["space"]), "bold"),
-                    f"{one['grains']:,}", usage.in_units(one["grain_bytes"]), usage.in_units(one["key_bytes"]),
-                    one["boards"], *((one["model_calls"],) if with_model else ()),
+                    f"{one['grains']:,}",
+                    usage.format_bytes(one["grain_bytes"]),
+                    usage.format_bytes(one["key_bytes"]),
+                    one["boards"],
+                    *((one["model_calls"],) if with_model else ()),
                 )
                 for one in shown
             ],
             empty="No agent yet.",
-        )  # fmt: skip
+        )
         if len(found["rows"]) > len(shown):
             self.console.print(Text(f"{len(found['rows']) - len(shown)} more with --json.", "dim"))
         agent, space = found["limits"]["agent"], found["limits"]["space"]
         says = [
             f"Limits of an agent: {agent['MAX_GRAINS_PER_AGENT']:,} memories, "
-            f"{usage.in_units(agent['MAX_BYTES_PER_AGENT'])}, keys {usage.in_units(agent['MAX_KV_BYTES'])}, "
+            f"{usage.format_bytes(agent['MAX_BYTES_PER_AGENT'])}, keys {usage.format_bytes(agent['MAX_KV_BYTES'])}, "
             f"{agent['MAX_BOARDS_PER_AGENT']} boards",
             f"Limits of a space: {space['MAX_GRAINS_PER_SPACE']:,} memories, "
-            f"{usage.in_units(space['MAX_BYTES_PER_SPACE'])}, {space['MAX_BOARDS_PER_SPACE']} boards",
+            f"{usage.format_bytes(space['MAX_BYTES_PER_SPACE'])}, {space['MAX_BOARDS_PER_SPACE']} boards",
         ]
         if with_model:
             says.append(f"An agent may spend {agent['LLM_AGENT_SHARE']:.0%} of its space's budget for the model.")

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from fluxcore.errors import StorageUnavailable
-from fluxsite import running
+from fluxsite.run import running_state
 from memory.management.base import FluxCommand
 
 
@@ -25,9 +25,9 @@ class Command(FluxCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         home = settings.HOME
-        if not running.is_running(home):
+        if not running_state.is_running(home):
             self.answer({"stopped": False, "was_running": False}, says=f"The instance {home.name} is not running.")
             return
-        if not running.stop(home, seconds=options["seconds"]):
+        if not running_state.stop_instance(home, seconds=options["seconds"]):
             raise StorageUnavailable(f"It still runs after {options['seconds']:g} s. See {home.log}.")
         self.answer({"stopped": True, "was_running": True}, says=f"Stopped the instance {home.name}.")

@@ -14,7 +14,7 @@ from rich.text import Text
 from accounts.origins import CLAIMABLE
 from accounts.principals import Principal, find_space, shell
 from fluxcore import config
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from memory.grains import store
 from memory.grains.lifecycle import removals
@@ -41,14 +41,18 @@ class Command(FluxCommand):
     def run(self, options: dict[str, Any]) -> None:
         if options["text"] is None:
             raise Invalid(
-                f"Give a text: {typed('flux_store TEXT')}, or - for the lines of standard input.", field="text"
+                f"Give a text: {typed_command('flux_store TEXT')}, or - for the lines of standard input.", field="text"
             )
         who = shell(find_space(options["space"]))
         said = {
-            "session": options["session"], "speaker": options["speaker"], "time": options["time"],
-            "tags": options["tag"], "valid_from": options["valid_from"], "valid_to": options["valid_to"],
+            "session": options["session"],
+            "speaker": options["speaker"],
+            "time": options["time"],
+            "tags": options["tag"],
+            "valid_from": options["valid_from"],
+            "valid_to": options["valid_to"],
             "provenance": options["provenance"],
-        }  # fmt: skip
+        }
         said = {name: value for name, value in said.items() if value is not None}
         if options["text"] == "-":
             self._lines(who, said, options["reason"])

@@ -11,11 +11,11 @@ from accounts import origins, tokens
 from accounts.models import Token
 from accounts.principals import shell
 from fluxcore import clock
-from fluxcore.command_names import typed
+from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
-from memory.management.tables import minute
+from memory.management.tables import format_minute
 
 MAX_DAYS = 36_500
 
@@ -28,14 +28,18 @@ class Command(FluxCommand):
         parser.add_argument("what", nargs="?", help="mint: the agent; revoke: the token's prefix")
         parser.add_argument("--space", default=None, help=f"the agent's space (default {FIRST_SPACE})")
         parser.add_argument(
-            "--ceiling", choices=origins.CEILINGS,
+            "--ceiling",
+            choices=origins.CEILINGS,
             help="mint: maximum provenance of what is stored with it (default user_stated: the program may pass on "
             "what a person said as their own words; ai_stated for an agent below trusted or with a parent)",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--no-user-words", dest="ceiling", action="store_const", const=origins.DEFAULT,
+            "--no-user-words",
+            dest="ceiling",
+            action="store_const",
+            const=origins.DEFAULT,
             help="mint: the program may not pass on what a person said as their own words (as --ceiling ai_stated)",
-        )  # fmt: skip
+        )
         parser.add_argument("--days", type=float, help="mint: valid this long (default: until revoked)")
         parser.add_argument("--note", default="", help="mint: what it is for")
         parser.add_argument("--reason", default="", help="why, for the audit chain")
@@ -62,12 +66,12 @@ class Command(FluxCommand):
                     row["space"],
                     row["agent"],
                     row["ceiling"],
-                    *(minute(row[name]) for name in moments),
+                    *(format_minute(row[name]) for name in moments),
                     row["note"],
                 ]
                 for row in rows
             ],
-            empty=f"No tokens yet. Mint one: {typed('flux_token mint AGENT')}",
+            empty=f"No tokens yet. Mint one: {typed_command('flux_token mint AGENT')}",
         )
 
     def _mint(self, options: dict[str, Any]) -> None:
@@ -76,9 +80,14 @@ class Command(FluxCommand):
             raise Invalid(f"--days is more than 0 and at most {MAX_DAYS}.", field="days")
         expiry = clock.rfc3339(clock.now() + timedelta(days=days)) if days is not None else None
         made = tokens.mint(
-            shell(), space=options["space"] or FIRST_SPACE, agent=options["what"], ceiling=options["ceiling"],
-            expires_at=expiry, note=options["note"], reason=options["reason"],
-        )  # fmt: skip
+            shell(),
+            space=options["space"] or FIRST_SPACE,
+            agent=options["what"],
+            ceiling=options["ceiling"],
+            expires_at=expiry,
+            note=options["note"],
+            reason=options["reason"],
+        )
         self.answer(made, says=made["token"])
         if not self.as_json:
             # Beside standard output: TOKEN=$(flux token mint ...) takes the token alone.

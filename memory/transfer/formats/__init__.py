@@ -6,20 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fluxcore.errors import Invalid
-from memory.transfer.formats import knowledge, notes, own, seed
+from memory.transfer.formats import flux_export, flux_memory, mcp_memory, notes
 from memory.transfer.formats.source import Source
 
 READERS: dict[str, Callable[[Path, int], Source]] = {
-    "flux": own.read,
-    "flux-memory": seed.read,
-    "mcp-memory": knowledge.read,
+    "flux": flux_export.read,
+    "flux-memory": flux_memory.read,
+    "mcp-memory": mcp_memory.read,
     "markdown": notes.read_markdown,
     "text": notes.read_text,
 }
-CALLED = {
-    "flux": "our own export", "flux-memory": "a flux-memory database", "mcp-memory": "an MCP memory file",
-    "markdown": "Markdown notes", "text": "plain text",
-}  # fmt: skip
+FORMAT_TITLES = {
+    "flux": "our own export",
+    "flux-memory": "a flux-memory database",
+    "mcp-memory": "an MCP memory file",
+    "markdown": "Markdown notes",
+    "text": "plain text",
+}
 _LOOK = 64 * 1024  # bytes of a file that say what it is
 
 
@@ -32,21 +35,21 @@ def read(path: Path, *, format: str | None = None, chunk: int = notes.CHUNK) -> 
     if format is not None and format not in READERS:
         raise Invalid(f"format must be one of {', '.join(READERS)}.", field="format")
     try:
-        return READERS[format or kind(path)](path, chunk)
+        return READERS[format or detect_format(path)](path, chunk)
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}.", field="path") from None
 
 
-def kind(path: Path) -> str:
+def detect_format(path: Path) -> str:
     """What the file seems to be, by its own first bytes; its name decides between Markdown and plain text only."""
     if path.is_dir():
         return "markdown"
     with path.open("rb") as file:
         head = file.read(_LOOK)
-    if seed.looks_like(head):
+    if flux_memory.looks_like(head):
         return "flux-memory"
-    if own.looks_like(head):
+    if flux_export.looks_like(head):
         return "flux"
-    if knowledge.looks_like(head):
+    if mcp_memory.looks_like(head):
         return "mcp-memory"
     return "markdown" if path.suffix.lower() in notes.MARKDOWN else "text"

@@ -10,7 +10,7 @@ _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+")  # Chinese and Japane
 _SPACE = re.compile(r"\s+")
 
 
-def pieces(text: str, size: int) -> Iterator[str]:
+def split_text(text: str, size: int) -> Iterator[str]:
     """Pieces of at most `size` characters, in order; together they say everything the text says."""
     yield from _joined([part.strip() for part in _PARAGRAPH.split(text)], size, "\n\n")
 

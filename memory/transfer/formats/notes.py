@@ -17,10 +17,10 @@ from typing import Any
 import yaml
 
 from fluxcore.errors import FluxError, Invalid
-from memory.grains.items import MAX_NAME, MAX_TAG, MAX_TAGS
+from memory.grains.grain_input import MAX_NAME, MAX_TAG, MAX_TAGS
 from memory.grains.texts import is_visible
-from memory.transfer.formats.chunks import pieces
-from memory.transfer.formats.source import MAX_LINE, Incoming, Source, decoded, unreadable
+from memory.transfer.formats.chunks import split_text
+from memory.transfer.formats.source import MAX_LINE, Source, SourceItem, decode_text, unreadable_item
 
 CHUNK, LEAST_CHUNK, MOST_CHUNK = 1_000, 100, 8_000  # characters of a piece: a few sentences say one thing
 MARKDOWN = (".md", ".markdown", ".mdx")
@@ -48,9 +48,12 @@ def read_markdown(path: Path, chunk: int) -> Source:
     files, strange = _files(path, (*MARKDOWN, *(_TEXT[:2] if path.is_dir() else ())))
     root = path if path.is_dir() else path.parent
     return Source(
-        "markdown", _readable(path.name), None,
-        lambda: _items(root, files, strange, chunk, markdown=True), lambda: _links(root, files, chunk),
-    )  # fmt: skip
+        "markdown",
+        _readable(path.name),
+        None,
+        lambda: _items(root, files, strange, chunk, markdown=True),
+        lambda: _links(root, files, chunk),
+    )
 
 
 def read_text(path: Path, chunk: int) -> Source:
@@ -59,7 +62,7 @@ def read_text(path: Path, chunk: int) -> Source:
     return Source("text", _readable(path.name), None, lambda: _items(root, files, strange, chunk, markdown=False))
 
 
-def _files(path: Path, endings: tuple[str, ...]) -> tuple[list[Path], list[Incoming]]:
+def _files(path: Path, endings: tuple[str, ...]) -> tuple[list[Path], list[SourceItem]]:
     """The notes below a folder, in one order, and what is there and may not be followed."""
     if path.is_file():
         return [path], []
@@ -68,18 +71,19 @@ def _files(path: Path, endings: tuple[str, ...]) -> tuple[list[Path], list[Incom
         folders[:] = sorted(one for one in folders if not one.startswith("."))  # .obsidian, .git, .trash
         inside = Path(folder)
         strange += [
-            unreadable(_name(inside / one, path), "A link to a folder is not followed.")
-            for one in folders if (inside / one).is_symlink()
-        ]  # fmt: skip
+            unreadable_item(_name(inside / one, path), "A link to a folder is not followed.")
+            for one in folders
+            if (inside / one).is_symlink()
+        ]
         for name in sorted(names):
             file = inside / name
             if name.startswith(".") or file.suffix.lower() not in endings:
                 continue
             where = _name(file, path)
             if not file.resolve().is_relative_to(root):
-                strange.append(unreadable(where, "The link leads out of the folder."))
+                strange.append(unreadable_item(where, "The link leads out of the folder."))
             elif not file.is_file():
-                strange.append(unreadable(where, "It is not a file, or a link to nowhere."))
+                strange.append(unreadable_item(where, "It is not a file, or a link to nowhere."))
             else:
                 found.append(file)
     if not found and not strange:
@@ -99,7 +103,7 @@ def _readable(name: str) -> str:
 def _note(root: Path, file: Path, *, markdown: bool) -> _Note:
     if file.stat().st_size > MAX_LINE:
         raise Invalid(f"The file has more than {MAX_LINE} bytes.", field="content")
-    note = _Note(_name(file, root), decoded(file.read_bytes()).replace("\r\n", "\n"))
+    note = _Note(_name(file, root), decode_text(file.read_bytes()).replace("\r\n", "\n"))
     if markdown:
         front = _FRONT.match(note.text)
         if front:
@@ -141,17 +145,19 @@ def _without_code(text: str) -> str:
     return re.sub(r"(?ms)^(```|~~~).*?^\1|`[^`\n]*`", " ", text)
 
 
-def _items(root: Path, files: list[Path], strange: list[Incoming], chunk: int, *, markdown: bool) -> Iterator[Incoming]:
+def _items(
+    root: Path, files: list[Path], strange: list[SourceItem], chunk: int, *, markdown: bool
+) -> Iterator[SourceItem]:
     yield from strange
     for file in files:
         where = _name(file, root)
         try:
             note = _note(root, file, markdown=markdown)
         except FluxError as error:
-            yield Incoming(where, problem=error)
+            yield SourceItem(where, problem=error)
             continue
         except OSError as error:
-            yield unreadable(where, f"It cannot be read: {error.strerror}.")
+            yield unreadable_item(where, f"It cannot be read: {error.strerror}.")
             continue
         for number, text in enumerate(_cut(note, chunk, markdown=markdown), start=1):
             given: dict[str, Any] = {"content": text, "session": _session(note.name)}
@@ -159,7 +165,7 @@ def _items(root: Path, files: list[Path], strange: list[Incoming], chunk: int, *
                 given["tags"] = note.tags
             if note.time:
                 given["time"] = note.time
-            yield Incoming(f"{where}, piece {number}", given, f"{where}#{number}")
+            yield SourceItem(f"{where}, piece {number}", given, f"{where}#{number}")
 
 
 def _session(name: str) -> str:
@@ -170,11 +176,11 @@ def _session(name: str) -> str:
 
 def _cut(note: _Note, chunk: int, *, markdown: bool) -> Iterator[str]:
     if not markdown:
-        yield from pieces(note.text, chunk)
+        yield from split_text(note.text, chunk)
         return
     for above, text in _sections(note):
         head = f"{above}\n" if above else ""
-        for one in pieces(text, max(chunk - len(head), LEAST_CHUNK)):
+        for one in split_text(text, max(chunk - len(head), LEAST_CHUNK)):
             yield head + one
 
 
@@ -205,7 +211,7 @@ def _titled(title: str, above: list[tuple[int, str]]) -> str:
     return " \u203a ".join(names)[:200]
 
 
-def _links(root: Path, files: list[Path], chunk: int) -> Iterator[Incoming]:
+def _links(root: Path, files: list[Path], chunk: int) -> Iterator[SourceItem]:
     by_name = {Path(_name(file, root)).stem.casefold(): _name(file, root) for file in reversed(files)}
     by_name |= {Path(_name(file, root)).with_suffix("").as_posix().casefold(): _name(file, root) for file in files}
     for file in files:
@@ -221,4 +227,4 @@ def _links(root: Path, files: list[Path], chunk: int) -> Iterator[Incoming]:
                     # Somebody wrote it down, which is a use: what nobody ever used fades and is cut.
                     ends = {"from": f"{where}#{number}", "to": f"{other}#1"}
                     given = {**ends, "relation": "related", "use_count": 1}
-                    yield Incoming(f"{where}, link to {name}", given)
+                    yield SourceItem(f"{where}, link to {name}", given)

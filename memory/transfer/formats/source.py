@@ -16,7 +16,7 @@ MAX_LINE = 8 * 1024 * 1024  # bytes of a line or a note; longer ones are no memo
 
 
 @dataclass(frozen=True)
-class Incoming:
+class SourceItem:
     """One grain, or one link between two, as it stands there; or the reason why it cannot be read."""
 
     place: str  # where it stands, for the report
@@ -25,7 +25,7 @@ class Incoming:
     problem: FluxError | None = None
 
 
-def nothing() -> Iterator[Incoming]:
+def no_items() -> Iterator[SourceItem]:
     return iter(())
 
 
@@ -36,15 +36,15 @@ class Source:
     format: str
     name: str
     total: int | None  # items and links; None where only reading tells
-    items: Callable[[], Iterator[Incoming]]
-    links: Callable[[], Iterator[Incoming]] = nothing
+    items: Callable[[], Iterator[SourceItem]]
+    links: Callable[[], Iterator[SourceItem]] = no_items
 
 
-def unreadable(place: str, says: str) -> Incoming:
-    return Incoming(place, problem=Invalid(says, field="content"))
+def unreadable_item(place: str, says: str) -> SourceItem:
+    return SourceItem(place, problem=Invalid(says, field="content"))
 
 
-def decoded(raw: bytes) -> str:
+def decode_text(raw: bytes) -> str:
     """UTF-8, or UTF-16 that says so. Guessing at anything else would store letters nobody wrote."""
     for mark, name in _MARKS.items():
         if raw.startswith(mark):
@@ -59,7 +59,7 @@ def _decoded(raw: bytes, name: str) -> str:
         raise Invalid(f"It is not UTF-8: byte {error.start} cannot be read.", field="content") from None
 
 
-def lines(path: Path) -> Iterator[tuple[str, Any, FluxError | None]]:
+def json_lines(path: Path) -> Iterator[tuple[str, Any, FluxError | None]]:
     """Every line of a JSONL file: its place, its value, or why it has none."""
     with path.open("rb") as file:
         number = 0
@@ -74,7 +74,7 @@ def lines(path: Path) -> Iterator[tuple[str, Any, FluxError | None]]:
             if not raw.strip():
                 continue
             try:
-                yield place, json.loads(decoded(raw)), None
+                yield place, json.loads(decode_text(raw)), None
             except FluxError as error:
                 yield place, None, error
             except (ValueError, RecursionError):

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from fluxcore import booth, config, jobs, lanes
-from memory.arena.shelf import shelf
+from fluxcore import config, jobs
+from fluxcore.writes import booth, write_locks
+from memory.arena.cache import arena_cache
 from memory.grains import chores
 from memory.grains.models import Grain, Member
-from tests.arena.scribe import Scribe
+from tests.arena.graph_writer import GraphWriter
 
 
-class Town(Scribe):
+class ClusteredSpace(GraphWriter):
     """Groups of grains that are all linked with each other and share their entries."""
 
     def group(self, name: str, texts: list[str], entries: tuple[str, ...] = ()) -> list[Grain]:
@@ -26,21 +27,27 @@ class Town(Scribe):
         return made
 
     def cluster(self) -> None:
-        booth.write(lambda: chores.ask_for_clustering(self.space, anyway=True), lane=lanes.of(self.space))
+        booth.write(lambda: chores.ask_for_clustering(self.space, anyway=True), lane=write_locks.lock_name(self.space))
         jobs.drain()
 
 
 GARDEN = [
-    "The tomatoes need watering twice a week.", "Watering at dawn is best for tomatoes.",
-    "Compost feeds the tomatoes.", "Tomatoes like a sunny bed in the garden.", "Pinch the tomatoes in June.",
-]  # fmt: skip
+    "The tomatoes need watering twice a week.",
+    "Watering at dawn is best for tomatoes.",
+    "Compost feeds the tomatoes.",
+    "Tomatoes like a sunny bed in the garden.",
+    "Pinch the tomatoes in June.",
+]
 FERRY = [
-    "The ferry to Porto leaves at nine.", "Buy the ferry tickets early.", "The blue ferry is faster than the old one.",
-    "Porto has a ferry terminal by the river.", "Nobody feeds gulls on the ferry.",
-]  # fmt: skip
+    "The ferry to Porto leaves at nine.",
+    "Buy the ferry tickets early.",
+    "The blue ferry is faster than the old one.",
+    "Porto has a ferry terminal by the river.",
+    "Nobody feeds gulls on the ferry.",
+]
 
 
-def of(grains: list[Grain]) -> set[int]:
+def clusters_of(grains: list[Grain]) -> set[int]:
     """The clusters these grains are in."""
     return set(Member.objects.filter(grain__in=grains).values_list("cluster_id", flat=True))
 
@@ -58,14 +65,14 @@ def settings_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.fixture
-def town(transactional_db: Any, space: Any) -> Iterator[Town]:
-    yield Town(space.pk)
-    for one in shelf().spaces():
-        shelf().drop(one)
+def town(transactional_db: Any, space: Any) -> Iterator[ClusteredSpace]:
+    yield ClusteredSpace(space.pk)
+    for one in arena_cache().spaces():
+        arena_cache().drop(one)
 
 
 @pytest.fixture
-def two(town: Town) -> tuple[list[Grain], list[Grain]]:
+def two(town: ClusteredSpace) -> tuple[list[Grain], list[Grain]]:
     garden = town.group("garden", GARDEN, ("anna", "garden club", "june"))
     ferry = town.group("ferry", FERRY, ("porto", "harbour", "bo"))
     town.link(garden[0], ferry[0], weight=0.1)

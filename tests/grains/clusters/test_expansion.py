@@ -8,18 +8,25 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from fluxcore import booth, clock, events, lanes
+from fluxcore import clock, events
+from fluxcore.writes import booth, write_locks
 from memory.arena.changes import Changes
-from memory.grains import explain, tuning
-from memory.grains.models import Member, Shift
+from memory.grains.models import ContextShift, Member
+from memory.recall import engine_settings, explain
 from tests.grains.clusters.test_touch import _cluster
 
 pytestmark = pytest.mark.storage
 
 TALK = [
-    "Shall we plant the tomatoes?", "Yes, by the wall.", "It needs compost first.", "Then water it at dawn.",
-    "And mulch it in June.", "Birds will come anyway.", "A net would keep them off.", "We have one in the shed.",
-]  # fmt: skip
+    "Shall we plant the tomatoes?",
+    "Yes, by the wall.",
+    "It needs compost first.",
+    "Then water it at dawn.",
+    "And mulch it in June.",
+    "Birds will come anyway.",
+    "A net would keep them off.",
+    "We have one in the shed.",
+]
 
 
 @pytest.fixture
@@ -55,7 +62,7 @@ def test_mates_are_offered_with_the_name_of_their_cluster(unsure, settings_of):
 def test_the_receipt_keeps_what_was_offered(unsure, settings_of):
     settings_of(EXPANSION_CONFIDENCE_THRESHOLD=1.0)
     answer = offered(unsure)
-    kept = explain.trace(unsure.principal, uuid.UUID(answer["trace_id"]))
+    kept = explain.explain_trace(unsure.principal, uuid.UUID(answer["trace_id"]))
     assert kept["offered"] == answer["explanation"]["offered"]
     assert {one["grain_id"] for one in kept["offered"]} <= set(kept["texts"])
 
@@ -89,7 +96,7 @@ def test_bounds_hold_for_what_is_offered_too(unsure, settings_of):
 
 def test_while_it_explores_more_is_offered_and_sooner(unsure, settings_of):
     settings_of(EXPANSION_CONFIDENCE_THRESHOLD=0.4, EXPANSION_MAX_CANDIDATES=2)
-    usual, wider = tuning.current(), tuning.current(exploring=True)
+    usual, wider = engine_settings.current(), engine_settings.current(exploring=True)
     assert (wider.unsure, wider.expansion, wider.per_cluster) == (pytest.approx(0.6), 3, 3)
     assert (usual.unsure, usual.expansion) == (0.4, 2)
     settings_of(EXPANSION_CONFIDENCE_THRESHOLD=1.0, EXPANSION_MAX_CANDIDATES=2)
@@ -97,15 +104,15 @@ def test_while_it_explores_more_is_offered_and_sooner(unsure, settings_of):
     space = unsure.principal.space
 
     def begin() -> None:
-        Shift.objects.create(space_id=space, judged=0, was=1, became=0, at=clock.now(), remaining=2)
+        ContextShift.objects.create(space_id=space, judged=0, was=1, became=0, at=clock.now(), remaining=2)
         packed = Changes(exploring=True).pack()
         events.append("context.shifted", space=space, actor="test", subject="", packed=packed)
 
-    booth.write(begin, lane=lanes.of(space))
+    booth.write(begin, lane=write_locks.lock_name(space))
     first = offered(unsure)
     assert len(first["expansion_candidates"]) == 3
     assert "more is offered" in first["explanation"]["says"]
-    assert Shift.objects.get().remaining == 1
+    assert ContextShift.objects.get().remaining == 1
     offered(unsure)
-    assert Shift.objects.get().remaining == 0
+    assert ContextShift.objects.get().remaining == 0
     assert len(offered(unsure)["expansion_candidates"]) == 2  # it is over, and the log said so

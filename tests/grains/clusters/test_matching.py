@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.grains.clusters.matching import match
+from memory.clusters.matching import match
 
 
 def matched(old, new):

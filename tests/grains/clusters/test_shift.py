@@ -6,10 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from fluxcore import booth, clock, lanes
+from fluxcore import clock
 from fluxcore.models import Event
-from memory.grains.clusters import shift
-from memory.grains.models import Judged, Shift, Trace, Vote
+from fluxcore.writes import booth, write_locks
+from memory.clusters import context_shift
+from memory.grains.models import ContextShift, JudgedQuestion, Trace, Vote
 
 pytestmark = pytest.mark.storage
 
@@ -20,16 +21,23 @@ class Ballot:
     def __init__(self, space, grain):
         self.space, self.grain, self.count = space, grain, 0
 
-    def judge(self, *outcomes: bool, **given) -> list[Judged]:
+    def judge(self, *outcomes: bool, **given) -> list[JudgedQuestion]:
         found = []
         for useful in outcomes:
             self.count += 1
             at = clock.now() - timedelta(hours=1)
             trace = Trace.objects.create(
-                space_id=self.space, actor="agent:a", at=at, query=f"q{self.count}", rung="warm", confidence=0.5,
-                hop_count=0, body="{}", rated=True,
-            )  # fmt: skip
-            one = Judged.objects.create(
+                space_id=self.space,
+                actor="agent:a",
+                at=at,
+                query=f"q{self.count}",
+                rung="warm",
+                confidence=0.5,
+                hop_count=0,
+                body="{}",
+                rated=True,
+            )
+            one = JudgedQuestion.objects.create(
                 uuid=trace.uuid, space_id=self.space, actor="agent:a", asked_at=at, query=trace.query, terms=b""
             )
             values = {"useful": useful, "strength": 1.0, "scale": 1.0, "at": at, **given}
@@ -38,7 +46,7 @@ class Ballot:
         return found
 
     def look(self) -> int:
-        booth.write(lambda: shift.look(self.space), lane=lanes.of(self.space))
+        booth.write(lambda: context_shift.detect_shift(self.space), lane=write_locks.lock_name(self.space))
         return Event.objects.filter(kind="context.shifted").count()
 
 
@@ -50,7 +58,7 @@ def ballot(town):
 def test_a_drop_of_a_quarter_is_a_shift(ballot):
     ballot.judge(*[True] * 15, *[True] * 11, *[False] * 4)
     assert ballot.look() == 1
-    row = Shift.objects.get()
+    row = ContextShift.objects.get()
     assert (row.was, row.became, row.remaining) == (1.0, pytest.approx(11 / 15), 50)
     assert Event.objects.get(kind="context.shifted").data == {"was": 1.0, "became": 0.7333, "recalls": 50}
 
@@ -91,7 +99,7 @@ def test_answers_that_nobody_had_time_to_judge_do_not_count(ballot):
 def test_it_is_noticed_once_and_again_only_after_as_many_new_votes(ballot):
     ballot.judge(*[True] * 15, *[False] * 15)
     assert ballot.look() == ballot.look() == 1
-    Shift.objects.update(remaining=0)
+    ContextShift.objects.update(remaining=0)
     assert ballot.look() == 1
     ballot.judge(*[True] * 15)
     assert ballot.look() == 1
@@ -103,7 +111,7 @@ def test_votes_taken_back_and_grains_that_were_missing_are_no_success(ballot):
     ballot.judge(*[True] * 15)
     ballot.judge(*[True] * 15, missed=True)
     assert ballot.look() == 1
-    Shift.objects.all().delete()
+    ContextShift.objects.all().delete()
     Event.objects.filter(kind="context.shifted").delete()
     Vote.objects.filter(missed=True).update(undone_at=clock.now())
     assert ballot.look() == 0  # those recalls are not judged any more
@@ -118,16 +126,16 @@ def test_it_can_be_switched_off(ballot, settings_of):
 def test_the_cost_does_not_grow_with_history(ballot, django_assert_num_queries):
     ballot.judge(*[True] * 60)
     with django_assert_num_queries(2):
-        shift.look(ballot.space)
+        context_shift.detect_shift(ballot.space)
 
 
 def test_an_arena_that_is_built_meanwhile_knows(ballot):
-    from memory.arena.build import build
+    from memory.arena.build import build_arena
 
-    assert not build(ballot.space, "").exploring
-    Shift.objects.create(space_id=ballot.space, judged=1, was=1, became=0, at=clock.now(), remaining=3)
-    assert build(ballot.space, "").exploring
-    booth.write(lambda: shift._spend(ballot.space, 5), lane=lanes.of(ballot.space))
-    assert Shift.objects.get().remaining == 0
-    assert not build(ballot.space, "").exploring
+    assert not build_arena(ballot.space, "").exploring
+    ContextShift.objects.create(space_id=ballot.space, judged=1, was=1, became=0, at=clock.now(), remaining=3)
+    assert build_arena(ballot.space, "").exploring
+    booth.write(lambda: context_shift._count_wide(ballot.space, 5), lane=write_locks.lock_name(ballot.space))
+    assert ContextShift.objects.get().remaining == 0
+    assert not build_arena(ballot.space, "").exploring
     assert Event.objects.filter(kind="context.settled").count() == 1

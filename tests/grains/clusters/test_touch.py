@@ -8,21 +8,25 @@ import pytest
 
 from accounts.models import Space
 from accounts.principals import shell
-from fluxcore import booth, lanes
-from memory.grains.clusters import touch, verbs
-from memory.grains.clusters.spread import spreads
-from memory.grains.learning import votes
-from memory.grains.models import Cluster, Grain, Member, Passage, Touch, Vote
+from fluxcore.writes import booth, write_locks
+from memory.clusters import cluster_use, verbs
+from memory.clusters.breadth import count_clusters_used
+from memory.grains.models import Cluster, ClusterUse, ClusterUseVote, Grain, Member, Vote
+from memory.learning import feedback
 
 pytestmark = pytest.mark.storage
 
 NOTES = [
-    "Anna and Boris planted tomatoes in Kiev.", "Boris watered the beds in Kiev with Anna.",
-    "In Kiev Anna told Boris about compost.", "Anna met Boris at the Kiev market.",
-    "Zelda and Yusuf took the ferry to Porto.", "Yusuf likes Porto, says Zelda.",
-    "In Porto Zelda found Yusuf asleep.", "Zelda sent Yusuf a card from Porto.",
+    "Anna and Boris planted tomatoes in Kiev.",
+    "Boris watered the beds in Kiev with Anna.",
+    "In Kiev Anna told Boris about compost.",
+    "Anna met Boris at the Kiev market.",
+    "Zelda and Yusuf took the ferry to Porto.",
+    "Yusuf likes Porto, says Zelda.",
+    "In Porto Zelda found Yusuf asleep.",
+    "Zelda sent Yusuf a card from Porto.",
     "Anna of Kiev wrote a letter to Zelda in Porto.",
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -48,20 +52,20 @@ def judge(memory, query: str, grain: int, **given) -> str:
 def touches() -> dict[tuple[str, str], float]:
     return {
         (text, name): weight
-        for text, name, weight in Touch.objects.values_list("grain__text", "cluster__name", "weight")
+        for text, name, weight in ClusterUse.objects.values_list("grain__text", "cluster__name", "weight")
     }
 
 
 def test_a_useful_vote_touches_the_clusters_of_the_names_it_came_by(club):
     judge(club, "What did Anna plant in Kiev?", 0)
     club.drain()
-    (one,) = Touch.objects.all()
+    (one,) = ClusterUse.objects.all()
     assert one.grain.text == NOTES[0]
     assert one.cluster.layer == Cluster.Layer.ENTRIES
     assert Member.objects.filter(cluster=one.cluster, entry__feature="anna").exists()
     assert one.weight == pytest.approx(1.0)
     assert one.at == Vote.objects.get().at
-    assert spreads(club.principal.space, [one.grain_id]) == {one.grain_id: 1}
+    assert count_clusters_used(club.principal.space, [one.grain_id]) == {one.grain_id: 1}
 
 
 def test_a_weak_vote_touches_less_and_a_harmful_one_nothing(club):
@@ -70,7 +74,7 @@ def test_a_weak_vote_touches_less_and_a_harmful_one_nothing(club):
     club.vote(answer["trace_id"], club.grains[6], useful=False)
     club.drain()
     assert list(touches().values()) == [pytest.approx(0.25)]
-    assert spreads(club.principal.space, list(Grain.objects.values_list("id", flat=True))) == {}
+    assert count_clusters_used(club.principal.space, list(Grain.objects.values_list("id", flat=True))) == {}
 
 
 def test_a_question_about_both_subjects_touches_both_and_weighs_no_more(club):
@@ -86,10 +90,10 @@ def test_a_vote_taken_back_leaves_nothing(club):
     club.drain()
     before = touches()
     assert len(before) == 2
-    votes.withdraw(club.principal, trace=trace, grain=club.grains[0])
+    feedback.withdraw(club.principal, trace=trace, grain=club.grains[0])
     club.drain()
     assert touches() == {key: weight for key, weight in before.items() if key[0] == NOTES[1]}
-    assert Passage.objects.values_list("vote__grain__text", flat=True).distinct().get() == NOTES[1]
+    assert ClusterUseVote.objects.values_list("vote__grain__text", flat=True).distinct().get() == NOTES[1]
 
 
 def test_neither_order_nor_retries_change_a_touch(club):
@@ -102,12 +106,12 @@ def test_neither_order_nor_retries_change_a_touch(club):
     random.Random(3).shuffle(numbers)
 
     def one_by_one() -> None:
-        Passage.objects.all().delete()
-        Touch.objects.all().delete()
+        ClusterUseVote.objects.all().delete()
+        ClusterUse.objects.all().delete()
         for number in [*numbers, *numbers]:
-            touch.follow(club.principal.space, [number])
+            cluster_use.update_cluster_use(club.principal.space, [number])
 
-    booth.write(one_by_one, lane=lanes.of(club.principal.space))
+    booth.write(one_by_one, lane=write_locks.lock_name(club.principal.space))
     assert touches() == together
 
 
@@ -125,26 +129,29 @@ def test_touches_go_where_the_members_of_their_cluster_went(club):
     """A split by share, a dissolved one by half; the vote can still be taken back to the last digit."""
     trace = judge(club, "What did Anna plant in Kiev?", 0)
     club.drain()
-    space, held = club.principal.space, Touch.objects.get()
+    space, held = club.principal.space, ClusterUse.objects.get()
     others = list(Cluster.objects.filter(layer=Cluster.Layer.ENTRIES).exclude(id=held.cluster_id))
     booth.write(
-        lambda: touch.carry(space, {held.cluster_id: [(held.cluster_id, 0.75), (others[0].pk, 0.25)]}),
-        lane=lanes.of(space),
+        lambda: cluster_use.move_cluster_use(space, {held.cluster_id: [(held.cluster_id, 0.75), (others[0].pk, 0.25)]}),
+        lane=write_locks.lock_name(space),
     )
-    assert sorted(Touch.objects.values_list("weight", flat=True)) == [pytest.approx(0.25), pytest.approx(0.75)]
-    booth.write(lambda: touch.carry(space, {held.cluster_id: [(others[0].pk, 0.5)]}), lane=lanes.of(space))
-    assert Touch.objects.get().weight == pytest.approx(0.25 + 0.375)  # merged by sum
-    votes.withdraw(club.principal, trace=trace, grain=club.grains[0])
+    assert sorted(ClusterUse.objects.values_list("weight", flat=True)) == [pytest.approx(0.25), pytest.approx(0.75)]
+    booth.write(
+        lambda: cluster_use.move_cluster_use(space, {held.cluster_id: [(others[0].pk, 0.5)]}),
+        lane=write_locks.lock_name(space),
+    )
+    assert ClusterUse.objects.get().weight == pytest.approx(0.25 + 0.375)  # merged by sum
+    feedback.withdraw(club.principal, trace=trace, grain=club.grains[0])
     club.drain()
-    assert not Touch.objects.exists()
-    assert not Passage.objects.exists()
+    assert not ClusterUse.objects.exists()
+    assert not ClusterUseVote.objects.exists()
 
 
 def test_a_run_that_merges_two_clusters_adds_their_touches(club):
     judge(club, "What did Anna of Kiev send to Zelda in Porto?", 8)
     judge(club, "Who in Kiev wrote a letter?", 8)
     club.drain()
-    assert Touch.objects.count() == 2
+    assert ClusterUse.objects.count() == 2
     total = sum(touches().values())
     # From now on everybody is everywhere: one subject.
     names = "Anna, Boris, Zelda and Yusuf went from Kiev to Porto."
@@ -154,6 +161,6 @@ def test_a_run_that_merges_two_clusters_adds_their_touches(club):
     club.cluster()
     alive = Cluster.objects.filter(layer=Cluster.Layer.ENTRIES, dissolved_at=None)
     assert alive.count() == 1
-    one = Touch.objects.get()
+    one = ClusterUse.objects.get()
     assert one.cluster == alive.get()
     assert one.weight == pytest.approx(total, abs=1e-6)

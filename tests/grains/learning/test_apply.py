@@ -12,11 +12,12 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.principals import shell
-from fluxcore import booth, jobs, lanes
-from memory.arena.shelf import shelf
-from memory.engine import words
-from memory.grains.learning import apply, credit, ledger, votes
+from fluxcore import jobs
+from fluxcore.writes import booth, write_locks
+from memory.arena.cache import arena_cache
+from memory.engine.text import words
 from memory.grains.models import Conduit, Effect, Entry, Pair, Vote
+from memory.learning import apply, credit, feedback, ledger
 from tests.grains.test_traces import in_a_thread
 
 pytestmark = pytest.mark.storage
@@ -26,11 +27,21 @@ def graph() -> list[tuple[object, ...]]:
     """Everything votes may move."""
     return sorted(
         Conduit.objects.values_list(
-            "from_entry__kind", "from_entry__feature", "from_grain", "to_grain", "relation", "weight", "affinity",
-            "used_at", "use_count", "base", "gain", "loss",
+            "from_entry__kind",
+            "from_entry__feature",
+            "from_grain",
+            "to_grain",
+            "relation",
+            "weight",
+            "affinity",
+            "used_at",
+            "use_count",
+            "base",
+            "gain",
+            "loss",
         ),
         key=repr,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -81,20 +92,20 @@ def test_a_harmful_vote_weakens_it(talk):
 
 @pytest.mark.either_database
 def test_one_full_vote_is_the_seeds_formula():
-    up = credit.useful(0.05, 1.0)
-    assert credit.weight(0.4, up.gain, 0, 0.95) == pytest.approx(0.4 + 0.05 * 0.6, abs=1e-9)
-    down = credit.harmful(0.85, 1.0)
-    assert credit.weight(0.4, 0, down.loss, 0.95) == pytest.approx(0.4 * 0.85, abs=1e-9)
-    assert credit.affinity(up.gain, 0) == pytest.approx(1.1, abs=1e-6)
-    assert credit.affinity(0, down.loss) == pytest.approx(0.8, abs=1e-6)
+    up = credit.credit_useful(0.05, 1.0)
+    assert credit.credited_weight(0.4, up.gain, 0, 0.95) == pytest.approx(0.4 + 0.05 * 0.6, abs=1e-9)
+    down = credit.credit_harmful(0.85, 1.0)
+    assert credit.credited_weight(0.4, 0, down.loss, 0.95) == pytest.approx(0.4 * 0.85, abs=1e-9)
+    assert credit.credited_affinity(up.gain, 0) == pytest.approx(1.1, abs=1e-6)
+    assert credit.credited_affinity(0, down.loss) == pytest.approx(0.8, abs=1e-6)
 
 
 @pytest.mark.either_database
 def test_no_number_of_votes_leaves_the_bounds():
-    assert credit.weight(0.5, 10**15, 0, 0.95) == 0.95
-    assert 0 <= credit.weight(0.5, 0, 10**13, 0.95) < 1e-9
-    assert credit.affinity(10**15, 0) == pytest.approx(2.0)
-    assert credit.affinity(0, 10**15) == pytest.approx(0.1)
+    assert credit.credited_weight(0.5, 10**15, 0, 0.95) == 0.95
+    assert 0 <= credit.credited_weight(0.5, 0, 10**13, 0.95) < 1e-9
+    assert credit.credited_affinity(10**15, 0) == pytest.approx(2.0)
+    assert credit.credited_affinity(0, 10**15) == pytest.approx(0.1)
 
 
 def test_words_that_failed_lead_to_what_was_missing(talk):
@@ -104,9 +115,10 @@ def test_words_that_failed_lead_to_what_was_missing(talk):
     talk.vote(answer["trace_id"], missed=[wanted])
     talk.drain()
     terms = set(
-        Conduit.objects.filter(to_grain__uuid=wanted, from_entry__kind=Entry.Kind.TERM)
-        .values_list("from_entry__feature", flat=True)
-    )  # fmt: skip
+        Conduit.objects.filter(to_grain__uuid=wanted, from_entry__kind=Entry.Kind.TERM).values_list(
+            "from_entry__feature", flat=True
+        )
+    )
     assert terms == set(words.terms("ferry departure timetable"))  # the grain holds none of them
     assert all(conduit.base == 0 for conduit in Conduit.objects.filter(from_entry__kind=Entry.Kind.TERM))
 
@@ -121,7 +133,7 @@ def test_taken_back_everything_is_as_it_was(talk):
     talk.drain()
     assert graph() != between != before
     for grain in (why["grain_id"], other):
-        votes.withdraw(talk.principal, trace=answer["trace_id"], grain=grain)
+        feedback.withdraw(talk.principal, trace=answer["trace_id"], grain=grain)
     talk.drain()
     assert graph() == between
     assert not Effect.objects.exists() and not Pair.objects.exists()
@@ -140,7 +152,7 @@ def test_what_a_link_brought_with_it_comes_back_with_the_last_vote(talk):
         talk.vote(answer["trace_id"], why["grain_id"], useful=useful)
         talk.drain()
         assert graph() != before
-    votes.withdraw(talk.principal, trace=answer["trace_id"], grain=why["grain_id"])
+    feedback.withdraw(talk.principal, trace=answer["trace_id"], grain=why["grain_id"])
     talk.drain()
     assert graph() == before
 
@@ -148,10 +160,13 @@ def test_what_a_link_brought_with_it_comes_back_with_the_last_vote(talk):
 def test_neither_order_nor_repetition_changes_the_result(talk, monkeypatch):
     monkeypatch.setattr(apply, "PAGE", 3)
     # How much a vote counts is fixed when it comes, by those before it: one for all here, so that sums compare.
-    monkeypatch.setattr(votes, "scales", lambda grains, besides=(): dict.fromkeys(grains, 1.0))
+    monkeypatch.setattr(feedback, "learning_scales", lambda grains, besides=(): dict.fromkeys(grains, 1.0))
     asked = [led_there(talk, f"Which ferry to Porto do we book, {n}?") for n in range(4)]
-    said = [(answer["trace_id"], grain["id"], (n + m) % 3 > 0) for n, (answer, _) in enumerate(asked)
-            for m, grain in enumerate(answer["grains"])]  # fmt: skip
+    said = [
+        (answer["trace_id"], grain["id"], (n + m) % 3 > 0)
+        for n, (answer, _) in enumerate(asked)
+        for m, grain in enumerate(answer["grains"])
+    ]
 
     def give(order, *, again=False):
         for trace, grain, useful in order:
@@ -166,7 +181,7 @@ def test_neither_order_nor_repetition_changes_the_result(talk, monkeypatch):
 
     first = give(said)
     for trace, grain, _ in said:
-        votes.withdraw(talk.principal, trace=trace, grain=grain)
+        feedback.withdraw(talk.principal, trace=trace, grain=grain)
     talk.drain()
     shuffled = random.Random(5).sample(said, len(said))
     assert give(shuffled, again=True) == first
@@ -183,7 +198,7 @@ def test_grains_that_are_useful_together_become_neighbours(talk):
         talk.drain()
         assert shortcut.exists() is (turn == 2)
     assert Pair.objects.filter(conduit__isnull=False).count() == 1
-    votes.withdraw(talk.principal, trace=answer["trace_id"], grain=one)
+    feedback.withdraw(talk.principal, trace=answer["trace_id"], grain=one)
     talk.drain()
     assert not shortcut.exists()
 
@@ -195,8 +210,8 @@ def joined(talk):
     talk.drain()
     shortcut = Conduit.objects.filter(from_grain__uuid__in=[one, other], to_grain__uuid__in=[one, other], relation=0)
     shortcut.delete()
-    for space in shelf().spaces():
-        shelf().drop(space)
+    for space in arena_cache().spaces():
+        arena_cache().drop(space)
     asked = [talk.ask(f"zzz qqq {turn}")["trace_id"] for turn in range(3)]
     for trace in asked:
         talk.vote(trace, missed=[one, other])
@@ -207,14 +222,14 @@ def joined(talk):
 
 def test_a_shortcut_is_listed_and_each_vote_that_made_it_names_it(talk, joined):
     asked, shortcut = joined
-    (listed,) = ledger.shortcuts(shell())
+    (listed,) = ledger.list_shortcuts(shell())
     assert (listed["conduit"], listed["together"]) == (shortcut.get().pk, 3)
     assert set(listed["contents"]) == {"Kim keeps bees", "The honey is sold in Delft"}
     for grain in listed["grain_ids"]:
-        assert ledger.explain(shell(), trace=asked[0], grain=grain)["shortcuts"] == [listed]
-    ledger.undo(shell(), trace=asked[0])
+        assert ledger.explain_vote(shell(), trace=asked[0], grain=grain)["shortcuts"] == [listed]
+    ledger.undo_votes(shell(), trace=asked[0])
     talk.drain()
-    assert ledger.shortcuts(shell()) == []
+    assert ledger.list_shortcuts(shell()) == []
 
 
 @pytest.mark.parametrize("page", [1, 3, 200])
@@ -223,14 +238,17 @@ def test_a_shortcut_that_votes_led_over_goes_with_the_last_of_them(talk, joined,
     asked, shortcut = joined
     answer = talk.ask("Does Kim keep bees?", explain=True)
     number = shortcut.get().pk
-    over = [why["grain_id"] for why in answer["explanation"]["grains"]
-            if number in [step["conduit"] for step in why["path"]]]  # fmt: skip
+    over = [
+        why["grain_id"]
+        for why in answer["explanation"]["grains"]
+        if number in [step["conduit"] for step in why["path"]]
+    ]
     talk.vote(answer["trace_id"], over[0], useful=True)
     talk.drain()
     assert shortcut.get().gain > 0
     monkeypatch.setattr(apply, "PAGE", page)
     for bound in [{"caller": "agent:alice"}] if at_once else [{"trace": one} for one in (*asked, answer["trace_id"])]:
-        ledger.undo(shell(), **bound)
+        ledger.undo_votes(shell(), **bound)
         while Vote.objects.filter(applied=False).exists():
             jobs.drain()
     assert not shortcut.exists() and not Pair.objects.exists() and not Effect.objects.exists()
@@ -255,7 +273,7 @@ def test_who_changes_their_mind_and_back_has_said_the_same(talk):
         talk.vote(answer["trace_id"], why["grain_id"], useful=useful)
     talk.drain()
     often = graph()
-    votes.withdraw(talk.principal, trace=answer["trace_id"], grain=why["grain_id"])
+    feedback.withdraw(talk.principal, trace=answer["trace_id"], grain=why["grain_id"])
     talk.drain()
     talk.vote(answer["trace_id"], why["grain_id"], useful=True)
     talk.drain()
@@ -267,7 +285,7 @@ def test_when_every_vote_changed_meanwhile_the_next_run_sees_to_them(talk):
     talk.vote(answer["trace_id"], why["grain_id"], useful=True)
     space = Vote.objects.get().space_id
     run = jobs.Run(0, uuid.uuid4(), "grains.learn", space, {}, 1)
-    change = apply.learn(run)
+    change = apply.apply_votes(run)
     talk.vote(answer["trace_id"], why["grain_id"], useful=False)
     booth.write(change)
     assert not Effect.objects.exists() and not Vote.objects.get().applied
@@ -294,13 +312,13 @@ def test_a_vote_that_is_taken_back_while_it_is_applied_is_unlearned(talk):
     answer, why = led_there(talk)
     talk.vote(answer["trace_id"], why["grain_id"], useful=True)
     learn = jobs.claim()
-    work = apply.learn(learn)
+    work = apply.apply_votes(learn)
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():
             list(Conduit.objects.select_for_update().values_list("id"))  # the worker comes as far as the links
-            working = pool.submit(in_a_thread, lambda: booth.write(work, lane=lanes.of(learn.space)))
+            working = pool.submit(in_a_thread, lambda: booth.write(work, lane=write_locks.lock_name(learn.space)))
             until(lambda: waiting() == 1)
-            undoing = pool.submit(in_a_thread, lambda: ledger.undo(shell(), grain=why["grain_id"]))
+            undoing = pool.submit(in_a_thread, lambda: ledger.undo_votes(shell(), grain=why["grain_id"]))
             until(lambda: waiting() == 2 or undoing.done())
         working.result(timeout=10)
         assert undoing.result(timeout=10)["undone"] == 1

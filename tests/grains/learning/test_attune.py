@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from accounts.principals import shell
-from fluxcore import booth, clock
+from fluxcore import clock
 from fluxcore.models import Event, Job
-from memory.arena.build import build
-from memory.arena.shelf import encoder_name, shelf
-from memory.engine import attune as engine
-from memory.engine import rank
+from fluxcore.writes import booth
+from memory.arena.build import build_arena
+from memory.arena.cache import arena_cache, encoder_name
+from memory.engine.learning import weight_fitting as engine
+from memory.engine.ranking import rank
 from memory.grains import chores
-from memory.grains.learning import attune, ledger
 from memory.grains.lifecycle.purge import purge
 from memory.grains.models import Attunement, Vote
+from memory.learning import ledger, ranker_weights
 
 pytestmark = pytest.mark.storage
 QUESTIONS = 6
@@ -24,7 +25,7 @@ QUESTIONS = 6
 @pytest.fixture
 def moving(monkeypatch):
     """Weights move on a few questions, whatever that is worth: when they may is the engine's matter."""
-    monkeypatch.setattr(engine, "FEWEST", 4)
+    monkeypatch.setattr(engine, "FEWEST_QUESTIONS", 4)
     monkeypatch.setattr(engine, "SURE", -100.0)
     monkeypatch.setattr(engine, "LEAST_GAIN", -1.0)
     monkeypatch.setattr(engine, "HEARD", 1_000)
@@ -50,14 +51,14 @@ def attuned(memory) -> None:
 
 
 def own(memory):
-    with shelf().arena(memory.principal.space) as (arena, _):
+    with arena_cache().arena(memory.principal.space) as (arena, _):
         return arena.index.own
 
 
 def test_votes_are_fitted_once_after_a_pause(voted):
     (job,) = Job.objects.filter(kind=chores.ATTUNE)
     assert job.state == Job.State.QUEUED
-    assert job.due_at > clock.now() + attune.PAUSE / 2
+    assert job.due_at > clock.now() + ranker_weights.PAUSE / 2
     assert not Attunement.objects.exists()
 
 
@@ -73,11 +74,11 @@ def test_the_weights_move_and_arenas_know(voted):
     assert own(voted) is None
     attuned(voted)
     row = Attunement.objects.get()
-    assert (row.version, row.questions) == (rank.FITTED.version, QUESTIONS)
+    assert (row.version, row.questions) == (rank.FITTED_RANKER.version, QUESTIONS)
     assert row.weights and max(map(abs, row.weights.values())) <= engine.MOST_EACH
-    here, built = own(voted), build(voted.principal.space, encoder_name()).index.own
+    here, built = own(voted), build_arena(voted.principal.space, encoder_name()).index.own
     assert np.array_equal(here.weights, built.weights)
-    assert np.allclose(here.weights, rank.as_array(row.weights))
+    assert np.allclose(here.weights, rank.weights_array(row.weights))
 
 
 def test_an_answer_says_that_the_weights_moved(voted):
@@ -95,7 +96,7 @@ def test_fitted_again_nothing_is_told(voted):
 
 def test_taken_back_the_shipped_weights_hold_at_once(voted):
     attuned(voted)
-    ledger.undo(shell(), caller=voted.principal.actor)
+    ledger.undo_votes(shell(), caller=voted.principal.actor)
     voted.drain()
     assert not Attunement.objects.exists()
     assert own(voted) is None

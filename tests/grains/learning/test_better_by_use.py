@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memory.arena.build import build
-from memory.arena.shelf import encoder_name, shelf
-from memory.grains.learning import votes
-from memory.grains.models import Judged
+from memory.arena.build import build_arena
+from memory.arena.cache import arena_cache, encoder_name
+from memory.grains.models import JudgedQuestion
+from memory.learning import feedback
 
 pytestmark = pytest.mark.storage
 
@@ -32,7 +32,7 @@ def taught(memory):
 
 def learned(space: int) -> dict[str, np.ndarray]:
     """What an arena of now has learned."""
-    with shelf().arena(space) as (arena, _):
+    with arena_cache().arena(space) as (arena, _):
         found = arena.index.learned
         return found.arrays() if found is not None else {}
 
@@ -87,7 +87,7 @@ def test_taken_back_the_arrays_equal_those_before(taught):
     memory.vote(trace, missed=[needed])
     memory.drain()
     assert not same(learned(space), before)
-    votes.withdraw(memory.principal, trace=trace, grain=needed)
+    feedback.withdraw(memory.principal, trace=trace, grain=needed)
     memory.drain()
     empty = learned(space)
     assert all(len(array) == 0 for array in empty.values())
@@ -103,9 +103,9 @@ def test_an_arena_that_followed_and_one_that_was_built_have_learned_the_same(tau
             memory.vote(answer["trace_id"], grain["id"], useful=place % 2 == 0, strength=1 - place / 10)
         memory.drain()
     space = memory.principal.space
-    built = build(space, encoder_name()).index.learned
+    built = build_arena(space, encoder_name()).index.learned
     assert same(learned(space), built.arrays())
-    assert len(built.questions) == Judged.objects.count() == 5
+    assert len(built.questions) == JudgedQuestion.objects.count() == 5
 
 
 def test_a_recall_after_a_vote_makes_no_more_statements_than_after_a_store(taught):

@@ -8,8 +8,8 @@ import pytest
 
 from fluxcore import clock
 from fluxcore.models import Event, Job
-from memory.grains.learning import ledger, votes
 from memory.grains.models import Grain, Trace, Vote
+from memory.learning import feedback, ledger
 from tests.grains.conftest import Memory
 
 pytestmark = pytest.mark.storage
@@ -92,13 +92,13 @@ def test_looking_twice_changes_nothing_and_what_was_undone_stays_undone(office):
     first = office.ask("which office printer broke", k=2)
     office.ask("which office printer is out of toner", k=1)
     settle(office)
-    votes.withdraw(office.principal, trace=first["trace_id"], grain=first["grains"][1]["id"])
+    feedback.withdraw(office.principal, trace=first["trace_id"], grain=first["grains"][1]["id"])
     office.drain()
     Job.objects.filter(kind="grains.imply").update(state="queued", due_at=clock.now())
     settle(office)
     vote = Vote.objects.get()
     assert vote.undone_at is not None
-    (listed,) = ledger.votes(_manager(office))["votes"]
+    (listed,) = ledger.list_votes(_manager(office))["votes"]
     assert listed["implied"] is True
 
 

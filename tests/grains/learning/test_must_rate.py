@@ -12,9 +12,9 @@ from accounts.models import AuditEntry
 from accounts.principals import shell
 from fluxcore import clock
 from fluxcore.errors import FeedbackDue, Forbidden
-from memory.grains.learning import due
 from memory.grains.lifecycle.purge import purge
 from memory.grains.models import Trace
+from memory.recall import pending_feedback
 from tests.grains.conftest import Memory
 
 pytestmark = pytest.mark.storage
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.storage
 def strict(memory, configure):
     """Alice must vote, has asked, and has not voted yet."""
     configure(FEEDBACK_ENFORCEMENT_GRACE_SECONDS=0)
-    due._seen.clear()
+    pending_feedback._seen.clear()
     memory.store("Mia moved to Lisbon in 2021")
     memory.drain()
     agents.set_must_rate(shell(), space="home", name="alice", must_rate=True, reason="trial")
@@ -68,7 +68,10 @@ def test_nobody_waits_for_somebody_elses_answers(strict):
     bob = Memory(agent="bob")
     agents.set_must_rate(shell(), space="home", name="bob", must_rate=True)
     assert Memory(agent="bob").ask("Where did Mia move?")["grains"]
-    assert due.pending(bob.principal)["pending"] != due.pending(strict[0].principal)["pending"]
+    assert (
+        pending_feedback.list_pending(bob.principal)["pending"]
+        != pending_feedback.list_pending(strict[0].principal)["pending"]
+    )
 
 
 def test_who_cannot_vote_is_not_asked_to(strict):

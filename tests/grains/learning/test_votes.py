@@ -8,13 +8,13 @@ import pytest
 
 from accounts.models import AuditEntry
 from accounts.principals import shell
-from accounts.verbs import Act
-from fluxcore import booth
+from accounts.verbs import RunningCall
 from fluxcore.errors import Invalid, NotFound, NotReturned, RateLimited
 from fluxcore.models import Event, Job
-from memory.grains.learning import votes
+from fluxcore.writes import booth
 from memory.grains.lifecycle.purge import purge
-from memory.grains.models import Judged, Trace, Vote
+from memory.grains.models import JudgedQuestion, Trace, Vote
+from memory.learning import feedback
 from tests.grains.conftest import Memory
 
 pytestmark = pytest.mark.storage
@@ -34,13 +34,21 @@ def test_a_vote_is_durable_at_once_and_waits_for_the_worker(memory, answer):
     grain = answer["grains"][0]["id"]
     said = memory.vote(answer["trace_id"], grain, useful=True, strength=0.5)
     assert said == {
-        "trace_id": answer["trace_id"], "grain_id": grain, "useful": True, "strength": 0.5, "missed": [],
-        "status": "recorded", "changed": True, "ok": True, "action": "reinforced", "signal": 0.25,
+        "trace_id": answer["trace_id"],
+        "grain_id": grain,
+        "useful": True,
+        "strength": 0.5,
+        "missed": [],
+        "status": "recorded",
+        "changed": True,
+        "ok": True,
+        "action": "reinforced",
+        "signal": 0.25,
         "effective_signal": 0.25,
-    }  # fmt: skip
+    }
     vote = Vote.objects.get()
     assert (vote.useful, vote.strength, vote.applied, vote.missed) == (True, 0.5, False, False)
-    assert Judged.objects.get().query == "Where did Mia move?"
+    assert JudgedQuestion.objects.get().query == "Where did Mia move?"
     assert Job.objects.filter(kind="grains.learn", state="queued").count() == 1
     memory.drain()
     vote.refresh_from_db()
@@ -87,7 +95,7 @@ def test_a_grain_that_was_not_in_the_answer_is_refused_with_a_code(memory, answe
     with pytest.raises(NotReturned) as refused:
         memory.vote(answer["trace_id"], other, useful=True)
     assert (refused.value.status, refused.value.code) == (409, "not_returned")
-    assert not Vote.objects.exists() and not Judged.objects.exists()
+    assert not Vote.objects.exists() and not JudgedQuestion.objects.exists()
 
 
 def test_only_who_asked_may_vote(memory, answer):
@@ -112,18 +120,27 @@ def test_unknown_traces_and_grains_are_not_found(memory, answer):
 @pytest.mark.parametrize(
     "given",
     [
-        {}, {"grain_id": "x", "useful": True}, {"grain_id": None, "useful": True}, {"missed": "all"},
-        {"missed": [1]}, {"missed": [ABSENT] * 21}, {"missed": [ABSENT], "strength": 0},
-        {"missed": [ABSENT], "strength": 1.1}, {"missed": [ABSENT], "strength": True},
-        {"missed": [ABSENT], "strength": float("nan")}, {"missed": [ABSENT], "strength": 10**400},
-        {"missed": [ABSENT], "color": "red"}, {"grain_id": ABSENT, "useful": False, "missed": [ABSENT]},
-        {"trace_id": "no id", "missed": [ABSENT]}, {"trace_id": None, "missed": [ABSENT]},
+        {},
+        {"grain_id": "x", "useful": True},
+        {"grain_id": None, "useful": True},
+        {"missed": "all"},
+        {"missed": [1]},
+        {"missed": [ABSENT] * 21},
+        {"missed": [ABSENT], "strength": 0},
+        {"missed": [ABSENT], "strength": 1.1},
+        {"missed": [ABSENT], "strength": True},
+        {"missed": [ABSENT], "strength": float("nan")},
+        {"missed": [ABSENT], "strength": 10**400},
+        {"missed": [ABSENT], "color": "red"},
+        {"grain_id": ABSENT, "useful": False, "missed": [ABSENT]},
+        {"trace_id": "no id", "missed": [ABSENT]},
+        {"trace_id": None, "missed": [ABSENT]},
     ],
-)  # fmt: skip
+)
 @pytest.mark.either_database
 def test_what_cannot_be_understood_is_said_so(memory, answer, given):
     with pytest.raises(Invalid) as refused:
-        votes.feedback(memory.principal, **{"trace_id": answer["trace_id"], **given})
+        feedback.feedback(memory.principal, **{"trace_id": answer["trace_id"], **given})
     assert refused.value.details["field"]
     assert not Vote.objects.exists()
 
@@ -136,7 +153,7 @@ def test_a_batch_answers_for_each_vote(memory, answer):
         {"trace_id": answer["trace_id"], "grain_id": str(uuid.uuid4()), "useful": True},
         "nonsense",
     ]
-    said = votes.feedback_batch(memory.principal, items=given)
+    said = feedback.feedback_batch(memory.principal, items=given)
     assert [one["status"] for one in said["results"]] == ["recorded", "refused", "refused", "refused"]
     codes = [one["error"] and one["error"]["code"] for one in said["results"]]
     assert codes == [None, "not_found", "not_returned", "invalid"]
@@ -147,13 +164,13 @@ def test_a_batch_answers_for_each_vote(memory, answer):
 @pytest.mark.parametrize("items", [None, [], [{}] * 101, "all"])
 def test_a_batch_has_bounds(memory, items):
     with pytest.raises(Invalid):
-        votes.feedback_batch(memory.principal, items=items)
+        feedback.feedback_batch(memory.principal, items=items)
 
 
 def test_an_agent_gives_so_many_votes_a_minute_and_a_batch_counts_each(memory, answer, configure):
     configure(MAX_VOTES_PER_MINUTE=3)
     vote = {"trace_id": answer["trace_id"], "grain_id": answer["grains"][0]["id"], "useful": True}
-    votes.feedback_batch(memory.principal, items=[vote, vote])
+    feedback.feedback_batch(memory.principal, items=[vote, vote])
     memory.vote(*vote.values())
     with pytest.raises(RateLimited) as refused:
         memory.vote(*vote.values())
@@ -164,7 +181,7 @@ def test_an_agent_gives_so_many_votes_a_minute_and_a_batch_counts_each(memory, a
         "raised_by": "MAX_VOTES_PER_MINUTE",
     }
     with pytest.raises(Invalid):
-        votes.feedback_batch(memory.principal, items=[vote] * 4)
+        feedback.feedback_batch(memory.principal, items=[vote] * 4)
 
 
 def test_what_was_missing_counts_grain_by_grain(memory, answer, configure):
@@ -180,9 +197,10 @@ def test_a_grain_that_is_purged_before_the_vote_is_written_is_not_found(memory, 
     """Between the look and the write somebody may purge it: only that vote is refused."""
     first, other = answer["grains"][0]["id"], memory.store("Lisbon is where Mia lives now")
     one = {"trace_id": answer["trace_id"], "grain_id": first, "useful": True}
-    alone = votes.feedback.__wrapped__(Act(memory.principal, "grains.feedback"), **one)
-    batch = votes.feedback_batch.__wrapped__(
-        Act(memory.principal, "grains.feedback_batch"), items=[one, {"trace_id": answer["trace_id"], "missed": [other]}]
+    alone = feedback.feedback.__wrapped__(RunningCall(memory.principal, "grains.feedback"), **one)
+    batch = feedback.feedback_batch.__wrapped__(
+        RunningCall(memory.principal, "grains.feedback_batch"),
+        items=[one, {"trace_id": answer["trace_id"], "missed": [other]}],
     )
     purge(shell(), grain=first, reason="asked to forget")
     with pytest.raises(NotFound):
@@ -196,7 +214,7 @@ def test_a_grain_that_is_purged_before_the_vote_is_written_is_not_found(memory, 
 
 def test_of_two_words_on_a_grain_in_one_batch_the_last_counts(memory, answer):
     first = answer["grains"][0]["id"]
-    votes.feedback_batch(
+    feedback.feedback_batch(
         memory.principal,
         items=[{"trace_id": answer["trace_id"], "grain_id": first, "useful": useful} for useful in (True, False)],
     )
@@ -207,9 +225,9 @@ def test_a_vote_can_be_taken_back_by_who_gave_it(memory, answer):
     grain = answer["grains"][0]["id"]
     memory.vote(answer["trace_id"], grain, useful=True)
     with pytest.raises(NotFound):
-        votes.withdraw(Memory(agent="bob").principal, trace=answer["trace_id"], grain=grain)
-    assert votes.withdraw(memory.principal, trace=answer["trace_id"], grain=grain)["changed"] is True
-    assert votes.withdraw(memory.principal, trace=answer["trace_id"], grain=grain)["changed"] is False
+        feedback.withdraw(Memory(agent="bob").principal, trace=answer["trace_id"], grain=grain)
+    assert feedback.withdraw(memory.principal, trace=answer["trace_id"], grain=grain)["changed"] is True
+    assert feedback.withdraw(memory.principal, trace=answer["trace_id"], grain=grain)["changed"] is False
     assert Vote.objects.get().undone_by == memory.principal.actor
 
 

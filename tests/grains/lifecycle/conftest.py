@@ -12,7 +12,8 @@ import time_machine
 from accounts import agents, tokens
 from accounts.models import Space
 from accounts.principals import shell
-from fluxcore import booth, jobs, lived
+from fluxcore import jobs, uptime
+from fluxcore.writes import booth
 from memory.grains.lifecycle import asking
 from memory.grains.models import Conduit, Grain
 from tests.grains.conftest import Memory
@@ -22,7 +23,7 @@ NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 PLAIN = "the kettle whistles when the water boils over"
 
 
-class Life:
+class AgeingMemory:
     """Days pass minute by minute as far as the instance can tell, and the worker does its rounds."""
 
     def __init__(self, traveller: Any) -> None:
@@ -30,20 +31,23 @@ class Life:
         self.memory = Memory()
         self.space = Space.objects.get(name="home")
         agents.apply_agent(
-            shell(), space="home", name="keeper", capabilities=["grains.read", "grains.write", "grains.manage"],
+            shell(),
+            space="home",
+            name="keeper",
+            capabilities=["grains.read", "grains.write", "grains.manage"],
             trust="privileged",
-        )  # fmt: skip
+        )
         minted = tokens.mint(shell(), space="home", agent="keeper", ceiling="user_stated")
         self.keeper = tokens.authenticate(str(minted["token"]))
 
     def pass_days(self, days: float) -> None:
         """Lived days: the clock never jumps, each beat is within what one may count for."""
         moment = datetime.now(UTC) + timedelta(days=days)
-        booth.write(lived.beat)
-        from fluxcore.models import Pulse
+        booth.write(uptime.count_minute)
+        from fluxcore.models import UptimeClock
 
         self.traveller.move_to(moment, tick=False)
-        Pulse.objects.update(at=moment, lived=Pulse.objects.get().lived + days * 86_400)
+        UptimeClock.objects.update(at=moment, lived=UptimeClock.objects.get().lived + days * 86_400)
 
     def jump(self, moment: datetime) -> None:
         """The clock is set, and nothing else happens."""
@@ -78,9 +82,9 @@ class Life:
 
 
 @pytest.fixture
-def life(memory: Memory) -> Iterator[Life]:
+def life(memory: Memory) -> Iterator[AgeingMemory]:
     with time_machine.travel(NOON, tick=False) as traveller:
-        one = Life(traveller)
+        one = AgeingMemory(traveller)
         one.memory = memory
-        booth.write(lived.beat)
+        booth.write(uptime.count_minute)
         yield one

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from fluxcore import booth
 from fluxcore.models import Event, Job
-from memory.grains.lifecycle import ageing, revive, unused, verbs
+from fluxcore.writes import booth
+from memory.grains.lifecycle import ageing, last_use, revive, verbs
 from memory.grains.lifecycle.rules import ACTIVE
 from memory.grains.models import (
-    Bookmark,
     Cluster,
+    ClusterUse,
     Conduit,
+    Cursor,
     Grain,
-    Judged,
-    Recalled,
-    Standing,
-    Touch,
+    JudgedQuestion,
+    LastRecall,
+    TraceGrain,
     Transition,
     Vote,
-)  # fmt: skip
+)
 from tests.grains.lifecycle.conftest import PLAIN
 
 AI = {"provenance": "ai_stated"}
@@ -41,8 +41,10 @@ def test_a_machines_remark_that_nobody_needed_becomes_dormant_then_archived_and_
     assert life.status(grain) == "archived"
     assert life.memory.texts("when does the kettle whistle") == [PLAIN]
     assert list(Event.objects.filter(subject=grain).order_by("id").values_list("kind", flat=True)) == [
-        "grain.stored", "grain.dormant", "grain.archived",
-    ]  # fmt: skip
+        "grain.stored",
+        "grain.dormant",
+        "grain.archived",
+    ]
 
 
 @pytest.mark.parametrize("kept", [{"provenance": "user_stated"}, AI])
@@ -69,22 +71,22 @@ def test_being_recalled_is_use_though_nobody_judged_it(life):
         life.rounds("notice")
     life.rounds("age")
     assert (life.status(used), life.status(unneeded)) == ("active", "dormant")
-    assert Standing.objects.get().grain_id == life.number(used)
+    assert LastRecall.objects.get().grain_id == life.number(used)
 
 
 def test_taking_over_what_was_recalled_twice_or_late_changes_nothing(life, monkeypatch):
     life.memory.store(PLAIN, **AI)
     life.memory.ask("kettle")
     life.rounds("notice")
-    seen = Standing.objects.values().get()
-    Bookmark.objects.update(number=0)
+    seen = LastRecall.objects.values().get()
+    Cursor.objects.update(number=0)
     life.rounds("notice", "notice")
-    assert Standing.objects.values().get() == seen
-    monkeypatch.setattr(unused, "PAGE", 1)
+    assert LastRecall.objects.values().get() == seen
+    monkeypatch.setattr(last_use, "PAGE", 1)
     for _ in range(3):
         life.memory.ask("kettle")
     life.rounds("notice")
-    assert Bookmark.objects.get().number == Recalled.objects.latest("id").pk, "piece by piece to the end"
+    assert Cursor.objects.get().number == TraceGrain.objects.latest("id").pk, "piece by piece to the end"
     assert Job.objects.filter(kind="grains.notice", state="done").count() >= 6
 
 
@@ -143,13 +145,21 @@ def _judge(life, grain, useful, *, query="q", actor="agent:alice", corrected=Fal
 
     from fluxcore import clock
 
-    question = Judged.objects.create(
+    question = JudgedQuestion.objects.create(
         uuid=uuid.uuid4(), space=life.space, actor=actor, asked_at=clock.now(), query=query, terms=b""
     )
     return Vote.objects.create(
-        space=life.space, judged=question, grain_id=life.number(grain), useful=useful, strength=1.0, scale=1.0,
-        at=clock.now(), implied=corrected, corrected=corrected, applied=True,
-    )  # fmt: skip
+        space=life.space,
+        judged=question,
+        grain_id=life.number(grain),
+        useful=useful,
+        strength=1.0,
+        scale=1.0,
+        at=clock.now(),
+        implied=corrected,
+        corrected=corrected,
+        applied=True,
+    )
 
 
 def test_three_corrections_put_a_grain_into_quarantine_and_out_of_answers(life):
@@ -224,14 +234,14 @@ def test_a_person_may_put_away_alone_what_an_agent_stored(life):
 
 def test_votes_taken_back_bring_a_grain_out_of_quarantine(life):
     from accounts.principals import shell
-    from memory.grains.learning import ledger
+    from memory.learning import ledger
 
     grain = life.memory.store(PLAIN, **AI)
     for number in range(10):
         _judge(life, grain, False, query=f"question {number}")
     life.rounds("age")
     assert life.status(grain) == "quarantined"
-    ledger.undo(shell(), caller="agent:alice")
+    ledger.undo_votes(shell(), caller="agent:alice")
     life.memory.drain()
     assert life.status(grain) == "active", "without waiting for the next round"
     assert Transition.objects.order_by("id").last().why == "no reason left"
@@ -247,7 +257,7 @@ def test_what_was_said_before_somebody_released_a_grain_is_settled(life):
     life.rounds("age")
     assert life.status(grain) == "active"
     Grain.objects.update(status="dormant")
-    booth.write(lambda: revive.by_use(life.space.pk, [life.number(grain)]))
+    booth.write(lambda: revive.revive_used(life.space.pk, [life.number(grain)]))
     life.rounds("age")
     assert life.status(grain) == "active", "whatever became of it since"
     for number in range(10):
@@ -265,7 +275,9 @@ def _widely_useful(life):
         cluster = Cluster.objects.create(
             space=life.space, layer=1, name=str(number), made_at=clock.now(), changed_at=clock.now()
         )
-        Touch.objects.create(space=life.space, grain_id=life.number(grain), cluster=cluster, weight=1.0, at=clock.now())
+        ClusterUse.objects.create(
+            space=life.space, grain_id=life.number(grain), cluster=cluster, weight=1.0, at=clock.now()
+        )
     return grain
 
 
@@ -282,12 +294,13 @@ def test_widely_useful_grains_become_core_and_lose_it_again(life):
     _widely_useful(life)
     life.rounds("age")
     assert Grain.objects.get().decay_class == 1
-    Touch.objects.filter(cluster__name__in=["0", "1"]).update(weight=0.2)
+    ClusterUse.objects.filter(cluster__name__in=["0", "1"]).update(weight=0.2)
     life.rounds("age")
     assert Grain.objects.get().decay_class == 0
     assert [(one.before, one.after, one.numbers["clusters"]) for one in Transition.objects.order_by("id")] == [
-        ("working", "core", 3), ("core", "working", 1),
-    ]  # fmt: skip
+        ("working", "core", 3),
+        ("core", "working", 1),
+    ]
 
 
 def test_every_page_is_a_commit_of_its_own_and_none_is_left_out(life, monkeypatch):
@@ -306,12 +319,12 @@ def test_what_changed_while_the_worker_was_thinking_is_left_alone(life):
     grain = life.memory.store(PLAIN, **AI)
     life.pass_days(91)
     found = ageing._page(life.space.pk, 0)
-    steps = ageing.verdicts(life.space.pk, found)
+    steps = ageing.plan_transitions(life.space.pk, found)
     assert [step.after for step in steps] == ["dormant"]
-    from memory.grains.lifecycle import moves
+    from memory.grains.lifecycle import transitions
 
-    assert booth.write(lambda: len(moves.take(life.space.pk, steps, actor="worker"))) == 1
-    assert booth.write(lambda: len(moves.take(life.space.pk, steps, actor="worker"))) == 0
+    assert booth.write(lambda: len(transitions.apply_transitions(life.space.pk, steps, actor="worker"))) == 1
+    assert booth.write(lambda: len(transitions.apply_transitions(life.space.pk, steps, actor="worker"))) == 0
     assert Transition.objects.count() == 1
     assert life.status(grain) != ACTIVE
 

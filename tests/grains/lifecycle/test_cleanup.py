@@ -9,10 +9,10 @@ import pytest
 
 from fluxcore import jobs
 from fluxcore.models import Event, Job
-from memory.arena.shelf import shelf
-from memory.grains.learning import votes
+from memory.arena.cache import arena_cache
 from memory.grains.lifecycle import cleanup
 from memory.grains.models import Conduit, Effect, Entry, Grain, Pair
+from memory.learning import feedback
 from tests.grains.learning.test_apply import led_there
 from tests.grains.lifecycle.conftest import PLAIN
 
@@ -41,7 +41,7 @@ def test_a_link_goes_when_it_is_below_the_floor_and_the_arena_is_told(life):
     life.rounds("clean")
     assert links() == {strong}
     assert Event.objects.get(kind="conduits.cut").data == {"conduits": 1}
-    with shelf().arena(life.space.pk) as (arena, _):
+    with arena_cache().arena(life.space.pk) as (arena, _):
         assert arena.index.graph.flat().weight.tolist() == pytest.approx([0.9])
     assert weak not in links()
 
@@ -83,7 +83,7 @@ def test_what_votes_stand_behind_stays_and_an_undo_finds_it_to_the_last_digit(li
     life.pass_days(400)
     life.rounds("clean")
     assert links() == voted, "everything else had faded"
-    votes.withdraw(life.memory.principal, trace=trace, grain=grain)
+    feedback.withdraw(life.memory.principal, trace=trace, grain=grain)
     jobs.drain()
     left = {row.pk: (row.weight, row.affinity, row.gain) for row in Conduit.objects.all()}
     assert left == {number: before[number] for number in voted & set(before)}
@@ -130,7 +130,7 @@ def test_what_was_used_while_the_worker_was_thinking_stays(life):
     run = jobs.Run(0, None, "grains.clean", life.space.pk, {}, 1)
     apply = cleanup.clean(run)
     Conduit.objects.update(used_at=int(datetime.now(UTC).timestamp()))
-    from fluxcore import booth
+    from fluxcore.writes import booth
 
     booth.write(apply)
     assert links() == {link}

@@ -6,16 +6,16 @@ import math
 from datetime import timedelta
 
 from accounts.principals import shell
-from fluxcore import booth, idempotency
 from fluxcore.models import IdempotencyKey, Job, JobLine
 from fluxcore.sweep import sweep
+from fluxcore.writes import booth, idempotency
 from memory.grains.lifecycle import verbs
-from memory.grains.models import Conduit, Grain, Standing, Tombstone, Trace, Transition, Vector, Vote
-from memory.health import vitals
+from memory.grains.models import Conduit, Grain, LastRecall, Tombstone, Trace, Transition, Vector, Vote
+from memory.health import instance_health
 from tests.grains.lifecycle.conftest import NOON, PLAIN
 
 TEN_YEARS = timedelta(days=3650)
-TABLES = (Grain, Conduit, Vector, Trace, Vote, Transition, Tombstone, Standing, IdempotencyKey)
+TABLES = (Grain, Conduit, Vector, Trace, Vote, Transition, Tombstone, LastRecall, IdempotencyKey)
 
 
 def rows() -> dict[str, list]:
@@ -26,7 +26,7 @@ def test_ten_years_ahead_and_back_loses_nothing(life):
     marked = life.memory.store(PLAIN, provenance="ai_stated")
     for text in ("Zoe keeps the ladder behind the shed", "Max lends the drill to Zoe", "the gate creaks in winter"):
         life.memory.store(text, provenance="ai_stated")
-    booth.write(lambda: idempotency.once("somebody", "a key", ["asked"], lambda: {"answer": 1}))
+    booth.write(lambda: idempotency.run_once("somebody", "a key", ["asked"], lambda: {"answer": 1}))
     life.memory.drain()
     answer = life.memory.ask("who has the drill")
     life.memory.vote(answer["trace_id"], answer["grains"][0]["id"], True)
@@ -52,7 +52,9 @@ def test_ten_years_ahead_and_back_loses_nothing(life):
     said = JobLine.objects.filter(job__kind__startswith="grains.", text__contains="The clock moved by +3650.0 days")
     assert said.exists(), "and the job says why it did nothing"
     assert not Job.objects.filter(state="parked").exists()
-    assert any("The clock moved" in warning for warning in vitals.warnings("full")), "and flux_status and GET /health"
+    assert any("The clock moved" in warning for warning in instance_health.warnings("full")), (
+        "and flux_status and GET /health"
+    )
 
 
 def test_a_clock_that_stays_ahead_is_believed_after_a_day_of_running(life):

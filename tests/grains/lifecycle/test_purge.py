@@ -12,27 +12,27 @@ from accounts.models import AuditEntry
 from accounts.principals import shell
 from fluxcore.models import Event, Job
 from memory.arena import files
-from memory.arena.shelf import shelf
+from memory.arena.cache import arena_cache
 from memory.grains.lifecycle import purge as purging
 from memory.grains.lifecycle import verbs
-from memory.grains.lifecycle.quotes import WITHHELD
+from memory.grains.lifecycle.quoted_queries import WITHHELD
 from memory.grains.models import (
     Cluster,
     Conduit,
     Effect,
     Entry,
     Grain,
-    Judged,
+    JudgedQuestion,
+    LastRecall,
     Member,
     Pair,
-    Recalled,
-    Standing,
     Tombstone,
     Trace,
+    TraceGrain,
     Transition,
     Vector,
     Vote,
-)  # fmt: skip
+)
 from tests.grains.learning.test_apply import graph
 
 SECRET = "Quillfeather hides the brooch in Zanzibar"
@@ -69,9 +69,13 @@ def known(life):
     from fluxcore import clock
 
     cluster = Cluster.objects.create(
-        space=life.space, layer=0, name="zanzibar, brooch", terms=["zanzibar", "brooch"], made_at=clock.now(),
+        space=life.space,
+        layer=0,
+        name="zanzibar, brooch",
+        terms=["zanzibar", "brooch"],
+        made_at=clock.now(),
         changed_at=clock.now(),
-    )  # fmt: skip
+    )
     Member.objects.create(space=life.space, cluster=cluster, grain_id=life.number(grain))
     verbs.archive(shell(), grain=grain, reason="aside")
     return grain
@@ -99,8 +103,8 @@ def test_nothing_that_belonged_to_it_is_left_whatever_table_it_is_in(life, known
         if relation.auto_created and not relation.concrete:
             left = relation.related_model._base_manager.filter(**{relation.field.name: number})
             assert not left.exists(), relation.related_model
-    assert not Vector.objects.filter(grain=number).exists() and not Recalled.objects.filter(grain=number).exists()
-    assert not Standing.objects.filter(grain=number).exists() and not Transition.objects.exists()
+    assert not Vector.objects.filter(grain=number).exists() and not TraceGrain.objects.filter(grain=number).exists()
+    assert not LastRecall.objects.filter(grain=number).exists() and not Transition.objects.exists()
     assert not Pair.objects.exists()
     for entry in Entry.objects.all():
         assert Conduit.objects.filter(from_entry=entry).exists(), entry
@@ -138,25 +142,25 @@ def test_a_question_that_quotes_it_is_withheld_and_others_are_not(life, known):
     purge(known)
     queries = sorted(Trace.objects.values_list("query", flat=True))
     assert queries == [WITHHELD, "what is the brooch made of"]
-    assert sorted(Judged.objects.values_list("query", flat=True)) == queries
-    withheld = Judged.objects.get(query=WITHHELD)
+    assert sorted(JudgedQuestion.objects.values_list("query", flat=True)) == queries
+    withheld = JudgedQuestion.objects.get(query=WITHHELD)
     assert (bytes(withheld.terms), withheld.data) == (b"", None)
 
 
 def test_running_arenas_forget_it_and_no_file_keeps_it(life, known, monkeypatch, settings, tmp_path):
     number = life.number(known)
     life.memory.ask("where is the brooch")
-    shelf().write(life.space.pk)
-    assert files.newest(life.space.pk)
+    arena_cache().write(life.space.pk)
+    assert files.newest_generation(life.space.pk)
     purge(known)
-    assert files.newest(life.space.pk) == 0
-    with shelf().arena(life.space.pk) as (arena, _):
+    assert files.newest_generation(life.space.pk) == 0
+    with arena_cache().arena(life.space.pk) as (arena, _):
         row = int(arena.row_of([number])[0])
         assert row < 0 or arena.index.column("status")[row] == 5
-    shelf().write(life.space.pk)
+    arena_cache().write(life.space.pk)
     arena = files.open_newest(life.space.pk, "")
     assert number not in arena.index.column("id").tolist(), "the next file is made without it"
-    files.remove(life.space.pk)
+    files.remove_generations(life.space.pk)
 
 
 def test_what_a_person_marked_is_purged_after_a_day_and_until_then_can_be_undone(life):
@@ -200,12 +204,15 @@ def test_many_are_purged_page_by_page(life, monkeypatch):
 
 def test_a_purged_grain_is_like_one_that_never_was(life, known):
     from fluxcore.errors import NotFound
-    from memory.grains.learning import votes
+    from memory.learning import feedback
 
     trace = life.memory.ask("what is the brooch made of")["trace_id"]
     purge(known)
-    for call in (lambda: verbs.restore(shell(), grain=known), lambda: purge(known),
-                 lambda: votes.feedback(life.memory.principal, trace_id=trace, missed=[known])):  # fmt: skip
+    for call in (
+        lambda: verbs.restore(shell(), grain=known),
+        lambda: purge(known),
+        lambda: feedback.feedback(life.memory.principal, trace_id=trace, missed=[known]),
+    ):
         with pytest.raises(NotFound):
             call()
     assert life.memory.store(SECRET) != known, "said again, it is a new grain"

@@ -10,15 +10,15 @@ from django.apps import apps
 
 from accounts.models import AuditEntry
 from accounts.principals import shell
-from fluxcore import booth
 from fluxcore.errors import Forbidden, IdempotencyKeyReused
 from fluxcore.models import Event, IdempotencyKey
+from fluxcore.writes import booth
 from memory.extraction import extract
 from memory.grains import store
-from memory.grains.lifecycle import moves, verbs
+from memory.grains.import_export import write_batch
 from memory.grains.lifecycle import purge as purging
+from memory.grains.lifecycle import transitions, verbs
 from memory.grains.models import Grain, Removal, Transition
-from memory.grains.moving import into
 from tests.grains.conftest import Memory
 from tests.grains.lifecycle.test_purge import everywhere
 from tests.grains.lifecycle.test_verbs import person
@@ -41,13 +41,15 @@ def test_the_same_text_again_is_stored_with_the_same_status_and_the_answer_says_
     REMOVE[status](owner, grain=first, reason="not true")
     other = Memory(agent="mallory")
     again = [
-        stored(life), stored(life, session="another"), stored(life, who=other.principal, session="theirs"),
+        stored(life),
+        stored(life, session="another"),
+        stored(life, who=other.principal, session="theirs"),
         stored(life, content=f"  {TEXT.replace(' ', '   ')}", session="spaced"),
         stored(life, provenance="external_source"),
         store.store_batch(life.memory.principal, items=[{"content": TEXT, "session": "batch"}])["results"][0],
         extract.extract(life.memory.principal, content=TEXT, session="extracted"),
         stored(life, who=life.keeper, session="kept"),
-    ]  # fmt: skip
+    ]
     assert [one["status"] for one in again] == [status] * len(again)
     assert all("A person" in one["reason"] and "not recalled" in one["reason"] for one in again)
     assert again[0]["grain_id"] == first
@@ -125,8 +127,8 @@ def test_what_a_rule_quarantined_is_a_persons_decision_once_they_decide_about_th
     """Otherwise the rule would archive it after a while, and it would be found again."""
     by_rule, other = life.memory.store(TEXT, session="a"), life.memory.store(TEXT, session="b")
     row = Grain.objects.get(uuid=by_rule)
-    step = moves.Step(row.pk, row.uuid, "active", "quarantined", "not useful")
-    booth.write(lambda: moves.take(life.space.pk, [step], actor=moves.WORKER))
+    step = transitions.PlannedTransition(row.pk, row.uuid, "active", "quarantined", "not useful")
+    booth.write(lambda: transitions.apply_transitions(life.space.pk, [step], actor=transitions.WORKER))
     verbs.quarantine(shell(), grain=other)
     life.pass_days(400)
     life.rounds("age")
@@ -153,11 +155,13 @@ def test_an_import_brings_nothing_back_that_a_person_removed(life):
     verbs.quarantine(shell(), grain=gone)
     who = shell(life.space)
     items = [
-        {"content": TEXT, "provenance": "ai_stated", "session": "file"}, {"content": TEXT, "provenance": "ai_stated"},
-        {"content": TEXT, "provenance": "user_stated"}, {"content": "the boat is green"},
-    ]  # fmt: skip
-    foreseen = into.foreseen(life.space.pk, *into.examined(items, ceiling=who.ceiling))
-    taken = into.take(who, items=items, source="file")
+        {"content": TEXT, "provenance": "ai_stated", "session": "file"},
+        {"content": TEXT, "provenance": "ai_stated"},
+        {"content": TEXT, "provenance": "user_stated"},
+        {"content": "the boat is green"},
+    ]
+    foreseen = write_batch.preview_items(life.space.pk, *write_batch.check_items(items, ceiling=who.ceiling))
+    taken = write_batch.import_grains(who, items=items, source="file")
     expected = ["refused", "there", "stored", "stored"]
     assert [one["status"] for one in taken] == [one["status"] for one in foreseen] == expected
     assert taken[0]["error"]["code"] == "conflict" and "A person removed" in taken[0]["error"]["message"]

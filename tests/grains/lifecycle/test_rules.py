@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from memory.grains.lifecycle import rules
-from memory.grains.lifecycle.rules import Known
+from memory.grains.lifecycle.rules import GrainFacts
 
 USER_CONFIRMED, USER_STATED, AI_STATED = 0, 1, 2
-FRESH = Known("active", 0, False, AI_STATED, strongest=0.5, unused_days=0.0)
+FRESH = GrainFacts("active", 0, False, AI_STATED, strongest=0.5, unused_days=0.0)
 FAINT = replace(FRESH, strongest=0.049, unused_days=90.0)
 
 
-def after(known: Known) -> str | None:
-    found = rules.status(known)
+def after(known: GrainFacts) -> str | None:
+    found = rules.next_status(known)
     return found.after if found else None
 
 
@@ -27,7 +27,7 @@ def test_what_leads_somewhere_or_was_of_use_stays_active():
 
 
 def test_what_nothing_leads_to_and_nobody_needed_becomes_dormant_and_says_by_which_numbers():
-    found = rules.status(FAINT)
+    found = rules.next_status(FAINT)
     assert (found.after, found.why) == ("dormant", "faded")
     assert found.numbers == {"strongest": 0.049, "floor": 0.05, "unused_days": 90.0, "limit": 90.0}
 
@@ -53,7 +53,7 @@ def test_less_than_a_fifth_useful_over_ten_judged_recalls_quarantines():
     assert after(replace(FRESH, judged=9, useful=0)) is None
     assert after(replace(FRESH, judged=10, useful=2)) is None
     assert after(replace(FRESH, judged=10, useful=1)) == "quarantined"
-    assert rules.status(replace(FRESH, judged=10, useful=1)).numbers["usefulness"] == 0.1
+    assert rules.next_status(replace(FRESH, judged=10, useful=1)).numbers["usefulness"] == 0.1
 
 
 @pytest.mark.parametrize("kept", [{"pinned": True}, {"authority": USER_CONFIRMED}])
@@ -70,13 +70,13 @@ def test_quarantine_by_rule_ends_where_use_can_bring_it_back():
 def test_quarantine_by_rule_ends_when_what_spoke_for_it_is_taken_back():
     held = replace(FRESH, status="quarantined", judged=10, status_days=1.0)
     assert after(held) is None
-    found = rules.status(replace(held, judged=9))
+    found = rules.next_status(replace(held, judged=9))
     assert (found.after, found.why) == ("active", "no reason left")
     assert after(replace(held, judged=0, status_days=None)) is None, "somebody did that, and a rule does not undo it"
 
 
-def kind(known: Known) -> str | None:
-    found = rules.decay_class(known)
+def kind(known: GrainFacts) -> str | None:
+    found = rules.next_decay_class(known)
     return found.after if found else None
 
 
@@ -101,13 +101,13 @@ def test_a_link_is_dead_below_the_floor_and_unused_for_three_days():
     hours = np.array([0, 71, 560, 560, 560, 10**7]) * 3600
     weight = np.array([0.01, 0.01, 0.5, 0.51, 0.5, 0.95], np.float32)
     classes = np.array([0, 0, 0, 0, 1, 1])
-    found = rules.dead(weight, used=now - hours, made=np.full(6, now - 10**8), decay_class=classes, now=now)
+    found = rules.dead_conduits(weight, used=now - hours, made=np.full(6, now - 10**8), decay_class=classes, now=now)
     assert found.tolist() == [False, False, True, False, False, True]
 
 
 def test_a_window_is_over_by_the_time_lived_whatever_the_clock_says():
     day = 86_400.0
-    assert not rules.window_over(lived=120.0, seconds=3650 * day)
-    assert not rules.window_over(lived=day, seconds=day - 1)
-    assert rules.window_over(lived=day, seconds=day)
-    assert rules.window_over(lived=day, seconds=-3650 * day), "the clock was set back: time lived counts"
+    assert not rules.is_deletion_due(lived=120.0, seconds=3650 * day)
+    assert not rules.is_deletion_due(lived=day, seconds=day - 1)
+    assert rules.is_deletion_due(lived=day, seconds=day)
+    assert rules.is_deletion_due(lived=day, seconds=-3650 * day), "the clock was set back: time lived counts"

@@ -9,7 +9,7 @@ import pytest
 from accounts.models import AuditEntry, Space
 from accounts.principals import Principal, shell
 from accounts.roles import ALLOWS
-from accounts.verbs import Act
+from accounts.verbs import RunningCall
 from fluxcore.errors import Conflict, Forbidden, Invalid, NotFound, StepUpRequired
 from fluxcore.models import Event
 from memory.grains.lifecycle import purge as purging
@@ -23,9 +23,15 @@ from tests.grains.lifecycle.conftest import PLAIN
 def person(space: Space, role: str = "owner", *, fresh: bool = True) -> Principal:
     assert role in ALLOWS
     return Principal(
-        kind="user", name="olga", space=space.pk, chain=space.uuid.hex, capabilities=shell().capabilities,
-        ceiling="user_stated", role=role, fresh=fresh,
-    )  # fmt: skip
+        kind="user",
+        name="olga",
+        space=space.pk,
+        chain=space.uuid.hex,
+        capabilities=shell().capabilities,
+        ceiling="user_stated",
+        role=role,
+        fresh=fresh,
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,6 +159,6 @@ def test_a_text_said_again_comes_back_and_its_history_says_why(life):
 def test_the_shell_takes_its_turn_among_the_writers_of_the_grains_space(life, verb):
     """On PostgreSQL those of other lanes would write beside them, and a grain may go while something is tied to it."""
     grain = life.memory.store(PLAIN)
-    act = Act(shell(), "any", reason="trial")
+    act = RunningCall(shell(), "any", reason="trial")
     verb.__wrapped__(act, grain=grain)
     assert act.space == life.space.pk

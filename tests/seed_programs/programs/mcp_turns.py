@@ -43,11 +43,21 @@ server.wait(30)
 
 said = onboard["instructions"]
 mine = [one for one in listed["grains"] if one["id"] == stored["grain_id"]]
-print(json.dumps({
-    "tools": tools, "onboard": [onboard["operating_mode"] in said, onboard["server_name"], "Save these" in said],
-    "workflow": [word in said for word in ("flux_retrieve", "flux_store", "flux_feedback", "client:role", "role")],
-    "stored": stored["action"], "found": found["grains"][0]["id"] == stored["grain_id"],
-    "confidence": found["confidence"], "voted": [voted["action"], voted["effective_signal"] > 0],
-    "health": health["status"], "listed": [[one["content_snippet"], one["status"], one["provenance"]] for one in mine],
-    "count": listed["count"],
-}))  # fmt: skip
+print(
+    json.dumps(
+        {
+            "tools": tools,
+            "onboard": [onboard["operating_mode"] in said, onboard["server_name"], "Save these" in said],
+            "workflow": [
+                word in said for word in ("flux_retrieve", "flux_store", "flux_feedback", "client:role", "role")
+            ],
+            "stored": stored["action"],
+            "found": found["grains"][0]["id"] == stored["grain_id"],
+            "confidence": found["confidence"],
+            "voted": [voted["action"], voted["effective_signal"] > 0],
+            "health": health["status"],
+            "listed": [[one["content_snippet"], one["status"], one["provenance"]] for one in mine],
+            "count": listed["count"],
+        }
+    )
+)

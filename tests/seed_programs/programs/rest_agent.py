@@ -35,12 +35,22 @@ first = [call("POST", "/store", {"content": f"chore {n}"}, caller="first")[0] fo
 second = [call("POST", "/store", {"content": f"errand {n}"}, caller="second")[0] for n in range(1)]
 bad = [call("POST", "/store", body)[0] for body in ({}, {"content": "   "}, {"content": "x", "provenance": "mine"})]
 
-print(json.dumps({
-    "name": root["name"], "health": "status" in health, "actions": [stored["action"], again["action"]],
-    "same": stored["grain_id"] == again["grain_id"], "batch": [batch["count"], len(batch["grain_ids"])],
-    "found": found["grains"][0]["id"] == stored["grain_id"],
-    "answer": sorted(found)[:6], "grain": sorted(found["grains"][0])[:4],
-    "voted": [voted["ok"], voted["action"], voted["signal"] > 0],
-    "listed": "The plumber comes on Friday" in [one["content_snippet"] for one in listed["grains"]],
-    "first": first, "second": second, "bad": bad,
-}))  # fmt: skip
+print(
+    json.dumps(
+        {
+            "name": root["name"],
+            "health": "status" in health,
+            "actions": [stored["action"], again["action"]],
+            "same": stored["grain_id"] == again["grain_id"],
+            "batch": [batch["count"], len(batch["grain_ids"])],
+            "found": found["grains"][0]["id"] == stored["grain_id"],
+            "answer": sorted(found)[:6],
+            "grain": sorted(found["grains"][0])[:4],
+            "voted": [voted["ok"], voted["action"], voted["signal"] > 0],
+            "listed": "The plumber comes on Friday" in [one["content_snippet"] for one in listed["grains"]],
+            "first": first,
+            "second": second,
+            "bad": bad,
+        }
+    )
+)

@@ -56,18 +56,37 @@ svc.stop(timeout=10.0)
 svc.stop()
 store.close()
 
-print(json.dumps({
-    "before_start": before_start, "status": [status, again], "batch": len(batch), "too_many": too_many,
-    "refused": [empty, odd_source, odd_caller, odd_status], "desk": desk, "phone": phone,
-    "found": result.grains[0]["id"] == grain_id, "confidence": isinstance(result.confidence, float),
-    "result": [result.hop_count >= 0, bool(result.features), isinstance(result.expansion_candidates, list)],
-    "good": [good.action, good["action"], good.trace_id == result.trace_id, good.effective_signal > 0, good.ok],
-    "bad": [bad.action, bad.effective_signal < 0], "several": [one.action for one in several],
-    "listed": sorted(one["content_snippet"] for one in listed if one["status"] == "active" and one["created_at"]),
-    "callers": sorted({one["label"] for one in listed}), "health": health["status"],
-    "config": [
-        flux.Config is Config, flux.DEFAULT_CONFIG == DEFAULT_CONFIG == Config(), cfg.TOP_K,
-        cfg.provenance_multiplier("ai_stated"), cfg.provenance_multiplier("a_friend"),
-        cfg.half_life_hours("core"), cfg.half_life_hours("ephemeral"), cfg.half_life_hours("other"),
-    ],
-}))  # fmt: skip
+print(
+    json.dumps(
+        {
+            "before_start": before_start,
+            "status": [status, again],
+            "batch": len(batch),
+            "too_many": too_many,
+            "refused": [empty, odd_source, odd_caller, odd_status],
+            "desk": desk,
+            "phone": phone,
+            "found": result.grains[0]["id"] == grain_id,
+            "confidence": isinstance(result.confidence, float),
+            "result": [result.hop_count >= 0, bool(result.features), isinstance(result.expansion_candidates, list)],
+            "good": [good.action, good["action"], good.trace_id == result.trace_id, good.effective_signal > 0, good.ok],
+            "bad": [bad.action, bad.effective_signal < 0],
+            "several": [one.action for one in several],
+            "listed": sorted(
+                one["content_snippet"] for one in listed if one["status"] == "active" and one["created_at"]
+            ),
+            "callers": sorted({one["label"] for one in listed}),
+            "health": health["status"],
+            "config": [
+                flux.Config is Config,
+                flux.DEFAULT_CONFIG == DEFAULT_CONFIG == Config(),
+                cfg.TOP_K,
+                cfg.provenance_multiplier("ai_stated"),
+                cfg.provenance_multiplier("a_friend"),
+                cfg.half_life_hours("core"),
+                cfg.half_life_hours("ephemeral"),
+                cfg.half_life_hours("other"),
+            ],
+        }
+    )
+)

@@ -1,0 +1,426 @@
+"""Agents: who calls, and how far each may go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Count, Max, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+
+from accounts import agents, capability_preview, effective_capabilities, grants, lookalikes, tokens, tool_groups, trust
+from accounts import capabilities as caps
+from accounts.admin.people import MOST_COMPARED
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.forms import ActionForm, CeilingField, ExpiryField, LinesField, SpaceField, split_lines
+from accounts.adminsite.index_tiles import agents_never_called
+from accounts.adminsite.modeladmin import Action, FluxModelAdmin, Section
+from accounts.adminsite.state_badges import grant_state, token_state
+from accounts.models import Agent, Grant, Token
+from accounts.principals import Principal
+from fluxcore import clock
+from fluxcore.errors import FluxError
+
+_NAME = "1-64 of a-z, 0-9, _ and -."
+
+
+class AgentForm(ActionForm):
+    previews = True
+
+    space = SpaceField()
+    name = forms.CharField(max_length=64, help_text=_NAME)
+    trust = forms.ChoiceField(
+        choices=[("", "as usual: trusted, or what its parent is"), *((level, level) for level in trust.LEVELS)],
+        required=False,
+        help_text="How far it may ever be let, whatever it is given later.",
+    )
+    parent = forms.CharField(
+        required=False,
+        max_length=64,
+        help_text="An agent of the same space, if this one works for it and never holds more.",
+    )
+    capabilities = LinesField(
+        required=False,
+        initial="\n".join(agents.EVERYDAY_CAPABILITIES),
+        help_text="One a line. Nothing is allowed by default.",
+    )
+
+    def prepare(self) -> None:
+        self.fields["space"].offer(self.who, self.needs)  # type: ignore[attr-defined]
+
+    def given(self) -> dict[str, Any]:
+        found = super().given()
+        return {**found, "trust": found["trust"] or None, "parent": found["parent"] or None}
+
+    def preview(self) -> Any:
+        name = self.initial.get("space")
+        space = next((space.pk for space in self.who.spaces.values() if space.name == name), None)
+        return _would_allow(self, space, lambda wanted: caps.parsed(tuple(wanted)))
+
+
+class CapabilitiesForm(ActionForm):
+    previews = True
+
+    capabilities = LinesField(required=False, help_text="One a line. These replace what the agent holds now.")
+    # What the person saw: a form that was open while somebody else changed it is not taken.
+    instead_of = LinesField(required=False, widget=forms.HiddenInput())
+
+    def prepare(self) -> None:
+        for name in ("capabilities", "instead_of"):
+            self.fields[name].initial = "\n".join(self.row.capabilities)
+
+    def given(self) -> dict[str, Any]:
+        found = super().given()
+        if "instead_of" not in self.data:
+            del found["instead_of"]  # not a form of ours, which always says what it showed
+        return found
+
+    def preview(self) -> Any:
+        return _would_allow(self, self.row.space_id, lambda wanted: capabilities_with(self.row, wanted))
+
+
+def capabilities_with(agent: Agent, capabilities: list[str]) -> caps.Capabilities:
+    """What the agent would hold with these instead of its own: its grants stay, its trust and parent still cut."""
+    over = effective_capabilities.ancestor_layers(agent.parent_id, clock.now())
+    granted = effective_capabilities.open_grants().filter(agent=agent).values_list("capability", flat=True)
+    if over is None:
+        return caps.parsed(())  # an agent above it is stopped, and so is whatever works for that one
+    return effective_capabilities.combine_layers(
+        effective_capabilities.layers(capabilities, granted, agent.trust), over
+    )
+
+
+def _would_allow(form: ActionForm, space: int | None, held: Any) -> Any:
+    """While a preview is asked for: domain by domain, or what is wrong with the text."""
+    if "capabilities" not in form.initial:
+        return None
+    try:
+        return capability_preview.preview_capabilities(
+            held(caps.check(split_lines(form.initial["capabilities"]))), space
+        )
+    except FluxError as refusal:
+        return refusal.message
+
+
+class TrustForm(ActionForm):
+    trust = forms.ChoiceField(choices=[(level, level) for level in trust.LEVELS])
+
+    def prepare(self) -> None:
+        self.fields["trust"].initial = self.row.trust
+
+
+class ToolsForm(ActionForm):
+    tools = forms.MultipleChoiceField(
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Beyond the usual ones. A long list costs every model its attention.",
+    )
+
+    def prepare(self) -> None:
+        self.fields["tools"].choices = [  # type: ignore[attr-defined]
+            (name, f"{name}: {says}") for name, says in tool_groups.registered_groups().items()
+        ]
+        self.fields["tools"].initial = self.row.tools
+
+
+class MintTokenForm(ActionForm):
+    ceiling = CeilingField()
+    expires_at = ExpiryField(initial="")
+    note = forms.CharField(required=False, max_length=tokens.MAX_NOTE, help_text="What it is for.")
+
+    def prepare(self) -> None:
+        self.fields["ceiling"].initial = tokens.usual_ceiling(self.row)
+
+
+class GrantToAgentForm(ActionForm):
+    capability = forms.CharField(
+        max_length=grants.MAX_CAPABILITY, help_text="Such as grains.manage or artifacts.write:reports/*"
+    )
+    expires_at = ExpiryField()
+
+
+def _create(principal: Principal, row: None, **given: Any) -> None:
+    agents.create_agent(principal, **given)
+
+
+def _apply(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.apply_agent(principal, space=row.space.name, name=row.name, **given)
+
+
+def _set_trust(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.set_trust(principal, space=row.space.name, name=row.name, **given)
+
+
+def _require_votes(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.set_must_rate(principal, space=row.space.name, name=row.name, must_rate=True, **given)
+
+
+def _only_remind(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.set_must_rate(principal, space=row.space.name, name=row.name, must_rate=False, **given)
+
+
+def _set_tools(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.set_tools(principal, space=row.space.name, name=row.name, **given)
+
+
+def _stop(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.switch_agent(principal, space=row.space.name, name=row.name, active=False, **given)
+
+
+def _resume(principal: Principal, row: Agent, **given: Any) -> None:
+    agents.switch_agent(principal, space=row.space.name, name=row.name, active=True, **given)
+
+
+def _mint(principal: Principal, row: Agent, **given: Any) -> dict[str, Any]:
+    return dict(tokens.mint(principal, space=row.space.name, agent=row.name, **given))
+
+
+def _give(principal: Principal, row: Agent, **given: Any) -> None:
+    grants.give(principal, space=row.space.name, agent=row.name, **given)
+
+
+@admin.register(Agent)
+class AgentPage(FluxModelAdmin):
+    reads = "accounts.read"
+    called = ("agent", "agents")
+    group = "Agents"
+    about = "An agent is a machine caller. It holds capabilities and tokens, and acts in one space."
+    space_path = "space_id"
+    adds = Action(
+        "create", "New agent", "accounts.manage", _create, AgentForm, done="The agent is there. Mint its token."
+    )
+    acts = (
+        Action(
+            "mint",
+            "Mint a token",
+            "accounts.manage",
+            _mint,
+            MintTokenForm,
+            shows="admin/flux/secret.html",
+            says="The token is shown once, on the next page.",
+        ),
+        Action(
+            "grant",
+            "Grant",
+            "grant",
+            _give,
+            GrantToAgentForm,
+            done="Granted.",
+            fits=lambda row: row.active,
+            says="Adds a capability at once. Never above the agent's trust, its parent or your own rights.",
+        ),
+        Action(
+            "capabilities", "Change capabilities", "accounts.manage", _apply, CapabilitiesForm, done="In force now."
+        ),
+        Action(
+            "trust",
+            "Set trust",
+            "accounts.manage",
+            _set_trust,
+            TrustForm,
+            done="In force now.",
+            says="How far the agent may ever be let. Lowered, it holds less from its next request on.",
+        ),
+        Action(
+            "require-votes",
+            "Require votes",
+            "accounts.manage",
+            _require_votes,
+            fits=lambda row: not row.must_rate,
+            done="It votes before it asks on.",
+            says="It gets no further answer while earlier ones of its own wait for its vote, for a day at most.",
+        ),
+        Action(
+            "only-remind",
+            "Only remind of votes",
+            "accounts.manage",
+            _only_remind,
+            fits=lambda row: row.must_rate,
+            done="It is only reminded.",
+        ),
+        Action(
+            "tools",
+            "Choose tools",
+            "accounts.manage",
+            _set_tools,
+            ToolsForm,
+            done="It is shown these from now on.",
+            says="Groups of MCP tools the agent is shown. It can do no more by them than its capabilities allow.",
+        ),
+        Action(
+            "stop",
+            "Stop",
+            "accounts.manage",
+            _stop,
+            dangerous=True,
+            fits=lambda row: row.active,
+            done="Stopped.",
+            says="None of its tokens works any more, at once, nor those of agents made for it. Its grants end.",
+        ),
+        Action(
+            "resume", "Resume", "accounts.manage", _resume, fits=lambda row: not row.active, done="Its tokens work."
+        ),
+    )
+    list_display = ["called_here", "state", "space", "trust_badge", "holds", "token_count", "last_call"]
+    list_filter = [
+        filters.spaces("space_id"),
+        filters.choice(
+            "state",
+            "state",
+            {
+                "active": ("active", lambda: Q(active=True)),
+                "stopped": ("stopped", lambda: Q(active=False)),
+            },
+        ),
+        filters.values("trust", "trust", trust.LEVELS),
+        filters.choice("calls", "calls", {"never": ("has never called", agents_never_called)}),
+    ]
+    list_select_related = ["space"]
+    search_fields = ["name"]
+    ordering = ["space__name", "name"]
+    fields = [
+        "full_name",
+        "space",
+        "trust_badge",
+        "above",
+        "state",
+        "votes",
+        "mcp_tools",
+        "own",
+        "holds_now",
+        "last_call",
+        "outside_id",
+        "made",
+    ]
+    empty_says = "Make the first agent, mint its token, and put that where your program reads it."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("space", "parent")
+
+    def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
+        numbers, moment = [row.pk for row in rows], clock.now()
+        usable = Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=moment))
+        counted = {
+            agent: (count, last)
+            for agent, count, last in Token.objects.filter(agent__in=numbers)
+            .order_by()
+            .values_list("agent")
+            .annotate(usable=Count("pk", filter=usable), last=Max("last_used_at"))
+        }
+        names: dict[int, set[str]] = {}
+        here_too = Agent.objects.filter(space__in={row.space_id for row in rows}).order_by()
+        for space, name in here_too.values_list("space_id", "name")[:MOST_COMPARED]:
+            names.setdefault(space, set()).add(name)
+        alike = {space: lookalikes.find_lookalikes(found) for space, found in names.items()}
+        for row in rows:
+            row.usable_tokens, row.last_used_at = counted.get(row.pk, (0, None))
+            row.alike = alike.get(row.space_id, {}).get(row.name, [])
+
+    def sections(self, request: HttpRequest, row: Any) -> list[Section]:
+        found = row.tokens.order_by("-id")[:10]
+        given = Grant.objects.filter(agent=row).order_by("-id")[:10]
+        return [
+            Section(
+                "Tokens",
+                ("token", "ceiling", "note", "minted", "last used", "state"),
+                [
+                    (
+                        formatting.link(reverse("admin:accounts_token_change", args=[one.pk]), one),
+                        one.ceiling,
+                        one.note,
+                        formatting.relative_time(one.created_at),
+                        formatting.relative_time(one.last_used_at, none="never"),
+                        token_state(one),
+                    )
+                    for one in found
+                ],
+                says="No token yet: it cannot call.",
+                more=_list("accounts_token", row),
+            ),
+            Section(
+                "Grants",
+                ("capability", "by", "given", "ends", "state"),
+                [
+                    (
+                        formatting.link(reverse("admin:accounts_grant_change", args=[one.pk]), one.capability),
+                        one.granted_by,
+                        formatting.relative_time(one.granted_at),
+                        formatting.relative_time(one.expires_at, none="when revoked"),
+                        grant_state(one),
+                    )
+                    for one in given
+                ],
+                says="Nothing beyond its own capabilities.",
+                more=_list("accounts_grant", row),
+            ),
+        ]
+
+    def tools(self, request: HttpRequest) -> list[tuple[str, str]]:
+        return [("What capabilities allow", reverse("admin:preview"))]
+
+    def titled(self, row: Any) -> str:
+        return str(row.name)
+
+    @admin.display(description="name", ordering="name")
+    def called_here(self, row: Any) -> Any:
+        return formatting.name_with_warning(row.name, row.alike)
+
+    @admin.display(description="name")
+    def full_name(self, row: Any) -> Any:
+        return formatting.name_with_full_warning(row.name, row.alike)
+
+    @admin.display(description="trust", ordering="trust")
+    def trust_badge(self, row: Any) -> Any:
+        return formatting.badge(row.trust, "warn" if row.trust == Agent.Trust.PRIVILEGED else "plain")
+
+    @admin.display(description="capabilities")
+    def holds(self, row: Any) -> Any:
+        return formatting.chips(row.capabilities, most=3)
+
+    @admin.display(description="own capabilities")
+    def own(self, row: Any) -> Any:
+        return formatting.chips(row.capabilities)
+
+    @admin.display(description="holds now")
+    def holds_now(self, row: Any) -> Any:
+        """With its grants, cut to its trust and to its parent."""
+        address = f"{reverse('admin:preview')}?agent={row.pk}"
+        texts = effective_capabilities.capabilities_of(row).texts
+        return format_html("{} {}", formatting.chips(texts), formatting.link(address, "See what that allows"))
+
+    @admin.display(description="tokens")
+    def token_count(self, row: Any) -> Any:
+        return row.usable_tokens or formatting.badge("none", "warn")
+
+    @admin.display(description="last call")
+    def last_call(self, row: Any) -> Any:
+        return formatting.relative_time(row.last_used_at, none="never")
+
+    @admin.display(description="state", ordering="active")
+    def state(self, row: Any) -> Any:
+        return formatting.badge("active", "good") if row.active else formatting.badge("stopped", "bad")
+
+    @admin.display(description="votes")
+    def votes(self, row: Any) -> Any:
+        return "required before it asks on" if row.must_rate else "reminded of"
+
+    @admin.display(description="further MCP tools")
+    def mcp_tools(self, row: Any) -> Any:
+        return formatting.chips(row.tools)
+
+    @admin.display(description="parent")
+    def above(self, row: Any) -> Any:
+        if row.parent is None:
+            return formatting.NONE
+        return formatting.link(reverse("admin:accounts_agent_change", args=[row.parent.pk]), row.parent.name)
+
+    @admin.display(description="since", ordering="created_at")
+    def made(self, row: Any) -> Any:
+        return formatting.relative_time(row.created_at)
+
+
+def _list(address: str, agent: Agent) -> str:
+    return f"{reverse(f'admin:{address}_changelist')}?agent={agent.name}&space={agent.space.name}"

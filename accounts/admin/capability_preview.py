@@ -1,0 +1,89 @@
+"""What capabilities allow, on names that exist in a space and on any a person types. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, QueryDict
+from django.template.response import TemplateResponse
+
+from accounts import capabilities as caps
+from accounts import capability_preview
+from accounts.admin.agents import capabilities_with
+from accounts.adminsite.forms import LinesField, SpaceField
+from accounts.models import Agent
+from accounts.visitor import SignedIn, current_visitor
+from fluxcore.errors import FluxError
+
+READS = "accounts.read"
+MOST_AGENTS = 500
+MOST_TYPED = 50
+LONGEST_NAME = 512
+
+
+class PreviewForm(forms.Form):
+    agent = forms.ChoiceField(
+        required=False, label="As an agent", help_text="With its grants, and cut to its trust and its parent. Optional."
+    )
+    space = SpaceField(required=False, help_text="Whose names are looked at, if no agent is chosen.")
+    capabilities = LinesField(required=False, help_text="One a line. Left empty, those the agent has.")
+    names = LinesField(
+        required=False, label="Names to try", help_text="Keys or paths, one a line, whether they exist or not."
+    )
+
+    def __init__(self, data: QueryDict | None, *, who: SignedIn, initial: dict[str, Any] | None = None) -> None:
+        super().__init__(data, label_suffix="", initial=initial)
+        found = Agent.objects.filter(space__in=who.spaces_where(READS)).select_related("space")
+        self.agents = {str(agent.pk): agent for agent in found.order_by("space__name", "name")[:MOST_AGENTS]}
+        offered = [(number, f"{agent.space.name} / {agent.name}") for number, agent in self.agents.items()]
+        self.fields["agent"].choices = [("", "nobody"), *offered]  # type: ignore[attr-defined]
+        self.fields["space"].offer(who, READS)  # type: ignore[attr-defined]
+        self.fields["names"].widget.attrs["rows"] = 4
+
+    def clean_names(self) -> list[str]:
+        names: list[str] = self.cleaned_data["names"]
+        if len(names) > MOST_TYPED or any(len(name) > LONGEST_NAME for name in names):
+            raise forms.ValidationError(f"At most {MOST_TYPED} names of {LONGEST_NAME} characters.")
+        return names
+
+
+def preview_page(site: Any, request: HttpRequest) -> HttpResponse:
+    who = current_visitor(request)
+    if not who.may_somewhere(READS):
+        raise PermissionDenied
+    if request.method not in ("GET", "HEAD", "POST"):
+        return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
+    asked = request.method == "POST"
+    form = PreviewForm(request.POST if asked else None, who=who, initial={"agent": request.GET.get("agent", "")})
+    domains = None
+    if asked and form.is_valid():
+        given = form.cleaned_data
+        domains = _looked(form, who, given["agent"], given["space"], given["capabilities"], tuple(given["names"]))
+    elif not asked and form.initial["agent"] in form.agents:
+        domains = _looked(form, who, form.initial["agent"], "", [], ())
+    found = {
+        **site.each_context(request),
+        "title": "What capabilities allow",
+        "form": form,
+        "domains": domains,
+        "operations": sorted(caps.OPERATIONS),
+        "scoped": sorted(caps.SCOPED),
+    }
+    bad = asked and bool(form.errors)
+    return TemplateResponse(request, "admin/flux/preview.html", found, status=422 if bad else 200)
+
+
+def _looked(
+    form: PreviewForm, who: SignedIn, agent: str, space: str, wanted: list[str], names: tuple[str, ...]
+) -> list[capability_preview.DomainPreview] | None:
+    acting = form.agents.get(agent)
+    try:
+        checked = caps.check(wanted)
+        held = capabilities_with(acting, checked or acting.capabilities) if acting else caps.parsed(tuple(checked))
+    except FluxError as refusal:
+        form.add_error("capabilities", refusal.message)
+        return None
+    number = acting.space_id if acting else next((one.pk for one in who.spaces.values() if one.name == space), None)
+    return capability_preview.preview_capabilities(held, number, names)

@@ -1,0 +1,246 @@
+"""How people come in, and who is kept out: sessions, one-time links, locks, strangers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+
+from accounts import people, roles
+from accounts.adminsite import filters, formatting
+from accounts.adminsite.modeladmin import Action, FluxModelAdmin
+from accounts.models import Enrolment, GuessCount, RefusalMinute, Session, User
+from accounts.principals import Principal
+from accounts.signin import links, lockout
+from fluxcore import clock
+from fluxcore.errors import Conflict
+
+
+def _end(principal: Principal, row: Session, **given: Any) -> None:
+    if row.user is None or principal.user == row.user.pk:
+        raise Conflict("End your own sessions under Your account.")
+    people.end_sessions(principal, username=row.user.username, session=row.session_key, **given)
+
+
+@admin.register(Session)
+class SessionPage(FluxModelAdmin):
+    reads = "instance.manage"
+    called = ("session", "sessions")
+    group = "People"
+    about = "Who is signed in now, and from where. A session ends 12 hours after its sign-in, or here."
+    acts = (
+        Action(
+            "end",
+            "End",
+            "instance.manage",
+            _end,
+            dangerous=True,
+            done="Ended.",
+            says="The next click in that browser leads to the sign-in.",
+        ),
+    )
+    list_display = ["person", "source", "browser_name", "signed_in", "seen", "ends"]
+    list_select_related = ["user"]
+    search_fields = ["user__username", "source"]
+    ordering = ["-seen_at"]
+    fields = ["person", "source", "browser", "signed_in", "seen", "ends"]
+    empty_says = "Nobody is signed in."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Visitors have sessions too, for their forms; nobody needs to look at those."""
+        return super().get_queryset(request).filter(user__isnull=False).select_related("user").defer("session_data")
+
+    def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
+        own = Session._meta.get_field("session_key").get_prep_value(request.session.session_key)
+        for row in rows:
+            row.is_this_one = row.pk == own
+
+    def titled(self, row: Any) -> str:
+        return f"Session of {row.user.username}"
+
+    @admin.display(description="person", ordering="user__username")
+    def person(self, row: Any) -> Any:
+        return format_html("{} {}", row.user.username, formatting.badge("this one", "calm") if row.is_this_one else "")
+
+    @admin.display(description="browser")
+    def browser_name(self, row: Any) -> str:
+        return formatting.shorten(row.browser, 60)
+
+    @admin.display(description="signed in", ordering="created_at")
+    def signed_in(self, row: Any) -> Any:
+        return formatting.relative_time(row.created_at)
+
+    @admin.display(description="last seen", ordering="seen_at")
+    def seen(self, row: Any) -> Any:
+        return formatting.relative_time(row.seen_at)
+
+    @admin.display(description="ends", ordering="expire_date")
+    def ends(self, row: Any) -> Any:
+        return formatting.relative_time(row.expire_date)
+
+
+def _open() -> Q:
+    return Q(used_at=None, expires_at__gt=clock.now(), wrong_codes__lt=links.MAX_WRONG)
+
+
+@admin.register(Enrolment)
+class OneTimeLinkPage(FluxModelAdmin):
+    reads = "instance.manage"
+    called = ("one-time link", "one-time links")
+    group = "People"
+    about = "Each works once and was shown once. A new one for the same person ends the one before it."
+    list_display = ["purpose_said", "state", "person", "made", "ends"]
+    list_filter = [
+        filters.choice(
+            "state",
+            "state",
+            {
+                "open": ("open", _open),
+                "used": ("used", lambda: Q(used_at__isnull=False)),
+                "closed": ("expired", lambda: Q(used_at=None) & ~_open()),
+            },
+        ),
+        filters.values("purpose", "purpose", Enrolment.Purpose.values),
+    ]
+    list_select_related = ["user"]
+    search_fields = ["user__username"]
+    ordering = ["-id"]
+    fields = ["purpose_said", "person", "made", "ends", "used", "wrong_codes", "state"]
+    empty_says = "Invite somebody under People: the link is shown once, there."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("user").defer("digest")
+
+    def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
+        taken = roles.has_administrator()
+        for row in rows:
+            row.pointless = taken and row.purpose == Enrolment.Purpose.FIRST
+
+    def titled(self, row: Any) -> str:
+        return f"Link for {self.person(row)}"
+
+    @admin.display(description="for what", ordering="purpose")
+    def purpose_said(self, row: Any) -> str:
+        return {
+            "first": "to become the first administrator",
+            "account": "to take up an account",
+            "factor": "for a new second factor",
+            "unlock": "to sign in past a lock",
+        }[row.purpose]
+
+    @admin.display(description="for whom", ordering="user__username")
+    def person(self, row: Any) -> str:
+        return row.user.username if row.user is not None else "whoever holds it"
+
+    @admin.display(description="made", ordering="created_at")
+    def made(self, row: Any) -> Any:
+        return formatting.relative_time(row.created_at)
+
+    @admin.display(description="ends", ordering="expires_at")
+    def ends(self, row: Any) -> Any:
+        return formatting.relative_time(row.expires_at)
+
+    @admin.display(description="used", ordering="used_at")
+    def used(self, row: Any) -> Any:
+        return formatting.relative_time(row.used_at, none="not yet")
+
+    @admin.display(description="state")
+    def state(self, row: Any) -> Any:
+        if row.used_at is not None:
+            return formatting.badge("used")
+        if row.pointless:
+            return formatting.badge("closed", title="There is an administrator already")
+        if row.wrong_codes >= links.MAX_WRONG:
+            return formatting.badge("worn out", "bad", title="Too many wrong codes")
+        return formatting.badge("open", "warn") if row.expires_at > clock.now() else formatting.badge("expired")
+
+
+def _unlock(principal: Principal, row: Any, **given: Any) -> dict[str, Any]:
+    return dict(people.unlock(principal, username=row.username, **given))
+
+
+@admin.register(GuessCount)
+class LockoutPage(FluxModelAdmin):
+    reads = "instance.manage"
+    called = ("lock", "locks")
+    group = "People"
+    about = (
+        "Wrong passwords and codes are counted by name, known or not. Past the limit nothing is looked at until a "
+        "pause has gone by without a guess."
+    )
+    acts = (
+        Action(
+            "unlock",
+            "Unlock",
+            "instance.manage",
+            _unlock,
+            shows="admin/flux/secret.html",
+            fits=lambda row: bool(row.username),
+            says="Lifts the lock of the name and makes a link for 15 minutes, whoever else goes on guessing.",
+        ),
+    )
+    list_display = ["secret", "state", "guessed", "guessed_today", "last"]
+    ordering = ["-last_at"]
+    fields = ["secret", "state", "guessed", "guessed_today", "last"]
+    empty_says = "Nobody has guessed wrong lately."
+
+    def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
+        """Whose secret it is. Names nobody has are kept as digests and cannot be read."""
+        people_here = User.objects.values_list("pk", "username")
+        owners = {lockout.password_key(name): name for _, name in people_here}
+        owners |= {lockout.code_key(number): name for number, name in people_here}
+        for row in rows:
+            row.username = owners.get(row.key, "")
+
+    def titled(self, row: Any) -> str:
+        return self.secret(row).capitalize()
+
+    @admin.display(description="guesses at", ordering="key")
+    def secret(self, row: Any) -> str:
+        kind = row.key.partition(":")[0]
+        if kind in ("link", "link-code"):
+            return f"the {'password' if kind == 'link' else 'code'} behind a one-time link"
+        return f"the {kind} of {row.username}" if row.username else f"the {kind} of a name nobody has"
+
+    @admin.display(description="guesses", ordering="count")
+    def guessed(self, row: Any) -> int:
+        return int(row.count)
+
+    @admin.display(description="in its day", ordering="day_count")
+    def guessed_today(self, row: Any) -> int:
+        return int(row.day_count)
+
+    @admin.display(description="last guess", ordering="last_at")
+    def last(self, row: Any) -> Any:
+        return formatting.relative_time(row.last_at)
+
+    @admin.display(description="state")
+    def state(self, row: Any) -> Any:
+        return (
+            formatting.badge("locked", "bad")
+            if lockout.is_refused(row, lockout.rule_of(row.key))
+            else formatting.badge("open", "good")
+        )
+
+
+@admin.register(RefusalMinute)
+class RefusalPage(FluxModelAdmin):
+    reads = "instance.manage"
+    called = ("stranger", "strangers")
+    group = "People"
+    about = "Requests with a wrong token or a wrong sign-in, by source and minute. Kept for seven days."
+    list_display = ["source", "when", "count"]
+    search_fields = ["source"]
+    ordering = ["-minute", "source"]
+    fields = ["source", "when", "count"]
+    empty_says = "Everybody who knocked was known."
+
+    def titled(self, row: Any) -> str:
+        return f"{row.source}, {row.minute:%Y-%m-%d %H:%M} UTC"
+
+    @admin.display(description="minute", ordering="minute")
+    def when(self, row: Any) -> Any:
+        return formatting.relative_time(row.minute)

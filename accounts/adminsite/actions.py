@@ -1,0 +1,114 @@
+"""The page on which a person acts: a form, a code if one is wanted, the verb, and what came of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from accounts.adminsite.forms import ActionForm
+from accounts.capabilities import NEED_FRESH_CODE
+from accounts.signin import credentials
+from accounts.visitor import client_address, current_visitor, mark_fresh
+from fluxcore.errors import FluxError
+
+if TYPE_CHECKING:
+    from accounts.adminsite.modeladmin import Action, FluxModelAdmin
+
+PREVIEW = "_preview"  # the button that shows what would be, and does nothing
+
+
+def action_page(page: FluxModelAdmin, request: HttpRequest, act: Action, row: Any) -> HttpResponse:
+    if row is not None and not act.fits(row):
+        messages.warning(request, "That is no longer possible: somebody or something was faster.")
+        return redirect(address_after(page, row))
+    wants_code = act.needs in NEED_FRESH_CODE and not current_visitor(request).fresh
+    previewing = request.method == "POST" and PREVIEW in request.POST
+    form = act.form(
+        request.POST if request.method == "POST" and not previewing else None,
+        who=current_visitor(request),
+        row=row,
+        needs=act.needs,
+        wants_code=wants_code,
+    )
+    status, retry_after = 200, None
+    if previewing:
+        form.take(request.POST)
+    elif form.is_bound and form.is_valid():
+        try:
+            if wants_code:
+                _take_code(request, form)
+            answer = act.run(_principal(page, request, act, form, row), row, **form.given())
+        except FluxError as refusal:
+            field = refusal.details.get("field")
+            form.add_error(field if field in form.fields else None, refusal.message)
+            status, retry_after = refusal.status, refusal.retry_after
+        else:
+            return _after(page, request, act, row, answer or {})
+    elif form.is_bound:
+        status = 422
+    found = {
+        **page.admin_site.each_context(request),
+        "opts": page.opts,
+        "act": act,
+        "row": row,
+        "form": form,
+        "title": act.label,
+        "of": page.titled(row) if row is not None else "",
+        "back": address_after(page, row),
+        "preview": form.preview(),
+        "previewing": previewing,
+    }
+    response = TemplateResponse(request, "admin/flux/act.html", found, status=status)
+    if retry_after is not None:
+        response["Retry-After"] = str(max(1, math.ceil(retry_after)))
+    return response
+
+
+def _take_code(request: HttpRequest, form: ActionForm) -> None:
+    credentials.check_code(
+        current_visitor(request).user, form.cleaned_data["code"], source=client_address(request), action="step_up"
+    )
+    mark_fresh(request)
+    del form.fields["code"]  # if the verb refuses, the form comes back without asking for another one
+
+
+def _principal(page: FluxModelAdmin, request: HttpRequest, act: Action, form: ActionForm, row: Any) -> Any:
+    """In the row's space; where there is no row yet, in the space that was chosen, if the form has one."""
+    who = current_visitor(request)
+    if row is not None:
+        return page.principal(request, row)
+    chosen = form.cleaned_data.get("space")
+    number = next((space.pk for space in who.spaces.values() if space.name == chosen), None)
+    return who.principal(None if who.may(act.needs) else number)
+
+
+def _after(page: FluxModelAdmin, request: HttpRequest, act: Action, row: Any, answer: dict[str, Any]) -> HttpResponse:
+    if act.shows:
+        found = {
+            **page.admin_site.each_context(request),
+            "opts": page.opts,
+            "act": act,
+            "row": row,
+            "answer": answer,
+            "title": act.label,
+            "of": page.titled(row) if row is not None else "",
+            "back": address_after(page, row),
+            "origin": request.build_absolute_uri("/").rstrip("/"),
+        }
+        return TemplateResponse(request, act.shows, found)
+    messages.success(request, act.done)
+    return redirect(address_after(page, row))
+
+
+def address_after(page: FluxModelAdmin, row: Any) -> str:
+    """The row, or its list where the act was the end of it or there is none yet."""
+    if row is None or not page.model._default_manager.filter(pk=row.pk).exists():
+        return reverse(f"admin:{page.address}_changelist")
+    return reverse(f"admin:{page.address}_change", args=[quote(row.pk)])

@@ -1,0 +1,132 @@
+"""What people fill in when they act: the fields of the act, a reason for the audit, a code where one is wanted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from accounts.verbs import MAX_REASON
+from accounts.visitor import SignedIn
+from fluxcore import clock
+
+
+class ActionForm(forms.Form):
+    """Every act has a reason. Subclasses add their fields and may look at who asks and on which row."""
+
+    previews = False  # whether it can show what would be
+
+    reason = forms.CharField(
+        label="Reason",
+        max_length=MAX_REASON,
+        help_text="One line for the audit: why you do this.",
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+
+    def __init__(self, data: QueryDict | None, *, who: SignedIn, row: Any, needs: str, wants_code: bool) -> None:
+        super().__init__(data, label_suffix="")
+        self.who, self.row, self.needs = who, row, needs
+        self.order_fields([*(name for name in self.fields if name != "reason"), "reason"])
+        if wants_code:
+            self.fields["code"] = forms.CharField(
+                label="Code",
+                max_length=64,
+                help_text="The six digits your authenticator app shows now, or a backup code.",
+                widget=CodeInput({"autocomplete": "one-time-code", "spellcheck": "false", "autocapitalize": "none"}),
+            )
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Choices that depend on who asks, and values that depend on the row."""
+
+    def preview(self) -> Any:
+        """What would be, for the page to show beside the form."""
+        return None
+
+    def take(self, data: QueryDict) -> None:
+        """What was typed so far, without judging it."""
+        self.initial = {name: data[name] for name in self.fields if name in data and name != "code"}
+
+    def clean_reason(self) -> str:
+        reason = str(self.cleaned_data["reason"]).strip()
+        if not reason.isprintable():
+            raise forms.ValidationError("A reason is one line of plain text.")
+        return reason
+
+    def given(self) -> dict[str, Any]:
+        """The fields as the verb takes them."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "code"}
+
+
+class CodeInput(forms.PasswordInput):
+    """Readable while it is typed, never put back into the page: a code that failed here may be good elsewhere."""
+
+    input_type = "text"
+
+
+class SpaceField(forms.ChoiceField):
+    """A space in which the person may do this; names of others are not even listed."""
+
+    def offer(self, who: SignedIn, needs: str, *, none: str = "") -> None:
+        allowed = set(who.spaces_where(needs))
+        found = [(space.name, space.name) for space in who.spaces.values() if space.pk in allowed]
+        self.choices = [("", none), *found] if none else found
+
+
+class LinesField(forms.CharField):
+    """One a line."""
+
+    widget = forms.Textarea({"rows": 8, "spellcheck": "false", "autocapitalize": "none"})
+
+    def clean(self, value: Any) -> Any:
+        return split_lines(str(super().clean(value)))
+
+
+def split_lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+_CEILINGS = {
+    "user_stated": "Yes: what a person tells it is stored as that person's statement",
+    "ai_stated": "No: what it stores counts as its own statement",
+    "ai_inferred": "No: what it stores counts as its own conclusion",
+    "external_source": "No: what it stores counts as text from an outside source",
+}
+
+
+class CeilingField(forms.ChoiceField):
+    """Maximum provenance of a new token, asked in plain words."""
+
+    widget = forms.RadioSelect
+
+    def __init__(self) -> None:
+        super().__init__(
+            label="May this program pass on what a person said as that person's own words?",
+            choices=[(name, f"{says} ({name})") for name, says in _CEILINGS.items()],
+            help_text="The name in brackets is the token's maximum provenance. A text that claims more is refused.",
+        )
+
+
+_LASTS = {
+    "1h": ("in an hour", timedelta(hours=1)),
+    "8h": ("in 8 hours", timedelta(hours=8)),
+    "1d": ("in a day", timedelta(days=1)),
+    "7d": ("in a week", timedelta(days=7)),
+    "30d": ("in 30 days", timedelta(days=30)),
+    "90d": ("in 90 days", timedelta(days=90)),
+    "": ("never, until it is revoked", None),
+}
+
+
+class ExpiryField(forms.ChoiceField):
+    """How long something holds; clean gives the moment of its end, or None."""
+
+    def __init__(self, *, initial: str = "7d") -> None:
+        choices = [(value, said) for value, (said, _) in _LASTS.items()]
+        super().__init__(label="Expires", choices=choices, initial=initial, required=False)
+
+    def clean(self, value: Any) -> Any:
+        length = _LASTS[super().clean(value)][1]
+        return clock.rfc3339(clock.now() + length) if length is not None else None

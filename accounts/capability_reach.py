@@ -1,0 +1,33 @@
+"""What capabilities would allow, shown on names that exist: for people who are about to give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from accounts.capabilities import OPERATIONS, SCOPED, Capabilities, parsed
+
+
+@dataclass(frozen=True)
+class OperationReach:
+    """How far one operation goes."""
+
+    operation: str
+    extent: Literal["all", "some", "none"]
+    names: tuple[str, ...] = ()  # of those shown, the ones a scope lets in; "some" without any lets in other names
+
+
+def find_reach(capabilities: Capabilities | Iterable[str], names: Iterable[str]) -> list[OperationReach]:
+    """Every operation, in one order, with the names it would reach."""
+    held = capabilities if isinstance(capabilities, Capabilities) else parsed(tuple(capabilities))
+    shown = tuple(dict.fromkeys(names))
+    return [_reach(held, operation, shown) for operation in sorted(OPERATIONS)]
+
+
+def _reach(held: Capabilities, operation: str, names: tuple[str, ...]) -> OperationReach:
+    if held.allow(operation):
+        return OperationReach(operation, "all")
+    if operation.split(".")[0] not in SCOPED or not held.scoped(operation):
+        return OperationReach(operation, "none")
+    return OperationReach(operation, "some", tuple(name for name in names if held.allow(operation, name)))

@@ -1,0 +1,56 @@
+"""An agent that a person of this machine started by its name: it needs no token, and the door asks anew each time."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import connection
+
+from accounts import effective_capabilities, origins, tool_groups
+from accounts.models import Agent, Space
+from accounts.principals import Principal
+from fluxcore import clock
+from fluxcore.command_names import typed_command
+from fluxcore.errors import Forbidden, Invalid, NotFound
+from fluxcore.raw_sql import adapt_moment
+
+_LOOKUP = f"""
+    SELECT a.id, a.capabilities, a.trust, a.parent_id, a.active, a.must_rate, a.tools, s.id, s.uuid, g.capability
+    FROM {Agent._meta.db_table} a
+    JOIN {Space._meta.db_table} s ON s.id = a.space_id
+    {effective_capabilities.OPEN_GRANTS}
+    WHERE s.name = %s AND a.name = %s
+"""  # noqa: S608
+
+
+def find_local_agent(space: str, name: str, ceiling: str = origins.DEFAULT) -> Principal:
+    """The agent as it may act now. Whoever can start a process in the data home could also mint it a token."""
+    if ceiling not in origins.CEILINGS:
+        raise Invalid(f"A ceiling is one of {', '.join(origins.CEILINGS)}.", field="ceiling")
+    now = clock.now()
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOKUP, [adapt_moment(now), space, name])
+        rows = cursor.fetchall()
+    if not rows:
+        raise NotFound(
+            f"There is no agent {name!r} in space {space!r}. Make it: {typed_command(f'flux_agent create {name}')}."
+        )
+    number, capabilities, trust, parent, active, must_rate, tools, home, chain, _ = rows[0]
+    over = effective_capabilities.ancestor_layers(parent, now) if active else None
+    if over is None:
+        raise Forbidden(
+            f"The agent {name!r} is switched off. `{typed_command(f'flux_agent resume {name}')}` lets it act again."
+        )
+    return Principal(
+        kind="agent",
+        name=name,
+        space=home,
+        chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
+        capabilities=effective_capabilities.combine_layers(
+            effective_capabilities.layers(capabilities, [row[-1] for row in rows], trust), over
+        ),
+        ceiling=ceiling,
+        agent=number,
+        must_rate=bool(must_rate),
+        tools=tool_groups.parse_groups(tools),
+    )

@@ -1,0 +1,1 @@
+"""How people sign in: password, second factor, lock-out, sessions, and the one-time links before all that."""

@@ -1,0 +1,125 @@
+"""Signing in: a password, then a code.
+
+Whatever was looked at is on the chain, what was not is counted by its source. Nothing tells who has an account.
+"""
+
+from __future__ import annotations
+
+from accounts import anonymous_refusals, audit
+from accounts.capabilities import parsed
+from accounts.models import Enrolment, User
+from accounts.principals import INSTANCE_CHAIN, Principal
+from accounts.signin import links, lockout, second_factors
+from accounts.signin.passwords import check_attempt
+from fluxcore.command_names import typed_command
+from fluxcore.errors import Busy, NameLocked, RateLimited, SignInRefused
+from fluxcore.writes import booth
+
+_WRONG = "The user name or the password is wrong."
+_WRONG_CODE = "That code does not match. Enter the one your app shows now."
+_USED_CODE = "That code has been used. Wait for the next one: your app shows it within 30 seconds."
+
+
+def check_password(username: str, password: str, *, source: str, link: int | None = None) -> User:
+    """The first step. Whoever comes with an unlock link has guesses of their own while others use up the name's."""
+    username = User.normalize_username(username)
+    key = lockout.link_key(link) if link and links.is_unlock_link(link, username) else lockout.password_key(username)
+    wait = booth.write(lambda: lockout.count_guess(key, lockout.PASSWORD))
+    if wait:
+        anonymous_refusals.count_refusal(source)
+        raise _locked(wait, lockout.PASSWORD)
+    user = User.objects.filter(username=username).first()
+    usable = user is not None and user.is_active and user.has_usable_password()
+    try:
+        right = check_attempt(
+            password, user.password if user is not None and usable else None, source=source, name=username
+        )
+    except Busy:
+        booth.write(lambda: lockout.uncount_guess(key))  # nobody has looked at it
+        raise
+    except RateLimited:
+        _refused(source, user, "password")
+        raise
+    if user is None or not right:
+        _refused(source, user, "password")
+        raise SignInRefused(_WRONG)
+    booth.write(lambda: lockout.uncount_guess(key))
+    return user
+
+
+def check_code(user: User, code: str, *, source: str, action: str = "sign_in", link: int | None = None) -> str:
+    """The second step, and the fresh code of a step-up: spends the code or refuses. Answers which factor it was."""
+    code = second_factors.normalise_code(code)
+    if not second_factors.looks_like_a_code(code):
+        # A slip of the finger is no guess.
+        raise SignInRefused("A code has six digits, a backup code 16 letters and digits.", field="code")
+    # Whoever comes with an unlock link has codes of their own to try, too.
+    own = link if link is not None and links.is_unlock_link(link, user.get_username()) else None
+    key = lockout.link_code_key(own) if own is not None else lockout.code_key(user.pk)
+    who = instance_principal(user)
+
+    def change() -> tuple[str, float]:
+        wait = lockout.count_guess(key, lockout.CODE)
+        if wait:
+            return "locked", wait
+        result = second_factors.spend_code(user, code)
+        if result != "wrong":
+            # Only this one: what others guessed at the name goes on counting against them. A code that was
+            # right once teaches nobody anything either.
+            lockout.uncount_guess(key)
+        if result in ("totp", "backup"):
+            if own is not None:
+                Enrolment.objects.filter(pk=own).delete()
+            audit.record(who, action, f"user:{user.get_username()}", details={"factor": result, "source": source})
+        elif result == "wrong":
+            audit.record(
+                who, action, f"user:{user.get_username()}", outcome="refused", details={"why": result, "source": source}
+            )
+        return result, 0
+
+    result, wait = booth.write(change)
+    if result in ("locked", "used"):
+        anonymous_refusals.count_refusal(source)  # without end to be had, so counted and not chained
+    if result == "locked":
+        raise _locked(wait, lockout.CODE)
+    if result not in ("totp", "backup"):
+        raise SignInRefused(_USED_CODE if result == "used" else _WRONG_CODE, field="code")
+    return result
+
+
+def instance_principal(user: User) -> Principal:
+    """A person on the instance's chain, whatever they may do elsewhere."""
+    return Principal(
+        kind="user",
+        name=user.get_username(),
+        user=user.pk,
+        space=None,
+        chain=INSTANCE_CHAIN,
+        capabilities=parsed(()),
+        ceiling="user_stated",
+    )
+
+
+def _locked(wait: float, rule: lockout.LockoutRule) -> NameLocked:
+    minutes = max(1, round(wait / 60))
+    return NameLocked(
+        f"Too many wrong guesses ({rule.count} in a row, or {rule.per_day} in a day): "
+        f"nothing is looked at for {minutes} more minute{'s' if minutes > 1 else ''}. "
+        f"Whoever runs this machine can lift that: {typed_command('flux_admin unlock NAME')}.",
+        retry_after=wait,
+        limit=rule.count,
+        per_day=rule.per_day,
+    )
+
+
+def _refused(source: str, user: User | None, why: str) -> None:
+    """A failed sign-in of somebody we know is a link, others are counted by source. Neither keeps a caller waiting."""
+    if user is None:
+        anonymous_refusals.count_refusal(source)
+        return
+    who = instance_principal(user)
+    booth.post(
+        lambda: audit.record(
+            who, "sign_in", f"user:{user.get_username()}", outcome="refused", details={"why": why, "source": source}
+        )
+    )

@@ -1,0 +1,92 @@
+"""The traces page: who asked what and how sure the answer was, and one recall told again step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from accounts.visitor import current_visitor
+from dashboard import answer_cards, page_frame, trace_drawing
+from dashboard.account import sign_in_required
+from fluxcore import clock
+from fluxcore.errors import NotFound
+from memory.grains import graph_picture
+from memory.recall import explain, trace_list
+
+_JUDGED = {"yes": True, "no": False}
+
+
+@sign_in_required
+@require_safe
+def traces(request: HttpRequest) -> HttpResponse:
+    """The list. What was asked stands in the page and never in its address."""
+    space = page_frame.current_space(request)
+    if space is None:
+        return redirect("home")
+    me = current_visitor(request).principal(space.pk)
+    given = request.GET
+    wanted = {
+        "who": given.get("who", "")[:160],
+        "judged": given.get("judged", "") if given.get("judged") in _JUDGED else "",
+        "rung": given.get("rung", "") if given.get("rung") in explain.RUNG_SENTENCES else "",
+        "sure": "no" if given.get("sure") == "no" else "",
+    }
+    page = trace_list.list_traces(
+        me,
+        before=_number(given.get("before", "")),
+        actor=me.actor if wanted["who"] == "me" else wanted["who"],
+        rung=wanted["rung"],
+        judged=_JUDGED.get(wanted["judged"]),
+        unsure=bool(wanted["sure"]),
+    )
+    kept = {name: value for name, value in wanted.items() if value}
+    found = {
+        "space": space,
+        "page": page,
+        "rows": [(one, answer_cards.AnswerConfidence.of(one.confidence)) for one in page.recalls],
+        "me": me.actor,
+        "wanted": wanted,
+        "rungs": explain.RUNG_SENTENCES,
+        "older": f"?{urlencode({**kept, 'before': page.after})}" if page.after else "",
+        "newest": f"?{urlencode(kept)}" if "before" in given else "",
+        "narrowed": bool(kept),
+    }
+    return render(request, "dashboard/traces.html", found)
+
+
+@sign_in_required
+@require_safe
+def trace(request: HttpRequest, trace: UUID) -> HttpResponse:
+    """One recall, scene by scene. Without JavaScript all scenes stand there as numbered text."""
+    space = page_frame.current_space(request)
+    if space is None:
+        raise Http404
+    me = current_visitor(request).principal(space.pk)
+    try:
+        kept = explain.explain_trace(me, trace)
+    except NotFound:
+        raise Http404 from None
+    names = graph_picture.label_grains(me, answer_cards.named_grains(kept["grains"]))
+    found: dict[str, Any] = {
+        "space": space,
+        "kept": kept,
+        "at": clock.parse(kept["at"]),
+        "mine": kept["asked_by"] == me.actor,
+        "confidence": answer_cards.AnswerConfidence.of(kept["confidence"]),
+        "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",
+        "replay": trace_drawing.draw_replay(kept, names),
+        "cards": answer_cards.build_cards(kept["grains"], names, kept["texts"], {}),
+        "receipt": reverse("receipt", args=[trace]),
+    }
+    return render(request, "dashboard/traces.html", found)
+
+
+def _number(text: str) -> int | None:
+    """A cursor; anything else begins at the newest."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None

@@ -1,0 +1,87 @@
+"""A retried write counts once: same key, same answer; same key with another body, 409."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from fluxcore import clock
+from fluxcore.canonical_json import digest
+from fluxcore.errors import IdempotencyKeyReused, Invalid
+from fluxcore.models import IdempotencyKey
+
+KEEP_FOR = timedelta(hours=24)
+MAX_KEY = 128
+
+
+def check_key(key: str) -> str:
+    if not (isinstance(key, str) and 1 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
+        raise Invalid(f"An idempotency key has 1 to {MAX_KEY} printable ASCII characters.", field="idempotency_key")
+    return key
+
+
+def run_once(owner: str, key: str | None, request: Any, work: Callable[[], Any]) -> Any:
+    """Run `work` unless this owner's key already has an answer. Call inside the write's transaction."""
+    if key is None:
+        return work()
+    wanted = digest(request)
+    found = _find(owner, key, wanted, forget=True)
+    if found is not None:
+        return found[0]
+    try:
+        # The row goes in first: a rival with the same key waits on it (PostgreSQL) or cannot be here (SQLite).
+        with transaction.atomic():
+            row = IdempotencyKey.objects.create(owner=owner, key=key, request=wanted, answer="", created_at=clock.now())
+    except IntegrityError:
+        found = _find(owner, key, wanted, forget=False)
+        if found is None:
+            raise
+        return found[0]
+    answer = work()
+    IdempotencyKey.objects.filter(pk=row.pk).update(answer=json.dumps(answer, ensure_ascii=False))
+    return answer
+
+
+def find_answer(owner: str, key: str, request: Any) -> tuple[Any] | None:
+    """The answer a retry gets, without a write and before any limit is asked: it was paid for the first time."""
+    return _find(owner, key, digest(request), forget=False)
+
+
+def _find(owner: str, key: str, wanted: str, *, forget: bool) -> tuple[Any] | None:
+    row = (
+        IdempotencyKey.objects.filter(owner=owner, key=key).values_list("pk", "request", "answer", "created_at").first()
+    )
+    if row is None:
+        return None
+    pk, request, answer, created_at = row
+    if clock.now() - created_at > KEEP_FOR:
+        if forget:
+            IdempotencyKey.objects.filter(pk=pk).delete()
+        return None
+    if request != wanted:
+        raise IdempotencyKeyReused(key=key)
+    return (json.loads(answer),)
+
+
+def redact(owners: str, word: str, change: Callable[[Any], Any] | None = None) -> None:
+    """Rewrite the kept answers that hold `word` as a JSON text, of owners whose name begins so. Inside a write.
+
+    Where an answer changed, and without a `change` in each of them, the digest of what was asked goes too, because a
+    text can be guessed from it. A retry is refused then, and not done again.
+    """
+    text = json.dumps(word, ensure_ascii=False)
+    held = IdempotencyKey.objects.filter(owner__startswith=owners, answer__contains=text)
+    for pk, answer in list(held.values_list("pk", "answer")):
+        before = json.loads(answer)
+        after = change(before) if change is not None else before
+        if change is None or after != before:
+            IdempotencyKey.objects.filter(pk=pk).update(answer=json.dumps(after, ensure_ascii=False), request="")
+
+
+def forget_old() -> int:
+    deleted, _ = IdempotencyKey.objects.filter(created_at__lt=clock.now() - KEEP_FOR).delete()
+    return deleted

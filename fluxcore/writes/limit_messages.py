@@ -1,0 +1,119 @@
+"""What a caller reads who has reached a limit: which one, its value, the config key that raises it, what to do.
+
+Every 429 and every 413 of a limit or quota is written here, so that REST, MCP, SDK and shell say the same: in the
+message for people and models, in `details` for programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fluxcore.command_names import typed_command
+from fluxcore.errors import QuotaReached, RateLimited, TooLarge
+
+BULK = "flux import"  # loads files without a limit per minute
+_BULK_SAYS = f"To load many at once without this limit: `{BULK} FILE` (in a checkout `manage.py flux_import FILE`)."
+DELETE = "Delete something first"
+WAIT = "Wait as long as Retry-After says"
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A limit per minute."""
+
+    what: str  # after its number: "500 grains stored by one agent"
+    raised_by: str | None = None  # the key of config.yaml or the environment variable; None: it is fixed
+    bulk: bool = False  # whether `flux import` does the same without it
+    of_caller: str = ""  # as `what`, for the share of one caller (X-Caller-Id) inside the agent's
+
+
+# By the first part of the key under which `limits` counts: "grains:12" is one agent's count of grains.
+RATES = {
+    "grains": Rate(
+        "grains stored by one agent", "MAX_GRAINS_PER_MINUTE", bulk=True, of_caller="grains stored by one caller"
+    ),
+    "recalls": Rate("recalls of one agent", "MAX_RECALLS_PER_MINUTE"),
+    "votes": Rate("votes of one agent", "MAX_VOTES_PER_MINUTE"),
+    "kv": Rate("keys, locks and tasks changed by one agent", "MAX_KV_WRITES_PER_MINUTE"),
+    "grant_requests": Rate("requests for capabilities of one agent"),
+    "refusals": Rate("refused calls of one caller"),
+    "sign-in": Rate("tries to sign in from one address"),
+}
+_OTHER = Rate("calls")
+
+
+def rate_of(key: str) -> Rate:
+    return RATES.get(key.partition(":")[0], _OTHER)
+
+
+def rate_reached(
+    key: str, *, limit: int, seconds: int, wait: float, of_caller: bool = False, do: str = WAIT
+) -> RateLimited:
+    """429: it passes by waiting."""
+    rate = rate_of(key)
+    what = rate.of_caller if of_caller else rate.what
+    message = f"The limit is reached: {limit} {what} in {seconds} seconds. {do}."
+    details: dict[str, Any] = {"limit": limit, "per_seconds": seconds, "what": what}
+    return RateLimited(_more(message, details, rate.raised_by, bulk=rate.bulk), retry_after=wait, **details)
+
+
+def at_once_reached(
+    what: str, *, limit: int, raised_by: str | None, wait: float, do: str, error: type[RateLimited] = RateLimited
+) -> RateLimited:
+    """429: so many are open at the same time, and one of them has to end first."""
+    message = f"The limit is reached: {limit} {what} at the same time. {do}."
+    details: dict[str, Any] = {"limit": limit, "what": what}
+    return error(_more(message, details, raised_by), retry_after=wait, **details)
+
+
+def over_rate(key: str, *, limit: int, cost: int) -> tuple[str, dict[str, Any]]:
+    """Message and details for one call that is larger than a minute's limit: no waiting helps."""
+    rate = rate_of(key)
+    message = f"One call has at most {limit} {rate.what}, as many as a minute allows; this one has {cost}. Split it."
+    details: dict[str, Any] = {"limit": limit, "what": rate.what}
+    return _more(message, details, rate.raised_by, bulk=rate.bulk), details
+
+
+def quota_reached(
+    where: str, *, limit: int, what: str, raised_by: str | None, do: str = DELETE, **more: Any
+) -> QuotaReached:
+    """413: something is full. `where` is what is full ("boards/main"), `what` its unit ("bytes")."""
+    message = f"{where} is full: it has at most {limit} {what}. {do}."
+    details: dict[str, Any] = {"limit": limit, "what": what, **more}
+    return QuotaReached(_more(message, details, raised_by), **details)
+
+
+def too_large(
+    what: str, *, limit: int, raised_by: str | None, unit: str = "bytes", bulk: bool = False, **more: Any
+) -> TooLarge:
+    """413: one thing is larger than allowed. `what` is the thing ("A value")."""
+    message = f"{what} has at most {limit} {unit}."
+    details: dict[str, Any] = {"limit": limit, "what": unit, **more}
+    return TooLarge(_more(message, details, raised_by, bulk=bulk), **details)
+
+
+def too_large_for_a_page(what: str, *, limit: int, unit: str, command: str) -> TooLarge:
+    """413: a page takes only so much, and the command `flux_...` takes any amount."""
+    name = typed_command(command)
+    details: dict[str, Any] = {"limit": limit, "what": unit, "without_limit": name}
+    return TooLarge(f"{what} has at most {limit} {unit}. `{name}` in the shell has no limit.", **details)
+
+
+def body_too_large(what: str, limit: int, raised_by: str | None = "FLUX_MAX_BODY_BYTES") -> TooLarge:
+    """413: a whole request is too large. Many texts at once go by `flux import`."""
+    return too_large(what, limit=limit, raised_by=raised_by, bulk=True)
+
+
+def _more(message: str, details: dict[str, Any], raised_by: str | None, *, bulk: bool = False) -> str:
+    """What raises the limit and what has none, in the message and beside it."""
+    if raised_by is None:
+        message += " This limit is fixed."
+    else:
+        details["raised_by"] = raised_by
+        where = "the environment" if raised_by.startswith("FLUX_") else "config.yaml"
+        message += f" {raised_by} in {where} raises it."
+    if bulk:
+        details["without_limit"] = BULK
+        message += f" {_BULK_SAYS}"
+    return message

@@ -1,0 +1,1 @@
+"""The processes of a running instance: started, watched, bounded and ended."""

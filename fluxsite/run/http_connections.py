@@ -1,0 +1,241 @@
+"""HTTP connections of the dashboard and MCP servers, each bounded in headers, time and number."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections import defaultdict
+from typing import Any
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from fluxcore import config, incoming_bodies
+from fluxcore.errors import BadHost, BadRequest, BodyTooSlow, Busy, FluxError, HeadersTooLarge, Unauthenticated
+
+MAX_HEADERS = 100
+MAX_HEADER_BYTES = 16 * 1024  # with the request line
+REFUSED_SECONDS, REFUSED_BYTES = 2.0, 4 * 1024 * 1024  # what a refused connection may still send, to be discarded
+
+
+class OpenConnections:
+    """The open connections by source address, oldest first."""
+
+    def __init__(self) -> None:
+        self._by_source: defaultdict[str, dict[BoundedProtocol, None]] = defaultdict(dict)
+
+    def add(self, one: BoundedProtocol) -> bool:
+        """Whether there is a place for it. A connection that has no request under way gives its place to a new one."""
+        limits = config.current()
+        theirs = self._by_source[one.source]
+        if len(theirs) >= limits.MAX_CONNECTIONS_PER_SOURCE and not _make_room(theirs):
+            return False
+        in_all = sum(map(len, self._by_source.values()))
+        if in_all >= limits.MAX_CONNECTIONS:
+            largest_first = sorted(self._by_source.values(), key=len, reverse=True)
+            if not any(_make_room(connections) for connections in largest_first):
+                return False
+        theirs[one] = None
+        return True
+
+    def discard(self, one: BoundedProtocol) -> None:
+        theirs = self._by_source[one.source]
+        theirs.pop(one, None)
+        if not theirs:
+            del self._by_source[one.source]
+
+
+def _make_room(theirs: dict[BoundedProtocol, None]) -> bool:
+    ended = [one for one in theirs if one.transport.is_closing()]  # also WebSockets, which do not say when they end
+    idle = next((one for one in theirs if one.is_idle()), None)
+    for one in ended or filter(None, [idle]):
+        del theirs[one]
+        one.transport.abort()
+    return bool(ended or idle)
+
+
+_open = OpenConnections()
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP/1.1, with at most 16 KiB and 100 headers within REQUEST_SECONDS, and a deadline for bodies.
+
+    The parser copies a header anew with each piece of it that arrives, so an endless one must not get that far.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.source = ""
+        self._in_headers = True
+        self._header_bytes = self._fed_bytes = self._body_bytes = self._discarded = 0
+        self._announced = 0  # bytes of the body by its Content-Length
+        self._refusal: FluxError | None = None
+        self._refused = self._upgraded = self._last_answer_sent = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def is_idle(self) -> bool:
+        """No request is under way: the last one is answered, and the headers of the next are not complete."""
+        return not self._upgraded and (self._in_headers if self.cycle is None else self.cycle.response_complete)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.source = self.client[0] if self.client else ""
+        if _open.add(self):
+            self._start_timer(config.current().REQUEST_SECONDS, self.transport.abort)
+        else:
+            self._refuse(Busy("You have too many connections open. Close some, or try again later.", retry_after=1))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        _open.discard(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        try:
+            while data and not self.transport.is_closing():
+                if self._refused or (not self._in_headers and self.cycle is not None and self.cycle.response_complete):
+                    self._count_discarded(len(data))
+                if self._refused or self._upgraded:
+                    return
+                data = self._feed(data)
+        except FluxError as error:
+            self._refuse(error)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self._upgraded = True
+                self._stop_timer()
+                self.handle_websocket_upgrade()
+        except httptools.HttpParserError:
+            self._refuse(self._refusal or BadRequest())
+
+    def _feed(self, data: bytes) -> bytes:
+        """Give the parser as much as it may have at once; what is left."""
+        if not self._in_headers:
+            self._fed_bytes += len(data)
+            self.parser.feed_data(data)
+            # Sizes of chunks, and whatever stands behind the last one: a few bytes for each byte of the body.
+            if self._fed_bytes > MAX_HEADER_BYTES + 16 * max(self._body_bytes, self._announced):
+                raise BadRequest("The body has too much around its chunks.")
+            return b""
+        if self._header_bytes >= MAX_HEADER_BYTES:
+            raise HeadersTooLarge
+        if not self._header_bytes:
+            self._start_timer(config.current().REQUEST_SECONDS, self.transport.abort)
+        piece, rest = data[: MAX_HEADER_BYTES - self._header_bytes], data[MAX_HEADER_BYTES - self._header_bytes :]
+        self._header_bytes += len(piece)
+        self.parser.feed_data(piece)
+        return rest
+
+    def on_headers_complete(self) -> None:
+        names = [name for name, _ in self.headers]
+        if len(names) > MAX_HEADERS:
+            self._refusal = HeadersTooLarge()
+        elif names.count(b"host") != 1:
+            self._refusal = BadHost("Send one Host header.")
+        elif names.count(b"authorization") > 1:
+            self._refusal = Unauthenticated("Send one Authorization header, not several.")
+        if self._refusal is not None:
+            raise self._refusal  # the parser ends with an error of its own
+        self._in_headers, self._header_bytes = False, 0
+        length = dict(self.headers).get(b"content-length", b"0")
+        self._announced = min(int(length), incoming_bodies.LINGER_BYTES) if length.isdigit() and len(length) < 20 else 0
+        self._body_started = self.loop.time()
+        self._start_timer(incoming_bodies.body_seconds(self._announced), self._end_body)
+        super().on_headers_complete()
+        if self.cycle is not None:
+            self.cycle.transport = _LingeringTransport(self)  # type: ignore[assignment]
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._stop_timer()
+        self._in_headers = True
+        self._header_bytes = self._fed_bytes = self._body_bytes = self._discarded = 0
+        super().on_message_complete()
+        if self._last_answer_sent:
+            self.transport.close()
+
+    def close_after_body(self) -> None:
+        """Close, but let a peer that is still sending read the answer first."""
+        if self._in_headers:
+            self.transport.close()
+        else:
+            self._last_answer_sent = True
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._in_headers and not self.transport.is_closing():
+            # Answered before the body was there: what is still sent is discarded, so that the answer can be read.
+            self._start_timer(incoming_bodies.LINGER_SECONDS, self.transport.close)
+
+    def _end_body(self) -> None:
+        """The deadline of a body. One without a Content-Length gets more time as it grows."""
+        left = (
+            self._body_started + incoming_bodies.body_seconds(max(self._announced, self._body_bytes)) - self.loop.time()
+        )
+        if left > 0:
+            self._start_timer(left, self._end_body)
+        else:
+            self._refuse(BodyTooSlow())
+
+    def _count_discarded(self, size: int) -> None:
+        self._discarded += size
+        if self._discarded > (REFUSED_BYTES if self._refused else incoming_bodies.LINGER_BYTES):
+            self.transport.abort()
+
+    def _start_timer(self, seconds: float, then: Any) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, then)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, error: FluxError) -> None:
+        """Answer if nothing was answered yet, and end the connection once the peer had time to read it."""
+        under_way = self.cycle is not None and not self.cycle.response_complete
+        if under_way and self.cycle.response_started:
+            self.transport.abort()
+            return
+        if under_way:
+            self.cycle.disconnected = True  # what the application still says comes too late
+            self.cycle.message_event.set()
+        self._refused, self._discarded = True, 0
+        self.transport.write(_answer(error))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._start_timer(REFUSED_SECONDS, self.transport.abort)
+
+
+class _LingeringTransport:
+    """A connection's transport as its requests see it: closing waits for the rest of the body, within bounds."""
+
+    def __init__(self, protocol: BoundedProtocol) -> None:
+        self._protocol = protocol
+        self.write, self.is_closing = protocol.transport.write, protocol.transport.is_closing
+
+    def close(self) -> None:
+        self._protocol.close_after_body()
+
+
+def _answer(error: FluxError) -> bytes:
+    body = json.dumps({**error.body(), "request_id": secrets.token_hex(8)}).encode()
+    headers = [
+        b"content-type: application/json",
+        b"content-length: %d" % len(body),
+        b"connection: close",
+        b"cache-control: no-store",
+        b"x-content-type-options: nosniff",
+    ]
+    if error.retry_after is not None:
+        headers.append(b"retry-after: %d" % max(1, round(error.retry_after)))
+    if error.status == 401:
+        headers.append(b"www-authenticate: Bearer")
+    return STATUS_LINE[error.status] + b"\r\n".join([*headers, b"", body])

@@ -1,0 +1,27 @@
+"""The site's own app: its checks, and its log that is turned over. It loads nothing of people's pages."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class FluxSiteConfig(AppConfig):
+    name = "fluxsite"
+    verbose_name = "Flux site"
+    default = False
+
+    def ready(self) -> None:
+        from django.conf import settings
+
+        from fluxcore.sweep import every_minute
+        from fluxsite import logs
+        from fluxsite.run import gc_pause
+
+        if settings.DOOR != "stdio":
+            from fluxsite import checks  # noqa: F401  importing registers the system checks
+
+        def rotate_log() -> bool:
+            return logs.rotate(settings.HOME.log)
+
+        every_minute(rotate_log)
+        gc_pause.freeze_and_resume_gc()

@@ -1,0 +1,38 @@
+"""The MCP door's frame: what answers on its port before any tool does."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any
+
+from fluxcore.errors import NotFound
+from mcp_bridge import http, oauth_metadata
+from mcp_bridge.live import live_door
+from mcp_bridge.origin_check import HEADERS, hostile_request_error
+
+
+async def mcp_app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """`/mcp` for agents, `/live` for their sockets, `/health` for supervisors; every other address is not here."""
+    if scope["type"] == "websocket":
+        await live_door(scope, receive, send)
+        return
+    refusal = hostile_request_error(scope)
+    if refusal is None and scope["path"] == "/mcp":
+        await http.serve(scope, receive, send)
+        return
+    if refusal is None and scope["method"] in ("GET", "HEAD"):
+        if scope["path"] == "/health":
+            await _answer(send, 200, {"status": "ok"})
+            return
+        if scope["path"] in oauth_metadata.ADDRESSES:
+            await _answer(send, 200, oauth_metadata.metadata(scope))
+            return
+    refusal = refusal or NotFound("This door has no such address.")
+    await _answer(send, refusal.status, {**refusal.body(), "request_id": secrets.token_hex(8)})
+
+
+async def _answer(send: Any, status: int, body: dict[str, Any]) -> None:
+    headers = [(b"content-type", b"application/json"), *HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(body).encode()})

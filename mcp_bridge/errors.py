@@ -1,0 +1,61 @@
+"""A refusal as a model reads it: the stable code, what is wrong, and what to do next."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any
+
+import orjson
+
+from fluxcore.command_names import typed_command
+from fluxcore.db_errors import error_place, translate
+from fluxcore.errors import FluxError
+
+log = logging.getLogger(__name__)
+
+ERROR_META_KEY = "flux-memory/error"  # where programs find code and details: `_meta` of the answer
+# The next step, where the message speaks of another door.
+NEXT_STEPS = {
+    "feedback_due": "Rate them with flux_feedback (flux_pending_feedback lists them), then ask again.",
+    "unauthenticated": "The token is not valid any more. Ask the user for a new one.",
+    "forbidden": "Ask the user to allow it, and go on without it.",
+    "origin_above_ceiling": "Leave provenance out, or claim one that flux_onboard allows you.",
+    "busy": "Try again in a moment.",
+    "storage_unavailable": "Try again in a moment; if it stays so, tell the user.",
+    "not_ready": f"Tell the user: {typed_command('flux_init')} makes the database.",
+}
+
+
+def as_flux_error(error: BaseException) -> FluxError:
+    """Ours as they are, a database's by its words, the rest logged as internal."""
+    translated = translate(error)
+    if isinstance(translated, FluxError):
+        return translated
+    log.error("a tool failed: %s", error_place(error))
+    return FluxError("Something failed inside the memory. It has been logged; the memory goes on.")
+
+
+def error_text(refusal: FluxError) -> str:
+    """`code: message next step`, and the details on a line of their own."""
+    parts = [f"{refusal.code}: {refusal.message}"]
+    if refusal.retry_after is not None:
+        parts.append(f"Wait {retry_seconds(refusal)} s.")
+    if refusal.code in NEXT_STEPS:
+        parts.append(NEXT_STEPS[refusal.code])
+    details = f"\n{orjson.dumps(refusal.details, default=str).decode()}" if refusal.details else ""
+    return " ".join(parts) + details
+
+
+def error_meta(refusal: FluxError) -> dict[str, Any]:
+    """For programs: the refusal as REST's body has it, and how many seconds to wait where waiting helps."""
+    body = orjson.loads(orjson.dumps(refusal.body(), default=str))
+    return {
+        ERROR_META_KEY: body,
+        **({"retry_after": retry_seconds(refusal)} if refusal.retry_after is not None else {}),
+    }
+
+
+def retry_seconds(refusal: FluxError) -> int:
+    """Whole seconds, as REST's Retry-After has them."""
+    return max(1, math.ceil(refusal.retry_after or 0))

@@ -1,0 +1,121 @@
+"""The two graphs that fall apart into clusters: grains under their conduits, entries under the grains they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from memory.engine.graph import communities, decay
+from memory.grains import decay_settings
+from memory.grains.models import Conduit, Grain
+
+CHUNK = 20_000
+# What is left, at least, of a link that has faded: time alone must not pull apart what belongs together.
+LEAST = 0.05
+# Entries of one grain that are paired, the rarest first: one text full of names must not tie them all together.
+MOST_OF_A_GRAIN = 16
+CLUSTERED_STATUSES = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
+_GRAINS, _CONDUITS = Grain._meta.db_table, Conduit._meta.db_table
+_NUMBERS = f"SELECT id FROM {_GRAINS} WHERE space_id = %s AND status IN (%s, %s, %s) ORDER BY id"  # noqa: S608
+_BETWEEN = (
+    "SELECT from_grain_id, to_grain_id, weight, decay_class, made_at, used_at "  # noqa: S608
+    f"FROM {_CONDUITS} WHERE space_id = %s AND from_entry_id IS NULL"
+)
+_FROM_ENTRIES = f"SELECT from_entry_id, to_grain_id FROM {_CONDUITS} WHERE space_id = %s AND from_grain_id IS NULL"  # noqa: S608
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ClusterGraph:
+    """Nodes by the numbers of their rows, and undirected links between their places; each pair once."""
+
+    numbers: Numbers
+    one: Numbers
+    two: Numbers
+    weight: NDArray[np.float64]
+
+
+def load_graphs(space: int, now: int, enough: int) -> tuple[ClusterGraph, ClusterGraph, int]:
+    """Grains, entries, and the number of conduits that were read. `enough` shared grains tie two entries fully."""
+    numbers = _read(_NUMBERS, [space, *CLUSTERED_STATUSES], 1)[:, 0].astype(np.int64)
+    between, doors = _read(_BETWEEN, [space], 6), _read(_FROM_ENTRIES, [space], 2)
+    return (
+        _of_grains(numbers, between, now),
+        build_entry_graph(*_shown(doors, numbers), enough),
+        len(between) + len(doors),
+    )
+
+
+def _of_grains(numbers: Numbers, table: NDArray[np.float64], now: int) -> ClusterGraph:
+    one, two = find_places(numbers, table[:, 0]), find_places(numbers, table[:, 1])
+    weight = table[:, 2].astype(np.float32)
+    left = decay.effective_weight(
+        weight,
+        decay_class=table[:, 3].astype(np.int64),
+        made=table[:, 4].astype(np.int64),
+        used=table[:, 5].astype(np.int64),
+        now=now,
+        fading=decay_settings.current(),
+    )
+    known = (one >= 0) & (two >= 0)
+    held = np.maximum(left, LEAST * weight)[known]
+    return ClusterGraph(numbers, *communities.merge_links(len(numbers), one[known], two[known], held))
+
+
+def _shown(doors: NDArray[np.float64], numbers: Numbers) -> tuple[Numbers, Numbers]:
+    entry, grain = doors[:, 0].astype(np.int64), doors[:, 1].astype(np.int64)
+    known = find_places(numbers, grain) >= 0
+    return entry[known], grain[known]
+
+
+def build_entry_graph(entry: Numbers, grain: Numbers, enough: int) -> ClusterGraph:
+    """Entries that share n grains: n / √(frequency · frequency) · min(1, n / enough).
+
+    What one grain alone mentions ties nothing.
+    """
+    numbers, place, frequency = np.unique(entry, return_inverse=True, return_counts=True)
+    often = frequency[place] > 1
+    place, grain = place[often], grain[often]
+    order = np.lexsort((place, frequency[place], grain))
+    place, grain = place[order], grain[order]
+    first = np.searchsorted(grain, grain)
+    kept = np.arange(len(grain)) - first < MOST_OF_A_GRAIN
+    place, grain = place[kept], grain[kept]
+    pairs = [
+        (place[:-step][same], place[step:][same])
+        for step in range(1, MOST_OF_A_GRAIN)
+        if len(same := grain[step:] == grain[:-step]) and same.any()
+    ]
+    one = np.concatenate([pair[0] for pair in pairs]) if pairs else np.empty(0, np.int64)
+    two = np.concatenate([pair[1] for pair in pairs]) if pairs else np.empty(0, np.int64)
+    one, two, shared = communities.merge_links(len(numbers), one, two, np.ones(len(one)))
+    weight = shared / np.sqrt(frequency[one] * frequency[two]) * np.minimum(1.0, shared / enough)
+    return ClusterGraph(numbers, one, two, weight)
+
+
+def find_places(numbers: Numbers, wanted: NDArray[Any]) -> Numbers:
+    """Where each of the wanted stands among ascending numbers; -1 where it does not."""
+    wanted = wanted.astype(np.int64)
+    if not len(numbers):
+        return np.full(len(wanted), -1, np.int64)
+    at = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+    return np.where(numbers[at] == wanted, at, -1)
+
+
+def _read(statement: str, values: Sequence[Any], columns: int) -> NDArray[np.float64]:
+    # Numbers of rows stay exact: they are far below 2^53.
+    parts = [np.array(chunk, np.float64) for chunk in _chunks(statement, values)]
+    return np.concatenate(parts) if parts else np.empty((0, columns))
+
+
+def _chunks(statement: str, values: Sequence[Any]) -> Iterator[list[tuple[Any, ...]]]:
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(statement, values)
+        while chunk := cursor.fetchmany(CHUNK):
+            yield chunk

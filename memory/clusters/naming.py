@@ -1,0 +1,73 @@
+"""What a cluster is called: the words its members have and others have not, as people wrote them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from memory.engine.text import words
+from memory.engine.text.stopwords import COMMON, STOP
+
+WORDS = 3
+SAMPLE = 64  # most typical members whose texts are read
+_MARKS = ".,;:!?\"'()[]{}<>«»“”‘’…*_`#"  # noqa: RUF001
+_LONGEST = 40
+_PLAIN = STOP | COMMON  # says nothing of what a text is about
+_ENDINGS = ("'s", "\u2019s")
+
+
+def name_clusters(members: dict[int, Sequence[str]]) -> dict[int, list[str]]:
+    """By cluster, from the texts of its most typical members.
+
+    A term counts by the share of them that hold it · ln(1 + texts / texts with it).
+    """
+    inside: dict[int, Counter[str]] = {}
+    everywhere: Counter[str] = Counter()
+    written: dict[str, Counter[str]] = {}
+    for cluster, texts in members.items():
+        inside[cluster] = Counter()
+        for text in texts:
+            terms = _terms(text, written)
+            inside[cluster].update(terms)
+            everywhere.update(terms)
+    every = sum(len(texts) for texts in members.values())
+    return {
+        cluster: _best(
+            {
+                term: count / len(members[cluster]) * math.log(1 + every / everywhere[term])
+                for term, count in held.items()
+            },
+            {term for term, count in held.items() if count == 1},
+            written,
+        )
+        for cluster, held in inside.items()
+    }
+
+
+def _terms(text: str, written: dict[str, Counter[str]]) -> set[str]:
+    found: set[str] = set()
+    for word in text.split():
+        surface = word.strip(_MARKS)
+        for ending in _ENDINGS:
+            surface = surface.removesuffix(ending)
+        if not 2 < len(surface) <= _LONGEST or not any(map(str.isalpha, surface)) or surface.lower() in _PLAIN:
+            continue
+        for term in words.terms(word):
+            if len(term) > 2 or not term.isascii():
+                found.add(term)
+                written.setdefault(term, Counter())[surface] += 1
+    return found
+
+
+def _best(scores: dict[str, float], alone: set[str], written: dict[str, Counter[str]]) -> list[str]:
+    """The first few, each as it is mostly written; two terms of one word count once. What only one says comes last."""
+    found: dict[str, str] = {}
+    for term in sorted(scores, key=lambda one: (one in alone, -round(scores[one], 9), one)):
+        held = written[term]
+        # Of two ways to write it the small one: the other may only have begun a sentence.
+        surface = min(held, key=lambda one: (-held[one], one != one.lower(), len(one), one))
+        found.setdefault(surface.casefold(), surface)
+        if len(found) == WORDS:
+            break
+    return list(found.values())

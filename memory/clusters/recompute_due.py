@@ -1,0 +1,33 @@
+"""When a space is clustered again: much has changed, or a little has and it is a while ago."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from fluxcore import clock, config
+from fluxcore.models import Event
+from memory.clusters.cluster_graph import CLUSTERED_STATUSES
+from memory.grains.models import Clustering, Conduit, Grain
+
+EVENT = "clusters.computed"
+# Share of grains or conduits that came or went since, from which on nobody waits for the interval to end.
+GROWN = 0.2
+
+
+def is_due(space: int) -> bool:
+    """Much is new: at once. A little: after CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS. Nothing: never."""
+    settings = config.current()
+    last = Clustering.objects.filter(space=space).first()
+    grains = Grain.objects.filter(space=space, status__in=CLUSTERED_STATUSES).count()
+    if last is None:
+        return grains >= settings.CLUSTER_MIN_SIZE
+    conduits = Conduit.objects.filter(space=space).count()
+    grown = max(abs(grains - last.grains) / max(last.grains, 1), abs(conduits - last.conduits) / max(last.conduits, 1))
+    if grown >= GROWN:
+        return True
+    if clock.now() - last.at < timedelta(days=settings.CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS):
+        return False
+    # What carries a change of the graph; recalls and finished jobs, this one among them, do not.
+    moved = Event.objects.filter(space=space, packed__isnull=False).exclude(kind=EVENT).order_by("-xid", "-id")
+    newest = moved.values_list("at", flat=True).first()
+    return newest is not None and newest > last.at

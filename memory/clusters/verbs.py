@@ -1,0 +1,27 @@
+"""Clustering at a word: what the worker does by and by, done now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts.verbs import Change, RunningCall, verb
+from fluxcore.errors import Conflict, Invalid
+from memory.clusters import compute
+
+
+@verb("clusters.recompute", needs="grains.manage")
+def recompute(act: RunningCall) -> Change:
+    """Compute the clusters of a space anew, whether or not much has changed; what came of it."""
+    space = act.principal.space
+    if space is None:
+        raise Invalid("Name a space to cluster.", field="space")
+    prepared = compute.prepare_clusters(space, act.principal.actor)
+
+    def change() -> dict[str, Any]:
+        told = prepared()
+        if told is None:
+            raise Conflict("Another run was faster. Nothing is changed.")
+        act.record("clusters", run=told["run"])
+        return told
+
+    return change

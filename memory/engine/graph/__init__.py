@@ -1,0 +1,1 @@
+"""The graph as arrays: conduits, decay, spreading of signal, communities, layout."""

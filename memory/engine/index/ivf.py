@@ -1,0 +1,147 @@
+"""Lists of near rows around centroids (IVF): a search among hundreds of thousands of vectors reads a few of them.
+
+Rows that come or change after the build go to a tail that every search reads, so nothing new is missed;
+the next build sorts them in. Trained with plain numpy and no chance in it: the same rows give the same lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float32]
+Rows: TypeAlias = NDArray[np.int64]
+
+MOST_LISTS = 1_024
+ROWS_A_LIST = 256  # below MOST_LISTS: fewer, so that lists do not get tiny
+PROBED = 128  # of 1,024: .97 of the true ten nearest among sentence vectors; 32 find .92, though .99 of synthetic ones
+_TRAINED_ON = 32  # sample rows per centroid
+_ROUNDS = 6
+_BLOCK = 8_192
+
+
+class NearRows(NamedTuple):
+    """Rows in several lists and then late ones, part by part. Bits are views: to copy them costs as much as to look."""
+
+    bits: list[NDArray[np.uint64]]  # [words, rows] of each part
+    order: NDArray[np.int32]
+    ends: Rows  # of each list, counted through all of them
+    shift: Rows  # from there to its place in `order`
+    late: NDArray[np.int32]
+
+    @property
+    def size(self) -> int:
+        return int(self.ends[-1]) + len(self.late)
+
+    def rows(self, places: Rows) -> Rows:
+        """The rows at these places, counted through all parts; places are in order."""
+        listed = places[: places.searchsorted(self.ends[-1])]
+        found = self.order[listed + self.shift[self.ends.searchsorted(listed, side="right")]]
+        late = self.late[places[len(listed) :] - self.ends[-1]]
+        return np.concatenate((found, late), dtype=np.int64)
+
+
+class IvfLists:
+    """`order` holds the rows list by list, list n from start[n] to start[n + 1]; rows from `size` on are the tail.
+
+    `bits` are the rows' bits in that order: a probe reads memory in order, which is what makes it fast.
+    """
+
+    def __init__(
+        self, centroids: Floats, order: NDArray[np.int32], start: NDArray[np.int64], bits: NDArray[np.uint64], size: int
+    ) -> None:
+        self.centroids, self.order, self.start, self.bits, self.size = centroids, order, start, bits, size
+        self.changed: set[int] = set()
+
+    def put(self, row: int) -> None:
+        if row < self.size:
+            self.changed.add(row)
+
+    def near(self, query: Floats, bits: NDArray[np.uint64]) -> NearRows:
+        """Rows in the lists nearest to the query, those that changed and the tail, with their bits.
+
+        `bits` are those of all rows. A row that changed may come twice, once with the bits it had.
+        """
+        probed = self._nearest(query)
+        begin, end = self.start[probed], self.start[probed + 1]
+        ends = np.cumsum(end - begin)
+        changed = np.array(sorted(row for row in self.changed if row < bits.shape[1]), np.int32)
+        tail = np.arange(self.size, bits.shape[1], dtype=np.int32)
+        listed = [self.bits[:, one:other] for one, other in zip(begin.tolist(), end.tolist(), strict=True)]
+        return NearRows(
+            [*listed, bits.take(changed, axis=1), bits[:, self.size :]],
+            self.order,
+            ends,
+            end - ends,
+            np.concatenate((changed, tail)),
+        )
+
+    def _nearest(self, query: Floats) -> Rows:
+        """The lists to probe, nearest first."""
+        away = -(self.centroids @ query)
+        if len(away) <= PROBED:
+            return np.argsort(away, kind="stable")
+        few = np.sort(np.argpartition(away, PROBED)[:PROBED])
+        return few[np.argsort(away[few], kind="stable")]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "centroids": self.centroids,
+            "order": self.order,
+            "start": self.start,
+            "listed_bits": self.bits,
+            "listed": np.array([self.size, *sorted(self.changed)], np.int64),
+        }
+
+
+def from_arrays(arrays: dict[str, NDArray[Any]]) -> IvfLists | None:
+    if "centroids" not in arrays:
+        return None
+    size, *changed = arrays["listed"].tolist()
+    found = IvfLists(arrays["centroids"], arrays["order"], arrays["start"], arrays["listed_bits"], size)
+    found.changed.update(changed)
+    return found
+
+
+def build_lists(
+    units: Callable[[Rows], Floats], bits: NDArray[np.uint64], rows: Rows, size: int, count: int | None = None
+) -> IvfLists:
+    """Lists of these rows: `units` gives their vectors, `bits` are those of all rows, the tail begins at `size`."""
+    count = min(len(rows), count or max(1, min(MOST_LISTS, len(rows) // ROWS_A_LIST)))
+    centroids = _train(units, rows, count)
+    nearest = np.empty(len(rows), np.int32)
+    for at in range(0, len(rows), _BLOCK):
+        block = slice(at, at + _BLOCK)
+        nearest[block] = (units(rows[block]) @ centroids.T).argmax(axis=1)
+    order = rows[np.argsort(nearest, kind="stable")].astype(np.int32)
+    start = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(nearest, minlength=count), out=start[1:])
+    return IvfLists(centroids, order, start, bits.take(order, axis=1), size)
+
+
+def _train(units: Callable[[Rows], Floats], rows: Rows, count: int) -> Floats:
+    """Spherical k-means on rows taken at equal steps; a centroid nobody is near to moves to the loneliest row."""
+    wanted = min(len(rows), count * _TRAINED_ON)
+    sample = units(rows[np.linspace(0, len(rows) - 1, wanted).astype(np.int64)])
+    centroids = sample[np.linspace(0, wanted - 1, count).astype(np.int64)].copy()
+    for _ in range(_ROUNDS):
+        nearest, closeness = np.empty(wanted, np.int64), np.empty(wanted, np.float32)
+        for at in range(0, wanted, _BLOCK):
+            block = slice(at, at + _BLOCK)
+            near = sample[block] @ centroids.T
+            nearest[block] = near.argmax(axis=1)
+            closeness[block] = near.max(axis=1)
+        order = np.argsort(nearest, kind="stable")
+        members = np.bincount(nearest, minlength=count)
+        filled = np.flatnonzero(members)
+        begin = (np.cumsum(members) - members)[filled]
+        centroids[filled] = np.add.reduceat(sample[order], begin, axis=0)
+        lonely = np.argsort(closeness, kind="stable")
+        missing = np.flatnonzero(members == 0)
+        centroids[missing] = sample[lonely[: len(missing)]]
+        length = np.linalg.norm(centroids, axis=1, keepdims=True)
+        centroids /= np.where(length > 0, length, 1)
+    return centroids

@@ -1,0 +1,1 @@
+"""What votes change in the order of results."""

@@ -1,0 +1,95 @@
+"""Where names, dates, titles and conduits lead from a question and its best finds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.engine.graph.propagate import Signals, spread_signal
+from memory.engine.graph.signal_spread import Spread
+from memory.engine.index.space_index import ACTIVE, Index
+from memory.engine.ranking import candidates
+from memory.engine.ranking.candidate_columns import parse_period
+from memory.engine.ranking.candidates import Candidates, Floats, Mask, Rows
+from memory.engine.ranking.collection_shape import SpaceFacts
+from memory.engine.ranking.settings import Settings
+from memory.engine.text.question import Query
+
+
+class LinkedCandidates:
+    """What names, titles and conduits lead to from the best finds."""
+
+    def __init__(
+        self,
+        index: Index,
+        space: SpaceFacts,
+        query: Query,
+        vector: Floats | None,
+        finds: candidates.SearchMatches,
+        named: NDArray[np.uint64],
+        allowed: Mask | None,
+        now: int,
+        settings: Settings,
+        caps: list[str],
+    ) -> None:
+        self.spread: Spread | None = None
+        none = np.empty(0, np.int32), np.empty(0, np.float32)
+        self.doors = self.hop = self.cites = self.reached = none
+        self.rows = self.then = none[0]
+        if "time" not in settings.without:
+            spans = [parse_period(mention.feature) for mention in query.mentions if mention.kind == "date"]
+            told = [span for span in spans if span is not None]
+            if told:
+                self.rows = self.then = candidates.rows_said_in(index, told, vector, allowed, settings.then)
+        if "links" in settings.without:
+            return
+        *self.doors, keys = candidates.rows_by_entries(index, query, allowed, settings.doors)  # type: ignore[assignment]
+        heads, strength = candidates.best_matches(
+            index, finds, named, settings.balance, settings.speaker, settings.heads
+        )
+        if len(heads):
+            if space.titled:
+                self.hop = candidates.rows_titled(index, heads, strength, keys, allowed, settings.doors)
+                self.cites = candidates.rows_citing(index, heads, strength, keys, allowed, settings.doors)
+            self._reach(index, heads, strength, allowed, now, settings, caps)
+        self.rows = np.concatenate((self.then, self.doors[0], self.hop[0], self.cites[0], self.reached[0]))
+
+    def _reach(
+        self,
+        index: Index,
+        heads: Rows,
+        strength: Floats,
+        allowed: Mask | None,
+        now: int,
+        settings: Settings,
+        caps: list[str],
+    ) -> None:
+        active = index.column("status") == ACTIVE if allowed is None else allowed
+        self.spread = spread_signal(
+            index.graph,
+            seeds=Signals(heads.astype(np.int64), strength.astype(np.float64)),
+            now=now,
+            settings=settings.propagation,
+            fading=settings.fading,
+            active=active,
+            authority=index.column("authority"),
+        )
+        caps += sorted(self.spread.caps)
+        received = self.spread.received
+        order = (-received).argsort(kind="stable")[: settings.reached]
+        order = order[: np.count_nonzero(received[order] > 0)]
+        if len(order):
+            self.reached = self.spread.rows[order].astype(np.int32), received[order] / received[order[0]]
+
+    def tell(self, scene: Candidates) -> None:
+        """Write it beside the rows of the scene."""
+        for (rows, values), column in (
+            (self.doors, scene.doors),
+            (self.hop, scene.hop),
+            (self.cites, scene.cites),
+            (self.reached, scene.links),
+        ):
+            if len(rows):
+                place = scene.at(rows)
+                here = place >= 0
+                column[place[here]] = values[here]

@@ -1,0 +1,69 @@
+"""The model's answer, taken at its word in nothing: an exact shape, and each statement grounded in what was said."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from fluxcore.canonical_json import loads
+from fluxcore.errors import FluxError
+from memory.engine.text import words
+from memory.extraction.ollama_client import BadModelAnswer
+from memory.extraction.prompt import MAX_GRAINS, MAX_QUOTE, MAX_TEXT
+from memory.grains import texts
+
+# Of a statement's terms so many must stand in what was said or name who said it: the rest may be grammar.
+GROUNDED = 0.5
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement and the characters of the source it rests on."""
+
+    text: str
+    begins: int
+    ends: int
+
+
+def parse_answer(content: str, *, source: str, speaker: str) -> list[Statement]:
+    """The statements, without those nothing in the source bears out; or BadAnswer."""
+    try:
+        found = loads(content.encode("utf-8", "surrogatepass"))
+    except FluxError:
+        raise BadModelAnswer("the model did not answer in JSON") from None
+    grains = found.get("grains") if isinstance(found, dict) and set(found) == {"grains"} else None
+    if not isinstance(grains, list) or len(grains) > MAX_GRAINS:
+        raise BadModelAnswer("the model's answer has another shape than was asked for")
+    checked = [_checked(one) for one in grains]
+    known = {*words.terms(source), *words.terms(speaker)}
+    kept: dict[str, Statement] = {}
+    for text, quote in checked:
+        span = _span(source, quote)
+        if span is not None and _borne_out(text, known) and texts.digest(text) != texts.digest(source):
+            kept.setdefault(texts.digest(text), Statement(text, *span))
+    if checked and not kept and not all(texts.digest(text) == texts.digest(source) for text, _ in checked):
+        raise BadModelAnswer("nothing the model said stands in the text")
+    return list(kept.values())
+
+
+def _checked(one: Any) -> tuple[str, str]:
+    if not isinstance(one, dict) or set(one) != {"text", "quote"} or not all(isinstance(v, str) for v in one.values()):
+        raise BadModelAnswer("a statement of the model has another shape than was asked for")
+    text, quote = one["text"].strip(), one["quote"].strip()
+    if not 1 <= len(text) <= MAX_TEXT or not 1 <= len(quote) <= MAX_QUOTE:
+        raise BadModelAnswer("a statement of the model is empty or too long")
+    if not texts.is_visible(text):
+        raise BadModelAnswer("a statement of the model holds hidden characters")
+    return text, quote
+
+
+def _span(source: str, quote: str) -> tuple[int, int] | None:
+    """Where the quoted words stand, whatever their white space and capitals."""
+    found = re.search(r"\s+".join(map(re.escape, quote.split())), source, re.IGNORECASE)
+    return found.span() if found else None
+
+
+def _borne_out(text: str, known: set[str]) -> bool:
+    terms = set(words.terms(text))
+    return len(terms & known) >= GROUNDED * len(terms)

@@ -1,0 +1,196 @@
+"""Grains from elsewhere become grains of a space. What is here already is left as it is, so that an import that was
+broken off or is repeated goes on where it was and changes nothing twice."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from accounts.verbs import Change, RunningCall, verb
+from fluxcore import clock, raw_sql
+from fluxcore.errors import Conflict, FluxError, Invalid
+from memory.arena import changes
+from memory.grains import chores, full_text, linking, texts, usage
+from memory.grains.import_export.imported_item import ImportedItem, check_imported_item
+from memory.grains.linking import Existing
+from memory.grains.models import Grain
+
+AT_ONCE = 250  # of one commit
+STORED, THERE, REFUSED = "stored", "there", "refused"
+_COLUMNS = (
+    "uuid",
+    "space",
+    "text",
+    "digest",
+    "salt",
+    "origin",
+    "authority",
+    "confidence",
+    "decay_class",
+    "status",
+    "writer",
+    "label",
+    "corroborations",
+    "pinned",
+    "session",
+    "ordinal",
+    "speaker",
+    "tags",
+    "said_at",
+    "valid_from",
+    "valid_to",
+    "recorded_at",
+)
+_NEW = "RETURNING id, digest, origin, session"
+
+
+@verb("grains.import", needs="import")
+def import_grains(act: RunningCall, *, items: Sequence[Any], source: str) -> Change:
+    """Take up to AT_ONCE grains from elsewhere in one commit; each is stored, there already, or refused."""
+    if not 1 <= len(items) <= AT_ONCE:
+        raise Invalid(f"items must be a list of 1 to {AT_ONCE}.", field="items")
+    good, results = check_items(items, ceiling=act.principal.ceiling)
+
+    def change() -> list[dict[str, Any]]:
+        return write_items(act, good, results, source)
+
+    return change
+
+
+def check_items(items: Sequence[Any], *, ceiling: str) -> tuple[list[tuple[int, ImportedItem]], list[dict[str, Any]]]:
+    """What can be taken, by its place, and the refusals of the rest at theirs."""
+    good: list[tuple[int, ImportedItem]] = []
+    results: list[dict[str, Any]] = [{} for _ in items]
+    for index, given in enumerate(items):
+        try:
+            good.append((index, check_imported_item(given, ceiling=ceiling)))
+        except FluxError as error:
+            results[index] = _refused(error)
+    return good, results
+
+
+def _refused(error: FluxError) -> dict[str, Any]:
+    return {"status": REFUSED, "grain_id": None, "capped": False, "error": error.body()}
+
+
+def _removal(one: ImportedItem, then: Existing) -> FluxError | None:
+    """An import brings back nothing a person removed here: whoever wants it back says so on its page."""
+    status = then.status_for(one.authority)
+    if then.same is not None or status == Grain.Status.ACTIVE:
+        return None
+    return Conflict("A person removed this text in this space. To import it, take that back first.", status=status)
+
+
+def write_items(
+    act: RunningCall, good: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]], source: str
+) -> list[dict[str, Any]]:
+    """Write them inside the running write; what became of each."""
+    space = act.principal.space
+    if space is None:
+        raise Invalid("Name a space to import into.", field="space")
+    first: dict[tuple[str, str, str], ImportedItem] = {}
+    for _, one in good:
+        first.setdefault(one.item.key, one)
+    unique = list(first.values())
+    before = linking.find_existing(space, [one.item for one in unique], clock.now()) if unique else []
+    refusals = {one.item.key: _removal(one, then) for one, then in zip(unique, before, strict=True)}
+    if any(refusals.values()):
+        pairs = [(one, then) for one, then in zip(unique, before, strict=True) if refusals[one.item.key] is None]
+        unique, before = [one for one, _ in pairs], [then for _, then in pairs]
+    known = _there(before, unique)
+    new = [(one, then) for one, then in zip(unique, before, strict=True) if then.same is None]
+    fits, no_room = usage.count_fitting(act.principal, [one.item.text for one, _ in new])
+    new = new[:fits]
+    salts = {one.item.key: texts.new_salt() for one, _ in new}
+    if new:
+        _insert(act, space, new, salts, source)
+        usage.add_usage(act.principal, [one.item.text for one, _ in new])
+        known |= {one.item.key: one.item.grain for one, _ in new}
+    for index, one in good:
+        grain = known.get(one.item.key)
+        refusal = refusals[one.item.key] or (no_room if grain is None else None)
+        if refusal is not None:
+            results[index] = _refused(refusal)
+            continue
+        stored = grain == one.item.grain
+        if stored:
+            digest = texts.salted(one.item.digest, salts[one.item.key])
+            act.record(str(grain), digest=digest, origin=one.item.origin, status="imported", source=source)
+        results[index] = {
+            "status": STORED if stored else THERE,
+            "grain_id": str(grain),
+            "capped": stored and one.capped,
+            "error": None,
+        }
+    return results
+
+
+def preview_items(
+    space: int, good: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """What would become of each, with nothing written."""
+    before = linking.find_existing(space, [one.item for _, one in good], clock.now()) if good else []
+    seen: set[tuple[str, str, str]] = set()
+    for (index, one), then in zip(good, before, strict=True):
+        refusal = _removal(one, then)
+        if refusal is not None:
+            results[index] = _refused(refusal)
+            continue
+        there = then.same is not None or one.item.key in seen
+        seen.add(one.item.key)
+        results[index] = {"status": THERE if there else STORED, "grain_id": None, "capped": one.capped, "error": None}
+    return results
+
+
+def _there(before: Sequence[Existing], unique: Sequence[ImportedItem]) -> dict[tuple[str, str, str], uuid.UUID]:
+    numbers = {then.same: one.item.key for one, then in zip(unique, before, strict=True) if then.same is not None}
+    found = Grain.objects.filter(pk__in=list(numbers)).values_list("pk", "uuid")
+    return {numbers[number]: outside for number, outside in found}
+
+
+def _insert(
+    act: RunningCall,
+    space: int,
+    new: Sequence[tuple[ImportedItem, Existing]],
+    salts: dict[tuple[str, str, str], str],
+    source: str,
+) -> None:
+    moment, who = clock.now(), act.principal.actor
+    ordinals = linking.ordinals([one.item for one, _ in new], [then for _, then in new])
+    values = [
+        (
+            one.item.grain,
+            space,
+            one.item.text,
+            one.item.digest,
+            salts[one.item.key],
+            one.item.origin,
+            one.authority,
+            one.confidence,
+            one.decay_class,
+            one.status,
+            who,
+            one.label,
+            one.corroborations,
+            one.pinned,
+            one.item.session,
+            ordinal,
+            one.item.speaker,
+            list(one.item.tags),
+            one.item.said_at,
+            one.item.valid_from,
+            one.item.valid_to,
+            one.recorded_at or moment,
+        )
+        for (one, _), ordinal in zip(new, ordinals, strict=True)
+    ]
+    numbers = {
+        (digest, origin, session): number
+        for number, digest, origin, session in raw_sql.upsert(Grain, _COLUMNS, values, _NEW)
+    }
+    placed = [linking.NewGrain(numbers[one.item.key], one.item) for one, _ in new]
+    told = linking.link_grains(space, placed, [then for _, then in new], moment)
+    full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
+    chores.ask_for_enrichment(space)
+    act.event("grains.imported", "", {"grains": len(new), "source": source}, changes.merge_packed(told.values()))

@@ -1,0 +1,76 @@
+"""How long a grain was of no use: since a recall last returned it, somebody found it useful, or it was brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from django.db.models import Max
+
+from fluxcore import clock, jobs, raw_sql
+from memory.grains.lifecycle.rules import ACTIVE, DAY
+from memory.grains.models import Cursor, LastRecall, TraceGrain, Transition, Vote
+
+MARK = "recalled"
+PAGE = 50_000  # recalled grains that one run takes over
+# On PostgreSQL a row may be committed after one with a higher number: so many are looked at again. It changes nothing.
+BACK = 2_000
+_OR_LATER = (
+    "ON CONFLICT (space_id, grain_id) DO UPDATE SET recalled_at = excluded.recalled_at "
+    f"WHERE {LastRecall._meta.db_table}.recalled_at < excluded.recalled_at RETURNING grain_id"
+)
+_COLUMNS = ("space", "grain", "recalled_at")
+
+
+def unused_days(space: int, recorded: Mapping[int, datetime], *, recorded_counts: bool = True) -> dict[int, float]:
+    """Days for each grain; one that was never of use counts from when it was recorded, or for ever."""
+    now, grains = clock.now(), list(recorded)
+    moments: dict[int, list[datetime]] = {grain: [at] if recorded_counts else [] for grain, at in recorded.items()}
+    for found in (
+        LastRecall.objects.filter(space=space, grain__in=grains).values_list("grain_id", "recalled_at"),
+        Vote.objects.filter(space=space, grain__in=grains, useful=True, undone_at=None)
+        .values_list("grain_id")
+        .annotate(Max("at")),
+        Transition.objects.filter(space=space, grain__in=grains, after=ACTIVE)
+        .values_list("grain_id")
+        .annotate(Max("at")),
+    ):
+        for grain, at in found:
+            moments[grain].append(at)
+    return {grain: (now - max(some)).total_seconds() / DAY if some else float("inf") for grain, some in moments.items()}
+
+
+def keep_last_recalls(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `grains.notice`: when grains were recalled is kept longer than the traces that say so."""
+    mark = Cursor.objects.filter(name=MARK).values_list("number", flat=True).first() or 0
+    numbers = TraceGrain.objects.filter(id__gt=mark).order_by("id").values_list("id", flat=True)
+    full = numbers[PAGE - 1 : PAGE].first()
+    top = full or TraceGrain.objects.aggregate(top=Max("id"))["top"] or 0
+    if top <= mark:
+        return None
+    found = list(
+        TraceGrain.objects.filter(id__gt=mark - BACK, id__lte=top, trace__at__isnull=False, grain__status__isnull=False)
+        .values_list("space_id", "grain_id")
+        .annotate(Max("trace__at"))
+        .order_by("space_id", "grain_id")
+    )
+    return lambda: _keep(run, found, top, more=full is not None)
+
+
+def _keep(run: jobs.Run, found: Iterable[tuple[int, int, datetime]], top: int, *, more: bool) -> None:
+    from memory.grains.vectors import existing_grains
+
+    by_space: dict[int, list[tuple[int, int, datetime]]] = {}
+    for one in found:
+        by_space.setdefault(one[0], []).append(one)
+    kept = 0
+    for space, some in sorted(by_space.items()):
+        there = existing_grains(space, [grain for _, grain, _ in some])  # what was purged meanwhile is left out
+        known = [one for one in some if one[1] in there]
+        for at in range(0, len(known), 500):
+            kept += len(raw_sql.upsert(LastRecall, _COLUMNS, known[at : at + 500], _OR_LATER))
+    Cursor.objects.update_or_create(name=MARK, defaults={"number": top})
+    if kept:
+        run.say(f"{kept} grains were recalled since.")
+    if more:
+        jobs.enqueue(run.kind, once_key="instance")

@@ -1,0 +1,29 @@
+"""The grain a verb is about."""
+
+from __future__ import annotations
+
+import uuid
+
+from accounts.principals import Principal
+from accounts.verbs import RunningCall
+from fluxcore.errors import Invalid, NotFound
+from memory.grains.models import Grain
+
+
+def find_for_change(act: RunningCall, grain: object) -> Grain:
+    """The grain a verb is to change, whose space it changes then."""
+    row = find_grain(act.principal, grain)
+    act.space = row.space_id
+    return row
+
+
+def find_grain(principal: Principal, grain: object) -> Grain:
+    """By its outside id. Foreign and absent grains get the same answer."""
+    try:
+        number = uuid.UUID(grain)  # type: ignore[arg-type]  # whatever was given
+    except (ValueError, TypeError, AttributeError):
+        raise Invalid("That is not a grain's id.", field="grain") from None
+    row = Grain.objects.select_related("space").filter(uuid=number).first()
+    if row is None or not principal.reaches(row.space_id):
+        raise NotFound("There is no such grain.")
+    return row

@@ -1,0 +1,60 @@
+"""The receipts of recalls: who asked what, and which grains came back."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from memory.grains.models.graph import Grain
+
+
+class Trace(models.Model):
+    """The receipt of one recall: who asked what, what came back and which way."""
+
+    id = models.BigAutoField(primary_key=True)
+    uuid = models.UUIDField(unique=True, default=uuid.uuid4)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    actor = models.CharField(max_length=160)
+    label = models.CharField(max_length=128, default="")
+    at = models.DateTimeField()
+    query = models.TextField()
+    rung = models.CharField(max_length=16)
+    confidence = models.FloatField()
+    hop_count = models.SmallIntegerField()
+    # JSON as `traces.py` writes and reads it: features, grains with their contributions, top paths.
+    body = models.TextField()
+    # Whether its asker has said anything about it; an answer without a grain has nothing to be said about.
+    rated = models.BooleanField(default=True, db_default=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["space", "id"], name="trace_space"),
+            models.Index(fields=["space", "actor", "id"], name="trace_unrated", condition=Q(rated=False)),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.uuid)
+
+
+class TraceGrain(models.Model):
+    """One grain of one trace's answer, so that a grain knows when it was of use.
+
+    A note and no tie: neither end is held back by it, and what points at nothing any more is not shown.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    grain = models.ForeignKey(Grain, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False)
+    trace = models.ForeignKey(Trace, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False)
+    place = models.SmallIntegerField()  # 1 for the first
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["space", "grain", "trace"], name="recalled_grain"),
+            models.Index(fields=["space", "trace"], name="recalled_trace"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.grain_id} by {self.trace_id}"

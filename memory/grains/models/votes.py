@@ -1,0 +1,122 @@
+"""What was said about answers, and what it did to the graph."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from memory.grains.models.graph import Conduit, Grain
+
+
+class JudgedQuestion(models.Model):
+    """A question that its asker judged the answer of. It stays when its trace is let go: votes speak for it."""
+
+    id = models.BigAutoField(primary_key=True)
+    uuid = models.UUIDField(unique=True)  # of the trace
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    actor = models.CharField(max_length=160)
+    label = models.CharField(max_length=128, default="")
+    asked_at = models.DateTimeField()
+    query = models.TextField()
+    # As the arena reads it: 64-bit keys of its terms, and its vector as one encoder sees it.
+    terms = models.BinaryField()
+    encoder = models.CharField(max_length=64, default="")
+    scale = models.FloatField(null=True)
+    data = models.BinaryField(null=True)
+
+    class Meta:
+        verbose_name_plural = "judged"
+        indexes = [
+            models.Index(fields=["space", "actor", "id"], name="judged_by"),
+            models.Index(fields=["space", "id"], name="judged_last"),
+        ]
+
+    def __str__(self) -> str:
+        return self.query
+
+
+class Vote(models.Model):
+    """What the asker said of one grain: the last word counts, and can be taken back.
+
+    `scale` is fixed when the vote comes, so that votes may be applied in any order.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    judged = models.ForeignKey(JudgedQuestion, on_delete=models.PROTECT, related_name="+", db_index=False)
+    grain = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)
+    useful = models.BooleanField()
+    strength = models.FloatField()
+    scale = models.FloatField()
+    missed = models.BooleanField(default=False)  # it was not in the answer: the asker named it
+    place = models.SmallIntegerField(null=True)  # where in the answer it stood
+    implied = models.BooleanField(default=False)  # nobody said so; what was done next did
+    # Implied because the asker, a few turns later, stated otherwise: three of these take a grain out of answers.
+    corrected = models.BooleanField(default=False, db_default=False)
+    at = models.DateTimeField()
+    undone_at = models.DateTimeField(null=True)
+    undone_by = models.CharField(max_length=160, default="")
+    applied = models.BooleanField(default=False)  # False: the worker still has to see to it, its undoing included
+    counted = models.BooleanField(default=False, db_default=False)  # as useful, in the pairs of its question
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["space", "grain", "at"], name="vote_grain"),
+            models.Index(fields=["space", "id"], name="vote_waiting", condition=Q(applied=False)),
+        ]
+        constraints = [models.UniqueConstraint(fields=["judged", "grain"], name="vote_once")]
+
+    def __str__(self) -> str:
+        return f"{'useful' if self.useful else 'not useful'}: {self.grain_id}"
+
+
+class Attunement(models.Model):
+    """How far a space's own ranker weights lie from the shipped ones, fitted anew from the votes that stand."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.OneToOneField("accounts.Space", on_delete=models.PROTECT, related_name="+")
+    version = models.CharField(max_length=64)  # of the shipped weights it is a step from: others leave it aside
+    weights = models.JSONField()  # feature -> step
+    questions = models.IntegerField()
+    # nDCG@10 of judged questions that were left out of the fit: with the shipped weights, and with these.
+    before = models.FloatField()
+    after = models.FloatField()
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.space_id}: {self.questions} questions"
+
+
+class Effect(models.Model):
+    """What one vote did to one conduit, so that it can be told and taken back."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    vote = models.ForeignKey(Vote, on_delete=models.PROTECT, related_name="+", db_index=False)
+    conduit = models.ForeignKey(Conduit, on_delete=models.PROTECT, related_name="+", db_index=False)
+    gain = models.BigIntegerField()
+    loss = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["space", "vote"], name="effect_vote")]
+        constraints = [models.UniqueConstraint(fields=["conduit", "vote"], name="effect_once")]
+
+    def __str__(self) -> str:
+        return f"{self.vote_id} on {self.conduit_id}"
+
+
+class Pair(models.Model):
+    """Two grains that were useful together, and how often: enough of it makes a shortcut between them."""
+
+    id = models.BigAutoField(primary_key=True)
+    space = models.ForeignKey("accounts.Space", on_delete=models.PROTECT, related_name="+", db_index=False)
+    one = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)  # the lower number
+    other = models.ForeignKey(Grain, on_delete=models.PROTECT, related_name="+", db_index=False)
+    count = models.IntegerField()
+    conduit = models.BigIntegerField(null=True)  # of the shortcut that was made for it
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["space", "one", "other"], name="pair_once")]
+
+    def __str__(self) -> str:
+        return f"{self.one_id} and {self.other_id}"

@@ -1,0 +1,137 @@
+"""How the instance is doing, in the amount of detail the caller may see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from accounts.authorise import may
+from accounts.principals import Principal
+from accounts.verbs import selector
+from fluxcore import config, jobs, uptime
+from fluxcore import metrics as numbers
+from fluxcore.command_names import typed_command
+from fluxcore.version import VERSION
+from fluxcore.writes import booth
+from memory.embedding import active_encoder as embedding
+from memory.extraction import model_status as model
+from memory.grains import chores
+from memory.health import alerts, report
+
+
+def health(principal: Principal | None) -> dict[str, Any]:
+    """`ok` for everybody: the door answers. How the space and the instance are, for holders of health.read."""
+    if principal is None or not may(principal, "health.read"):
+        return {"status": "ok"}
+    return {**instance_details(), "model": model.overview(principal.space), **report.report(principal)}
+
+
+def instance_details(durability: str | None = None) -> dict[str, Any]:
+    """`durability`: of the instance that runs, where another process asks."""
+    import platform
+
+    import django
+
+    return {
+        "version": VERSION,
+        "instance": settings.HOME.name,
+        "mode": config.current().OPERATING_MODE,
+        "database": database_state(),
+        "durability": durability or settings.DURABILITY,
+        "encoder": encoder_state(),
+        "model": model.overview(),
+        "queue": {
+            "broker": "redis" if settings.REDIS_URL else "files",
+            "jobs": jobs.counts(),
+            "oldest_wait_seconds": round(jobs.oldest_wait_seconds(), 1),
+        },
+        "booth": {"waiting": booth.depth(), "limit": config.current().MAX_WRITE_QUEUE_DEPTH},
+        "versions": {"python": platform.python_version(), "django": django.get_version()},
+        "warnings": warnings(durability or settings.DURABILITY),
+    }
+
+
+def encoder_state() -> dict[str, Any]:
+    found = embedding.state()
+    return {
+        "name": found.name,
+        "dimension": found.dimension,
+        "wanted": found.wanted,
+        "state": found.says,
+        "problem": found.problem,
+        "pending": chores.pending(),  # grains that wait for their vector
+    }
+
+
+def database_state() -> dict[str, str]:
+    if connection.vendor == "sqlite":
+        import sqlite3
+
+        return {"kind": "sqlite", "version": sqlite3.sqlite_version}
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        return {"kind": "postgresql", "version": str(cursor.fetchone()[0]).split()[0]}
+
+
+def warnings(durability: str) -> list[str]:
+    """What an operator should look at, each with the next step."""
+    found = []
+    live = config.live()
+    live()
+    if live.problem:
+        found.append(f"config.yaml is not in force: {live.problem}")
+    if live.waiting_for_restart:
+        found.append(f"restart to apply {', '.join(live.waiting_for_restart)}")
+    found += config.without_effect(config.current())
+    if embedding.state().broken:
+        found.append(f"recall goes without vectors: {embedding.state().problem}")
+    found += model.warnings()
+    parked = jobs.counts()["parked"]
+    if parked:
+        found.append(f"{parked} parked job(s): {typed_command('flux_jobs list --state parked')}")
+    if jobs.oldest_wait_seconds() > 300:
+        found.append("jobs wait longer than five minutes: is the worker running?")
+    doubt = uptime.now().doubt
+    if doubt:
+        found.append(doubt)
+    unsendable = alerts.alert_problem()
+    if unsendable:
+        found.append(unsendable)
+    if durability == "normal":
+        found.append("durability is normal: acknowledged writes survive a crash, not a power loss")
+    return found
+
+
+def is_ready() -> bool:
+    from django.db.migrations.executor import MigrationExecutor
+
+    global _migrated
+    try:
+        if not _migrated:
+            executor = MigrationExecutor(connection)
+            _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return _migrated and booth.depth() < config.current().MAX_WRITE_QUEUE_DEPTH
+
+
+_migrated = False  # once true it stays true for a running process
+
+
+@selector("metrics.read", needs="metrics.read")
+def metrics(principal: Principal) -> bytes:
+    from accounts.models import RefusalMinute
+    from memory.grains.models import Grain
+
+    counts = jobs.counts()
+    gauges: dict[str, tuple[str, float]] = {
+        f"flux_jobs_{state}": (f"Jobs that are {state}", count) for state, count in counts.items()
+    }
+    gauges["flux_job_wait_seconds"] = ("Age of the oldest job that is due", jobs.oldest_wait_seconds())
+    gauges["flux_grains"] = ("Grains of the caller's space", Grain.objects.filter(space=principal.space).count())
+    gauges["flux_refused_sources"] = ("Source minutes with refused requests, last week", RefusalMinute.objects.count())
+    return numbers.render(gauges)

@@ -1,0 +1,60 @@
+"""From readings to warnings: one bad reading is chance, several in a row are news, and so are as many good ones."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from memory.health.signals import CRITICAL, INFO, WARNING, ReadingState, SignalReading
+
+RAISED, RERAISED, CLEARED, ONGOING, QUIET = "raised", "re-raised", "cleared", "ongoing", "quiet"
+_ORDER = (INFO, WARNING, CRITICAL)
+
+
+@dataclass(frozen=True)
+class SignalStatus:
+    """What is remembered of a signal between two measurements."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    state: str = ReadingState.IDLE.value
+    bad: int = 0  # readings outside in a row
+    good: int = 0  # inside in a row, while a warning is open
+    severity: str = ""  # of the open warning; "" for none
+    times: int = 0  # warnings so far
+    alerted: int = 0  # when the webhook was last asked for, in seconds since 1970
+
+    @classmethod
+    def of(cls, kept: dict[str, Any]) -> SignalStatus:
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in kept.items() if name in known})
+
+    def kept(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def next_status(before: SignalStatus, reading: SignalReading) -> tuple[SignalStatus, str]:
+    """What is held after one more reading, and what that means for the signal's warning."""
+    now = replace(
+        before, value=reading.value, low=reading.low, high=reading.high, state=reading.state.value, bad=0, good=0
+    )
+    if reading.state.bad:
+        now = replace(now, bad=before.bad + 1)
+        if before.severity:
+            worse = _ORDER.index(reading.severity) > _ORDER.index(before.severity)
+            return replace(now, severity=reading.severity if worse else before.severity), RERAISED if worse else ONGOING
+        if now.bad < reading.signal.dwell:
+            return now, QUIET
+        return replace(now, severity=reading.severity, times=now.times + 1), RERAISED if before.times else RAISED
+    if not before.severity:
+        return now, QUIET
+    if before.good < reading.signal.dwell:
+        return replace(now, good=before.good + 1), ONGOING
+    return replace(now, severity=""), CLEARED
+
+
+def overall_status(open_warnings: list[tuple[str, bool]]) -> str:
+    """By the severities of open warnings; one that somebody has acknowledged is known and no longer news."""
+    severities = {severity for severity, acknowledged in open_warnings if not acknowledged}
+    return "critical" if CRITICAL in severities else "warning" if WARNING in severities else "healthy"

@@ -1,0 +1,174 @@
+"""The space's own ranker weights: fitted by the worker to the votes that stand, kept as one row, gone when they go.
+
+Only the latest judged questions are asked again, without what was learned from them, so that a fit costs the same
+however long the history is. What one caller's questions call for counts only if no other caller's are answered worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from fluxcore import clock, events, jobs
+from memory.arena.arena import Arena
+from memory.arena.cache import arena_cache
+from memory.arena.changes import Changes
+from memory.engine.index.space_index import ACTIVE
+from memory.engine.learning import vote_sums
+from memory.engine.learning import weight_fitting as engine
+from memory.engine.ranking import features, rank
+from memory.engine.ranking.scoring import score_candidates
+from memory.engine.text import question
+from memory.grains import chores
+from memory.grains.models import Attunement, JudgedQuestion, Vote
+from memory.recall import engine_settings, filters
+
+PAUSE = timedelta(minutes=5)  # between the votes and the fit: many votes, one fit
+SLICE = 16  # questions asked while the arena is held
+WAIT = timedelta(seconds=5)  # for an arena that is being read
+_ASKED = (
+    f"SELECT j.id, j.query, j.asked_at, j.actor, j.terms, j.encoder, j.scale, j.data FROM {JudgedQuestion._meta.db_table} j "  # noqa: S608
+    f"WHERE j.space_id = %s AND EXISTS (SELECT 1 FROM {Vote._meta.db_table} v WHERE v.judged_id = j.id AND v.useful "
+    "AND v.undone_at IS NULL) ORDER BY j.id DESC LIMIT %s"
+)
+_ENOUGH = f"SELECT 1 FROM {JudgedQuestion._meta.db_table} WHERE space_id = %s LIMIT 1 OFFSET %s"  # noqa: S608
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A judged question as it was asked."""
+
+    text: str
+    at: datetime
+    actor: str
+    terms: NDArray[np.uint64]
+    encoder: str
+    vector: NDArray[np.float32] | None
+
+
+def request_fitting(space: int, *, at_once: bool) -> None:
+    """After votes were applied; at once where some were taken back, because what they taught must go."""
+    if Attunement.objects.filter(space=space).exists():
+        chores.ask_for_attunement(space, due_at=None if at_once else clock.now() + PAUSE)
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_ENOUGH, [space, engine.FEWEST_QUESTIONS - 1])
+        enough = cursor.fetchone() is not None
+    if enough:
+        chores.ask_for_attunement(space, due_at=clock.now() + PAUSE)
+
+
+def fit_ranker_weights(run: jobs.Run) -> jobs.Apply | None:
+    """The handler of `grains.attune`."""
+    space = run.space
+    if space is None:
+        return None
+    lessons = _lessons(space, _asked(space))
+    if lessons is None:
+        return lambda: chores.ask_for_attunement(space, due_at=clock.now() + WAIT)
+    found = engine.fit_weights(lessons)
+    run.say(_says(found))
+    return lambda: _keep(space, found)
+
+
+def _asked(space: int) -> list[AskedQuestion]:
+    with connection.cursor() as cursor:
+        cursor.execute(_ASKED, [space, engine.MOST_QUESTIONS])
+        return [
+            AskedQuestion(
+                query,
+                at,
+                actor,
+                np.frombuffer(bytes(terms), "<u8").astype(np.uint64),
+                encoder,
+                None if data is None else np.frombuffer(bytes(data), np.int8).astype(np.float32) * np.float32(scale),
+            )
+            for _, query, at, actor, terms, encoder, scale, data in cursor.fetchall()
+        ]
+
+
+def _lessons(space: int, asked: list[AskedQuestion]) -> list[engine.FittingQuestion] | None:
+    """The questions with their candidates and what was useful; None while the space has no arena."""
+    found: dict[int, engine.FittingQuestion] = {}
+    for begin in range(0, len(asked), SLICE):
+        with arena_cache().arena(space) as (arena, _):
+            if arena is None:
+                return None
+            for one in asked[begin : begin + SLICE]:
+                lesson = _lesson(arena, one)
+                if lesson is None:
+                    continue
+                if (same := found.get(lesson.key)) is not None:
+                    lesson = replace(lesson, callers=same.callers | lesson.callers)
+                found[lesson.key] = lesson
+    return list(found.values())
+
+
+def _lesson(arena: Arena, one: AskedQuestion) -> engine.FittingQuestion | None:
+    index = arena.index
+    vector = one.vector if one.encoder == arena.encoder else None
+    key = vote_sums.question_identity(one.terms, vector)[0]
+    judged = index.learned.questions.get(key) if index.learned else None
+    useful = [row for row, credit in judged.credits.items() if credit > 0] if judged else []
+    allowed = np.asarray(index.column("status") == ACTIVE)
+    useful = [row for row in useful if allowed[row]]
+    if not useful:
+        return None
+    asked_at = filters.epoch_seconds(one.at)
+    weighed = score_candidates(
+        index,
+        question.read_question(one.text, asked_at),
+        vector,
+        allowed=allowed,
+        now=asked_at,
+        settings=replace(engine_settings.current(), without=frozenset({"learning", "own"})),
+        every=True,
+    )
+    if weighed is None:
+        return None
+    z, _ = features.standardise(weighed.found)
+    return engine.FittingQuestion(
+        key,
+        weighed.scores.astype(np.float64),
+        z.T,
+        np.isin(weighed.scene.rows[weighed.pool], useful),
+        len(useful),
+        frozenset({one.actor}),
+    )
+
+
+def _keep(space: int, found: engine.FittedWeights) -> None:
+    """Write the row, or take it away, and tell the arenas if anything moved."""
+    weights = {name: round(float(step), 4) for name, step in zip(features.NAMES, found.weights, strict=True) if step}
+    before = Attunement.objects.filter(space=space).values_list("weights", "version").first()
+    if not found.moved:
+        Attunement.objects.filter(space=space).delete()
+    else:
+        Attunement.objects.update_or_create(
+            space_id=space,
+            defaults={
+                "version": rank.FITTED_RANKER.version,
+                "weights": weights,
+                "questions": found.questions,
+                "before": found.before,
+                "after": found.after,
+                "at": clock.now(),
+            },
+        )
+    if (before is not None or found.moved) and before != (weights, rank.FITTED_RANKER.version):
+        told = {"questions": found.questions, "moved": round(float(np.linalg.norm(found.weights)), 3)}
+        packed = Changes(attuned=True).pack()
+        events.append("weights.attuned", space=space, actor="worker", subject="", data=told, packed=packed)
+
+
+def _says(found: engine.FittedWeights) -> str:
+    if found.questions < engine.FEWEST_QUESTIONS:
+        return f"{found.questions} judged questions: too few to move weights. The shipped ones hold."
+    measured = f"questions left out of the fit: nDCG {100 * found.before:.1f} → {100 * found.after:.1f}"
+    if not found.moved:
+        return f"{found.questions} judged questions, {measured}. The shipped weights hold."
+    return f"{found.questions} judged questions, {measured}. The weights moved."

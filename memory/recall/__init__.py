@@ -1,0 +1,1 @@
+"""Recall: from a question to ranked memories, with the trace that says why."""

@@ -1,0 +1,177 @@
+"""Why a recall returned what it did, in words and in numbers, from its receipt alone."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from accounts.principals import Principal
+from accounts.verbs import selector
+from fluxcore import clock
+from memory.engine.text import words as analysis
+from memory.grains import hydrate
+from memory.grains.models import Grain, Relation
+from memory.grains.sizes import QUERY_BYTES
+from memory.recall import traces
+from memory.recall.trace_record import TraceRecord
+
+# Parts of a score as people call them. A part without a name here is shown under its own.
+SIGNAL_NAMES = {
+    "words": "shared words",
+    "meaning": "similar meaning",
+    "links": "links to other grains",
+    "neighbours": "what was said next to it",
+    "session": "its conversation",
+    "speaker": "who said it",
+    "time": "when it was said",
+    "standing": "a standing wish or rule",
+    "learning": "votes on such questions",
+    "correction": "the fitted correction",
+}
+RUNG_SENTENCES = {
+    "warm": "All signals took part.",
+    "behind": "The index was behind the newest writes and is catching up; those may be missing here.",
+    "encoding": "Vectors are still being made: memories without one were found by words and links alone.",
+    "cold": "There was no index in memory yet: full text and a few links answered.",
+    "no encoder": "No encoder was ready, or nothing is encoded yet, so meaning took no part: words and links answered.",
+}
+REDUCED = (
+    "Only ids and scores were kept: its agent had left more bytes of traces within the hour than "
+    "MAX_TRACE_BYTES_PER_HOUR allows."
+)
+_MARKS = ".,;:!?\"'()[]{}«»“”‘’…"  # noqa: RUF001
+_SHOWN = tuple(status for status in Grain.Status.values if status != Grain.Status.PENDING_DELETION)
+
+
+@selector("grains.trace", needs="grains.read")
+def explain_trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
+    """One receipt, explained. Grains that are gone since are named by their id alone."""
+    receipt = traces.find_trace(principal, found)
+    texts = hydrate.load_texts(receipt.space, _named(receipt), _SHOWN)
+    return {
+        "trace_id": str(receipt.id),
+        "query": receipt.query,
+        "asked_by": receipt.actor,
+        "label": receipt.label or None,
+        "at": clock.rfc3339(receipt.at),
+        "k": receipt.body["k"],
+        "bounds": receipt.body["bounds"],
+        "features": receipt.body["features"],
+        "confidence": round(receipt.confidence, 4),
+        "hop_count": receipt.hop_count,
+        "fallback_triggered": receipt.body["fallback"],
+        "rung": receipt.rung,
+        "vectors_missing": receipt.body.get("vectors_missing", 0),
+        "query_truncated": receipt.body.get("query_truncated", False),
+        "reduced": receipt.body.get("reduced", False),
+        **explain_record(receipt),
+        "texts": texts,
+    }
+
+
+def explain_record(receipt: TraceRecord) -> dict[str, Any]:
+    body, said = receipt.body, _as_said(receipt.query)
+    return {
+        "says": _whole(receipt),
+        "offered": [_offered(*one) for one in body.get("offered", ())],
+        "weights": body["weights"],
+        "caps": body["caps"],
+        "grains": [_grain(place, grain, body, said) for place, grain in enumerate(body["grains"], start=1)],
+    }
+
+
+def _named(receipt: TraceRecord) -> list[str]:
+    """Every grain the receipt speaks of: those returned and those on the way."""
+    steps = (step for grain in receipt.body["grains"] for step in grain["path"])
+    passed = [end for step in steps for end in (step.get("from_grain"), step.get("to_grain")) if end]
+    offered = [grain for grain, _ in receipt.body.get("offered", ())]
+    return list(dict.fromkeys([*(grain["id"] for grain in receipt.body["grains"]), *passed, *offered]))
+
+
+def _whole(receipt: TraceRecord) -> str:
+    if not receipt.body["grains"]:
+        return f"{_cut(receipt.body)}Nothing answered. {search_mode(receipt.rung, receipt.body)}"
+    chance = f"A right grain is among the first five with a chance of {receipt.confidence:.0%}."
+    questions = receipt.body["weights"].get("questions")
+    own = f" {questions} judged questions of this space moved its weights." if questions else ""
+    wider = " The subject seems to have changed: more is offered beside the answer." * receipt.body.get("exploring", 0)
+    return f"{_cut(receipt.body)}{chance} {search_mode(receipt.rung, receipt.body)}{own}{wider}"
+
+
+def search_mode(rung: str, answer: Mapping[str, Any]) -> str:
+    """What took part in an answer, with the number of vectors that are still to be made."""
+    missing = answer.get("vectors_missing") or 0
+    return RUNG_SENTENCES[rung] + (
+        f" {missing} {'vectors are' if missing > 1 else 'vector is'} missing." if missing else ""
+    )
+
+
+def _cut(body: dict[str, Any]) -> str:
+    """What is missing from the query or from the trace itself."""
+    query = f"Of the query the first {QUERY_BYTES} bytes were used. " if body.get("query_truncated") else ""
+    return query + (f"{REDUCED} " if body.get("reduced") else "")
+
+
+def _offered(grain: str, cluster: str | None) -> dict[str, Any]:
+    """Why a grain is offered beside the answer."""
+    says = f"Typical of the cluster “{cluster}”, which the answer is in." if cluster else "Next to the answer."
+    return {"grain_id": grain, "cluster": cluster, "says": says}
+
+
+def _as_said(query: str) -> dict[str, str]:
+    """Terms are stems; people know the words they wrote."""
+    said: dict[str, str] = {}
+    for written in query.split():
+        for term in analysis.terms(written):
+            said.setdefault(term, written.strip(_MARKS))
+    return said
+
+
+def _grain(place: int, grain: dict[str, Any], body: dict[str, Any], said: dict[str, str]) -> dict[str, Any]:
+    terms = body["terms"]
+    words = [{"term": terms[at], "word": said.get(terms[at], terms[at]), "part": part} for at, part in grain["matched"]]
+    words.sort(key=lambda word: (-float(word["part"]), word["term"]))
+    return {
+        "place": place,
+        "grain_id": grain["id"],
+        "score": grain["score"],
+        "source": grain["source"],
+        "says": "Only its score was kept."
+        if body.get("reduced")
+        else _says(grain, [str(one["word"]) for one in words]),
+        "parts": [
+            {"name": name, "called": SIGNAL_NAMES.get(name, name), "part": part}
+            for name, part in sorted(grain["parts"].items(), key=lambda item: (-abs(item[1]), item[0]))
+        ],
+        "words": words,
+        "path": grain["path"],
+        "same": grain["same"],
+    }
+
+
+def _says(grain: dict[str, Any], words: list[str]) -> str:
+    """One sentence: the strongest reasons first, then what spoke against it."""
+    parts = sorted(grain["parts"].items(), key=lambda item: -item[1])
+    reasons = [_reason(name, words, grain["path"]) for name, part in parts[:3] if part > 0.01]
+    against = [SIGNAL_NAMES.get(name, name) for name, part in parts if part < -0.05]
+    sentence = f"Found through {_listed(reasons)}." if reasons else "Nothing spoke for it strongly."
+    if against:
+        sentence += f" Less because of {_listed(against)}."
+    if grain["same"]:
+        sentence += f" {grain['same']} more grain{'s say' if grain['same'] > 1 else ' says'} the same."
+    return sentence
+
+
+def _reason(name: str, words: list[str], path: list[dict[str, Any]]) -> str:
+    called = SIGNAL_NAMES.get(name, name)
+    if name == "words" and words:
+        return f"{called} ({', '.join(words[:4])})"
+    if name == "links" and path:
+        kinds = list(dict.fromkeys(Relation(step["relation"]).label.lower() for step in path))
+        return f"{called} ({', '.join(kinds)}, {len(path)} hop{'s' if len(path) > 1 else ''})"
+    return called
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

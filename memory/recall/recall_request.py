@@ -1,0 +1,131 @@
+"""What a caller asks of its memory, checked: the words, how many answers, and within which bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from accounts import origins
+from fluxcore import clock, config
+from fluxcore.errors import Invalid
+from memory.grains import grain_input, texts
+from memory.grains.models import Grain
+from memory.grains.sizes import MAX_K, MAX_VALUES, QUERY_BYTES
+
+_STATUSES = tuple(Grain.Status.values)
+FIELDS = (
+    "query",
+    "k",
+    "min_score",
+    "as_of",
+    "tags",
+    "sessions",
+    "since",
+    "until",
+    "origin_floor",
+    "statuses",
+    "explain",
+)
+
+
+@dataclass(frozen=True)
+class RecallRequest:
+    """A question that may be put. Empty bounds bound nothing."""
+
+    query: str
+    k: int
+    min_score: float = 0.0
+    as_of: datetime | None = None  # None: now
+    tags: tuple[str, ...] = ()  # all of them
+    sessions: tuple[str, ...] = ()  # any of them
+    since: datetime | None = None
+    until: datetime | None = None
+    origin_floor: str | None = None  # nothing of less authority
+    statuses: tuple[str, ...] = ()  # none named: active ones, then those that have faded
+    explain: bool = False
+    truncated: bool = False  # the query was longer than what of it counts
+
+    def bounds(self) -> dict[str, Any]:
+        """What was asked for beyond the words, for the trace."""
+        said = {
+            "as_of": clock.rfc3339(self.as_of),
+            "since": clock.rfc3339(self.since),
+            "until": clock.rfc3339(self.until),
+            "tags": list(self.tags),
+            "sessions": list(self.sessions),
+            "origin_floor": self.origin_floor,
+            "statuses": list(self.statuses),
+            "min_score": self.min_score,
+        }
+        return {name: value for name, value in said.items() if value}
+
+
+def check_request(given: dict[str, Any]) -> RecallRequest:
+    """The question, or a refusal that names the field. What is None was not given."""
+    said = {name: _CHECKS[name](value, name) for name, value in given.items() if value is not None and name in _CHECKS}
+    since, until = said.get("since"), said.get("until")
+    if since is not None and until is not None and since >= until:
+        raise Invalid("since must lie before until.", field="since")
+    said.setdefault("k", config.current().TOP_K)
+    query = texts.check_text(given.get("query"), name="query")
+    used = query.encode()[:QUERY_BYTES].decode(errors="ignore")  # a character that is cut in two is left out
+    if used != query:
+        texts.check_text(used, name=f"The first {QUERY_BYTES} bytes of query")
+    return RecallRequest(used, truncated=used != query, **said)
+
+
+def _whole(value: Any, name: str) -> int:
+    if type(value) is not int or not 1 <= value <= MAX_K:
+        raise Invalid(f"{name} is a whole number from 1 to {MAX_K}.", field=name)
+    return value
+
+
+def _share(value: Any, name: str) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise Invalid(f"{name} is a number from 0 to 1.", field=name)
+    return float(value)
+
+
+def _yes_or_no(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid(f"{name} is true or false.", field=name)
+    return value
+
+
+def _moment(value: Any, name: str) -> datetime:
+    return grain_input.parse_time(value, name=name)
+
+
+def _names(value: Any, name: str, *, longest: int) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > MAX_VALUES:
+        raise Invalid(f"{name} is a list of at most {MAX_VALUES} texts.", field=name)
+    return tuple(grain_input.check_visible_name(one, name=name, longest=longest) for one in value)
+
+
+def _one_of(value: Any, name: str, *, allowed: tuple[str, ...]) -> Any:
+    if value not in allowed:
+        raise Invalid(f"{name} must be one of {', '.join(allowed)}.", field=name)
+    return value
+
+
+def _some_of(value: Any, name: str, *, allowed: tuple[str, ...]) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) and one in allowed for one in value):
+        raise Invalid(f"{name} is a list of {', '.join(allowed)}.", field=name)
+    return tuple(dict.fromkeys(value))
+
+
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "k": _whole,
+    "min_score": _share,
+    "as_of": _moment,
+    "tags": partial(_names, longest=grain_input.MAX_TAG),
+    "sessions": partial(_names, longest=grain_input.MAX_NAME),
+    "since": _moment,
+    "until": _moment,
+    "origin_floor": partial(_one_of, allowed=origins.AUTHORITY),
+    "statuses": partial(_some_of, allowed=_STATUSES),
+    "explain": _yes_or_no,
+}

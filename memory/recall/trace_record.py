@@ -1,0 +1,175 @@
+"""What a receipt keeps of a recall, and how it is written down in little room."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from memory.engine.ranking.answer import LEVEL
+from memory.engine.text import question
+from memory.grains.hydrate import GrainRow, dashed_uuid
+from memory.recall.recall_request import RecallRequest
+from memory.recall.results import UNNAMED, ResultStep, SearchHit, SearchResult
+
+
+@dataclass(frozen=True)
+class TraceRecord:
+    """A trace as the rest of the house sees it."""
+
+    id: uuid.UUID
+    space: int
+    actor: str
+    label: str
+    at: datetime
+    query: str
+    rung: str
+    confidence: float
+    hop_count: int
+    body: dict[str, Any]
+    exploring: bool = False  # it looked wider, after a context shift
+    grains: tuple[int, ...] = ()  # their numbers, best first, while it is on its way to be kept
+
+
+def trace_body(
+    ask: RecallRequest, asked: question.Query, found: SearchResult, kept: list[SearchHit], grains: dict[int, GrainRow]
+) -> dict[str, Any]:
+    """What the receipt keeps of the way: enough to explain each grain and to draw its path again, in about 2 kB."""
+    terms = list(dict.fromkeys(asked.terms))
+    offered = [
+        [grains[number].uuid, grains[number].cluster if cluster else None]
+        for number, cluster in found.beside(grains, kept)
+    ]
+    more: dict[str, Any] = {"offered": offered} if offered else {}
+    if found.exploring:
+        more["exploring"] = True
+    if ask.truncated:
+        more["query_truncated"] = True
+    if found.vectors_missing != 0:
+        more["vectors_missing"] = found.vectors_missing
+    return {
+        **more,
+        "features": [*terms, *(mention.feature for mention in asked.mentions if mention.feature not in terms)],
+        "terms": asked.terms,
+        "k": ask.k,
+        "bounds": ask.bounds(),
+        "weights": found.weights,
+        "caps": list(found.caps),
+        "fallback": found.fallback,
+        "grains": [
+            {
+                "id": grains[hit.id].uuid,
+                "score": round(hit.score, 4),
+                "source": hit.source,
+                "parts": {
+                    name: round(part, 4) for name, part in hit.parts.items() if abs(part) >= 0.0005 and name != LEVEL
+                },
+                "matched": [[place, round(part, 4)] for place, part in hit.matched],
+                "path": [_step(step, grains) for step in hit.path],
+                "same": len(hit.folded),
+            }
+            for hit in kept
+        ],
+    }
+
+
+def _step(step: ResultStep, grains: dict[int, GrainRow]) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "conduit": step.conduit,
+        "relation": step.relation,
+        "signal": round(step.signal, 4),
+        "weight": round(step.weight, 4),
+        "hop": step.hop,
+    }
+    if step.entry:
+        said["from_entry"] = step.entry
+    if step.start in grains:
+        said["from_grain"] = grains[step.start].uuid
+    if step.to in grains:
+        said["to_grain"] = grains[step.to].uuid
+    return said
+
+
+_REDUCED_QUERY = 200  # characters of the query that a reduced trace keeps
+
+
+def reduce_trace(query: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Query and body of a trace beyond its agent's hourly bytes: which grains came with which score, and no reasons."""
+    kept: dict[str, Any] = {
+        name: body[name] for name in ("k", "bounds", "fallback", "vectors_missing", "query_truncated") if name in body
+    }
+    grains = [{**_EMPTY, **{name: grain[name] for name in ("id", "score", "source")}} for grain in body["grains"]]
+    return query[:_REDUCED_QUERY], {
+        **kept,
+        "reduced": True,
+        "features": [],
+        "terms": [],
+        "weights": {},
+        "caps": [],
+        "grains": grains,
+    }
+
+
+_EMPTY: dict[str, Any] = {"parts": {}, "matched": [], "path": [], "same": 0}
+
+# Ids take most of the room and return again and again: they stand once in a list, and steps name their places.
+_STEP = ("conduit", "relation", "signal", "weight", "hop")
+
+
+def pack_trace(body: dict[str, Any]) -> str:
+    """As JSON, with every grain and entry written once."""
+    named: dict[str, int] = {}
+
+    def place(name: str | None) -> int:
+        return -1 if name is None else named.setdefault(name, len(named))
+
+    grains = [
+        {name: value for name, value in grain.items() if name not in _EMPTY} | {"id": place(_hex(grain["id"]))}
+        if body.get("reduced")
+        else {
+            **grain,
+            "id": place(_hex(grain["id"])),
+            "path": [
+                [*(step[name] for name in _STEP), place(_begins(step)), place(_hex(step.get("to_grain")))]
+                for step in grain["path"]
+            ],
+        }
+        for grain in body["grains"]
+    ]
+    return orjson.dumps({**body, "grains": grains, "named": list(named)}).decode()
+
+
+def unpack_trace(text: str) -> dict[str, Any]:
+    body: dict[str, Any] = orjson.loads(text)
+    named: list[str] = body.pop("named")
+    for grain in body["grains"]:
+        for name, nothing in _EMPTY.items():  # a reduced trace is written without these
+            grain.setdefault(name, nothing)
+        grain["id"] = dashed_uuid(named[grain["id"]])
+        grain["path"] = [_step_again(step, named) for step in grain["path"]]
+    return body
+
+
+def _begins(step: dict[str, Any]) -> str | None:
+    """An entry has a colon in its name, a grain's id has none."""
+    entry: str | None = step.get("from_entry")
+    return f"{entry}:" if entry == UNNAMED else entry or _hex(step.get("from_grain"))
+
+
+def _hex(grain: str | None) -> str | None:
+    return None if grain is None else grain.replace("-", "")
+
+
+def _step_again(step: list[Any], named: list[str]) -> dict[str, Any]:
+    *numbers, start, to = step
+    said = dict(zip(_STEP, numbers, strict=True))
+    if start >= 0 and ":" in named[start]:
+        said["from_entry"] = UNNAMED if named[start] == f"{UNNAMED}:" else named[start]
+    elif start >= 0:
+        said["from_grain"] = dashed_uuid(named[start])
+    if to >= 0:
+        said["to_grain"] = dashed_uuid(named[to])
+    return said

@@ -1,0 +1,60 @@
+"""How long receipts of recalls stay, and the news of them. Apart: every process starts with this file, few recall."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import connection
+
+from fluxcore import clock, config, jobs, raw_sql, uptime
+from fluxcore.models import Event
+from memory.grains.models import Trace
+from memory.recall import grain_recalls
+
+_TABLE = Trace._meta.db_table
+SETTLED = timedelta(hours=1)
+# Traces let go in one commit, so that a long silence does not end in one huge delete.
+_AT_ONCE = 5_000
+_FORGET = (
+    f"DELETE FROM {_TABLE} WHERE id IN (SELECT id FROM {_TABLE} WHERE space_id = %s AND (at < %s OR at < %s "  # noqa: S608
+    f"AND id <= COALESCE((SELECT id FROM {_TABLE} WHERE space_id = %s ORDER BY id DESC LIMIT 1 OFFSET %s), 0)) "
+    "ORDER BY id LIMIT %s)"
+)
+# News of recalls lead to their traces, and go with them.
+_OLDEST = f"SELECT at FROM {_TABLE} WHERE space_id = %s ORDER BY id LIMIT 1"  # noqa: S608
+_EVENTS = Event._meta.db_table
+_FORGET_NEWS = (
+    f"DELETE FROM {_EVENTS} WHERE id IN (SELECT id FROM {_EVENTS} WHERE space = %s AND packed IS NULL AND at < %s "  # noqa: S608
+    "AND kind = 'grains.recalled' ORDER BY at LIMIT %s)"
+)
+
+
+def expire_traces(run: jobs.Run) -> None:
+    """The change of `grains.forget_traces`. A clock that jumped is not reason enough."""
+    doubt = uptime.now().doubt
+    forgotten = 0 if doubt else delete_expired()
+    if doubt or forgotten:
+        run.say(doubt or f"{forgotten} traces were let go.")
+    if forgotten >= _AT_ONCE:
+        jobs.enqueue(run.kind, once_key="instance")
+
+
+def delete_expired() -> int:
+    """Old traces go, and of a space that recalls a lot only the newest stay.
+
+    The last hour always stays: somebody may still be about to say what was useful.
+    """
+    now, settings = clock.now(), config.current()
+    old = raw_sql.adapt_moment(now - timedelta(days=settings.TRACE_RETENTION_DAYS))
+    settled = raw_sql.adapt_moment(now - SETTLED)
+    forgotten = 0
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT DISTINCT space_id FROM {_TABLE}")  # noqa: S608
+        for (space,) in cursor.fetchall():
+            cursor.execute(_FORGET, [space, old, settled, space, settings.TRACE_RETENTION_COUNT, _AT_ONCE])
+            forgotten += cursor.rowcount
+            grain_recalls.delete_without_trace(space)
+            cursor.execute(_OLDEST, [space])
+            oldest = cursor.fetchone()
+            cursor.execute(_FORGET_NEWS, [space, oldest[0] if oldest else settled, _AT_ONCE])
+    return forgotten
