@@ -3,12 +3,12 @@
 
 import sys
 
-from fluxcore.command_names import started_as
+from fluxcore.command_names import note_program
 from fluxsite.startup import choose_instance, execute
 
 
 def main() -> None:
-    started_as("manage.py")
+    note_program("manage.py")
     choose_instance(sys.argv)
     if sys.argv[1:2] == ["flux_mcp"]:
         from mcp_bridge import entry

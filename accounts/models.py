@@ -75,7 +75,7 @@ class Agent(models.Model):
     active = models.BooleanField(default=True)
     # Asked for by its people: it recalls no further while earlier answers of its own wait for a vote.
     must_rate = models.BooleanField(default=False, db_default=False)
-    # Groups of MCP tools beyond the usual ones (`accounts/tool_groups.py`): a long list costs every model its attention.
+    # Groups of MCP tools beyond the usual ones (`accounts/tool_groups.py`): a long list distracts every model.
     tools = models.JSONField(default=list)
     created_at = models.DateTimeField()
 

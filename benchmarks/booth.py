@@ -69,7 +69,8 @@ def main() -> None:
                     "what": f"write booth ÷ own transactions, {WRITERS} writers",
                     "ratio": ratio,
                     "goal": "≥ 2" if connection.vendor == "sqlite" else "",
-                    "measured": f"{statistics.median(booth):.0f} ÷ {statistics.median(own):.0f} grains/s, durability full",
+                    "measured": f"{statistics.median(booth):.0f} ÷ {statistics.median(own):.0f} grains/s, "
+                    "durability full",
                     "rounds": {"booth": booth, "own": own},
                 }
             ]

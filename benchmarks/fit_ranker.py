@@ -26,7 +26,7 @@ from benchmarks.sureness import calibrate, fit_confidence
 from memory.engine.ranking import confidence, features, rank
 from memory.engine.ranking.collection_shape import CollectionShape
 
-TARGET = Path(__file__).resolve().parent.parent / "memory" / "engine" / "weights.py"
+TARGET = Path(__file__).resolve().parent.parent / "memory" / "engine" / "ranking" / "fitted_weights.py"
 
 
 def lessons_of(

@@ -173,7 +173,8 @@ def main() -> None:
                     "what": f"spreading in arrays ÷ in dictionaries, {GRAINS:,} grains, {len(records):,} conduits",
                     "ratio": ratio,
                     "goal": "",
-                    "measured": f"{statistics.median(arrays) * 1e3:.2f} ÷ {statistics.median(objects) * 1e3:.2f} ms CPU, "
+                    "measured": f"{statistics.median(arrays) * 1e3:.2f} ÷ {statistics.median(objects) * 1e3:.2f} ms "
+                    "CPU, "
                     f"{statistics.mean(edges):.0f} conduits read, {graph.nbytes / len(records):.1f} bytes a conduit",
                     "rounds": {"arrays": arrays, "dictionaries": objects},
                 }

@@ -59,7 +59,7 @@ def append(
     data: dict[str, Any] | None = None,
     packed: bytes | None = None,
 ) -> None:
-    """Note a change on the running write's slip. `data` is a public summary: never memory text."""
+    """Note a change on the running write's outbox. `data` is a public summary: never memory text."""
     booth.outbox().add("event", (space, kind, clock.now(), actor, subject, data or {}, packed))
 
 

@@ -96,6 +96,9 @@ class ScheduleState(models.Model):
     asked_at = models.DateTimeField()
     count = models.BigIntegerField(default=0)
 
+    class Meta:
+        db_table = "fluxcore_turn"  # the name of release 0.5: tables keep theirs
+
     def __str__(self) -> str:
         return self.name
 
@@ -108,6 +111,9 @@ class UptimeClock(models.Model):
     lived = models.FloatField(default=0.0)
     doubted = models.FloatField(null=True)  # what it had lived when its clock last jumped
     jump = models.FloatField(default=0.0)  # by how many seconds
+
+    class Meta:
+        db_table = "fluxcore_pulse"  # the name of release 0.5: tables keep theirs
 
     def __str__(self) -> str:
         return f"{self.lived:.0f} s"

@@ -115,7 +115,8 @@ def worker() -> None:
         raise ConfigError(settings.CONFIG_PROBLEM)
     bell.on_ring(celery.ring)
     settings.HOME.queue.mkdir(parents=True, exist_ok=True, mode=0o700)
-    active_encoder.load_soon()  # at the very first start it builds what it needs from its weights: not while a job waits
+    # The very first start builds what the encoder needs from its weights: not while a job waits for it.
+    active_encoder.load_soon()
     bell.ring()  # whatever was waiting while nobody worked
     # Celery warns root about pickled tasks; ours are two names in JSON.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)

@@ -49,8 +49,9 @@ def serve(space: str, agent: str, ceiling: str, left: UnservedInput | None = Non
     try:
         anyio.run(run)
     finally:
-        # In this order: a call in hand is committed, its jobs are left to the next process, and the interpreter then
-        # waits for the receipts of recalls (memory/recall/traces.py) and the encoder (memory/embedding/native_calls.py).
+        # In this order: a running call is committed, its jobs are left to the next process, and the interpreter then
+        # waits for the traces of recalls (memory/recall/traces.py) and for the encoder
+        # (memory/embedding/native_calls.py).
         executor.shutdown()
         stdio_worker.end_worker()
 

@@ -40,7 +40,7 @@ def record(
     details: dict[str, Any] | None = None,
     chain: str | None = None,
 ) -> None:
-    """Put a link on the running write's slip."""
+    """Put a link on the running write's outbox."""
     found = dict(details or {})
     if principal.label:
         found["label"] = principal.label

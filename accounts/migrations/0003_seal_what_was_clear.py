@@ -10,7 +10,7 @@ _PRIVILEGED = ("grains.manage", "snapshots.create", "graph.export")
 
 
 def seal_keys(apps, schema_editor):
-    from fluxcore.seal import seal
+    from fluxcore.encryption import encrypt
 
     clear = apps.get_model("otp_totp", "TOTPDevice")
     sealed = apps.get_model("accounts", "Authenticator")
@@ -19,7 +19,7 @@ def seal_keys(apps, schema_editor):
             user_id=device.user_id,
             defaults={
                 "name": device.name, "confirmed": True, "last_step": device.last_t, "created_at": timezone.now(),
-                "sealed_key": seal(bytes.fromhex(device.key), about=f"authenticator:{device.user_id}"),
+                "sealed_key": encrypt(bytes.fromhex(device.key), about=f"authenticator:{device.user_id}"),
             },
         )
     clear.objects.all().delete()

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, RUF001 - tables of sentences read best one to a line
+# ruff: noqa: RUF001 - tables of sentences read best one to a line
 """Notes and small chats in German, French, Spanish and Chinese, and spaces where they lie side by side."""
 
 from __future__ import annotations

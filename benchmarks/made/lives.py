@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - tables of sentences read best one to a line
 """What happens in people's lives: how it is told, how a friend asks after it, how it is looked for later.
 
 A kind of event has word lists for its {slots}, sentences that tell it, pairs in which the friend asks and

@@ -3,7 +3,7 @@
 A durable commit costs a disk flush whatever is in it, so the booth takes everybody who is waiting
 (at most MAX_BATCH), runs their work in one transaction and answers after the commit. A caller whose
 work fails is rolled back alone. What every write must leave behind (audit entries, events) is put on
-the caller's slip and written once per batch, before the commit: no audit, no write.
+the caller's outbox and written once per batch, before the commit: no audit, no write.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _running = threading.local()
 
 
 class _Caller:
-    __slots__ = ("agent", "came", "lane", "reply", "slip", "work")
+    __slots__ = ("agent", "came", "lane", "reply", "outbox", "work")
 
     def __init__(self, work: Callable[[], Any], lane: str, agent: str = "") -> None:
         self.work = work
         self.lane = lane
         self.agent = agent
         self.came = time.monotonic()
-        self.slip = Outbox()
+        self.outbox = Outbox()
         self.reply = Reply()
 
 
@@ -63,8 +63,8 @@ def batch_writer(kind: str, write: Callable[[list[Any]], None]) -> None:
 
 
 def outbox() -> Outbox:
-    """The slip of the work that is running now; only valid inside `write`."""
-    current = getattr(_running, "slip", None)
+    """The outbox of the work that is running now; only valid inside `write`."""
+    current = getattr(_running, "outbox", None)
     if current is None:
         raise RuntimeError("This must run inside booth.write(...).")
     return cast(Outbox, current)
@@ -75,8 +75,8 @@ def write(work: Callable[[], T], *, lane: str = write_locks.INSTANCE, agent: str
 
     Lane (the space) and agent say whose turn it takes among those who wait.
     """
-    if getattr(_running, "slip", None) is not None:
-        # A verb that calls another verb shares its transaction and its slip.
+    if getattr(_running, "outbox", None) is not None:
+        # A verb that calls another verb shares its transaction and its outbox.
         return _within(outbox(), work)
     if settings.BOOTH == "inline":
         caller = _Caller(work, lane)
@@ -105,7 +105,7 @@ def _within(shared: Outbox, work: Callable[[], T]) -> T:
 
 def post(work: Callable[[], Any], *, lane: str = write_locks.INSTANCE) -> None:
     """Run `work` soon and do not wait: for notes whose loss on a kill is acceptable and documented."""
-    if settings.BOOTH == "inline" or getattr(_running, "slip", None) is not None:
+    if settings.BOOTH == "inline" or getattr(_running, "outbox", None) is not None:
         try:
             write(work, lane=lane)
         except Exception as error:
@@ -268,7 +268,7 @@ def _commit(batch: list[_Caller]) -> bool:
         caller.reply.answer(result, failure)
     for caller, _, failure in outcomes:
         if failure is None:
-            for call in caller.slip.after:
+            for call in caller.outbox.after:
                 try:
                     call()
                 except Exception as error:
@@ -292,8 +292,8 @@ def _commit_each(batch: list[_Caller]) -> bool:
 
 
 def _run(caller: _Caller, cursor: Any, *, alone: bool) -> tuple[_Caller, Any, BaseException | None]:
-    caller.slip = Outbox()
-    _running.slip = caller.slip
+    caller.outbox = Outbox()
+    _running.outbox = caller.outbox
     try:
         if alone:
             # The transaction itself is the savepoint: let its failure roll everything back.
@@ -309,7 +309,7 @@ def _run(caller: _Caller, cursor: Any, *, alone: bool) -> tuple[_Caller, Any, Ba
             raise
         return caller, None, error
     finally:
-        _running.slip = None
+        _running.outbox = None
 
 
 @contextmanager
@@ -335,7 +335,7 @@ def _savepoint(cursor: Any) -> Iterator[None]:
 
 def _write_batch_rows(callers: list[_Caller]) -> None:
     for kind, write_rows in _batch_writers.items():
-        rows = [row for caller in callers for row in caller.slip.rows.get(kind, ())]
+        rows = [row for caller in callers for row in caller.outbox.rows.get(kind, ())]
         if not rows:
             continue
         try:

@@ -112,7 +112,7 @@ class Supervisor:
             "people": ["people", self.people.door.host, str(self.people.port), self.mcp.door.host, str(self.mcp.port)],
             "worker": ["worker"],
         }
-        root = str(Path(__file__).resolve().parent.parent)
+        root = str(Path(__file__).resolve().parent.parent.parent)
         for name, arguments in commands.items():
             self.children[name] = subprocess.Popen(
                 [sys.executable, "-m", "fluxsite.serve", *arguments],

@@ -12,7 +12,7 @@ from mcp_bridge.clients import hook_examples, programs
 from mcp_bridge.clients.programs import CLIENTS, ConnectionMethod
 from mcp_bridge.instructions import instructions_block
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 DEFAULT_HOME = Path.home() / ".flux"
 
 

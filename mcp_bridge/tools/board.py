@@ -142,7 +142,8 @@ GROUP = Group(
                 Tool(
                     "board_lock",
                     "Take a lock",
-                    "Hold a lock for a while, alone. Its token grows with each holder: send it as fence with what you write.",
+                    "Hold a lock for a while, alone. "
+                    "Its token grows with each holder: send it as fence with what you write.",
                     _calls("locks", "acquire", "lock", "ttl_secs", "note"),
                     takes={
                         "lock": text(longest=512),

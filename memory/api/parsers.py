@@ -13,7 +13,9 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from accounts.labels import LABEL, LABELS, check_label
+from accounts.labels import LABEL as LABEL
+from accounts.labels import LABELS as LABELS
+from accounts.labels import check_label
 from fluxcore.canonical_json import loads
 from fluxcore.errors import BadJSON, Invalid, LengthRequired, NotAcceptable, UnsupportedMediaType
 from fluxcore.writes import limit_messages

@@ -103,5 +103,8 @@ class ModelServer(models.Model):
     well_at = models.DateTimeField(null=True)
     problem = models.CharField(max_length=200, default="")
 
+    class Meta:
+        db_table = "extraction_server"  # the name of release 0.5: tables keep theirs
+
     def __str__(self) -> str:
         return self.name

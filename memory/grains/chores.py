@@ -76,9 +76,9 @@ def imply(run: jobs.Run) -> jobs.Apply | None:
 
 def ask_for_clustering(space: int, *, anyway: bool = False) -> bool:
     """Have the worker cluster a space if enough has changed since it last did, or `anyway`; whether it will."""
-    from memory.clusters import recompute_due as pending_feedback
+    from memory.clusters import recompute_due
 
-    if not anyway and not pending_feedback.is_due(space):
+    if not anyway and not recompute_due.is_due(space):
         return False
     jobs.enqueue(CLUSTER, space=space, once_key=f"space:{space}")
     return True

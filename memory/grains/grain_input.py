@@ -13,7 +13,9 @@ from fluxcore.errors import Invalid
 from memory.engine.text import mentions, words
 from memory.engine.text.mentions import Mention
 from memory.grains import texts
-from memory.grains.sizes import MAX_NAME, MAX_TAG, MAX_TAGS
+from memory.grains.sizes import MAX_NAME as MAX_NAME
+from memory.grains.sizes import MAX_TAG as MAX_TAG
+from memory.grains.sizes import MAX_TAGS as MAX_TAGS
 
 FIELDS = ("content", "provenance", "session", "speaker", "time", "tags", "valid_from", "valid_to")
 EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)  # the latest is the end of 9999, where RFC 3339 ends

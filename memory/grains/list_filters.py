@@ -14,7 +14,7 @@ from fluxcore.raw_sql import adapt_moment
 from memory.engine.text import words
 from memory.grains import full_text, grain_input
 from memory.grains.models import Grain
-from memory.grains.sizes import MAX_WRITER
+from memory.grains.sizes import MAX_WRITER as MAX_WRITER
 
 FIELDS = ("session", "speaker", "tag", "origin", "writer", "pinned", "since", "until")
 # Rows one page looks at: a rare match in a large space takes several pages, and none of them takes long.

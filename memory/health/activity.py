@@ -152,9 +152,9 @@ def _caller(
         active=agent.active,
         parent=agent.parent.name if agent.parent else None,
         capabilities=held.texts,
-        tokens=agent.usable,
-        last_seen=agent.last,
-        totals=totals,  # type: ignore[attr-defined]  # annotated
+        tokens=agent.usable,  # type: ignore[attr-defined]  # annotated
+        last_seen=agent.last,  # type: ignore[attr-defined]  # annotated
+        totals=totals,
         hours=tuple(
             (int(sums.get(("stores", at), 0)), int(sums.get(("answered", at), 0)))
             for at in range(hour - HOURS + 1, hour + 1)

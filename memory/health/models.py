@@ -13,6 +13,9 @@ class LogPosition(models.Model):
     xid = models.BigIntegerField(default=0)
     event = models.BigIntegerField(default=0)
 
+    class Meta:
+        db_table = "health_place"  # the name of release 0.5: tables keep theirs
+
     def __str__(self) -> str:
         return f"{self.xid}.{self.event}"
 
@@ -50,6 +53,7 @@ class CountedQuestion(models.Model):
     evidence = models.BooleanField()  # whether it is known what would have answered it
 
     class Meta:
+        db_table = "health_verdict"  # the name of release 0.5: tables keep theirs
         indexes = [models.Index(fields=["space", "judged"], name="verdict_evidence", condition=Q(evidence=True))]
 
     def __str__(self) -> str:
@@ -70,6 +74,9 @@ class SpaceHealth(models.Model):
     moved = models.BigIntegerField(default=0)  # how often the graph was seen to change
     counted = models.BigIntegerField(default=-1)  # that number when the last whole count began
     replay = models.JSONField(default=dict)  # what learning was worth, by the last `flux_eval`
+
+    class Meta:
+        db_table = "health_condition"  # the name of release 0.5: tables keep theirs
 
     def __str__(self) -> str:
         return self.status

@@ -325,7 +325,8 @@ def learning_scales(grains: set[int], besides: Collection[uuid.UUID] = ()) -> di
             f"SELECT g.id, g.authority, COUNT(v.id), COALESCE(SUM(CASE WHEN v.useful THEN 1 ELSE 0 END), 0) "  # noqa: S608
             f"FROM {Grain._meta.db_table} g LEFT JOIN {_TABLE} v ON v.space_id = g.space_id AND v.grain_id = g.id "
             f"AND v.at >= %s AND v.undone_at IS NULL AND NOT v.implied AND v.judged_id NOT IN "
-            f"(SELECT id FROM {JudgedQuestion._meta.db_table} WHERE uuid IN ({', '.join(['%s'] * len(besides)) or 'NULL'})) "
+            f"(SELECT id FROM {JudgedQuestion._meta.db_table} "
+            f"WHERE uuid IN ({', '.join(['%s'] * len(besides)) or 'NULL'})) "
             f"WHERE g.id IN ({marks}) GROUP BY g.id, g.authority",
             [raw_sql.adapt_moment(since), *map(_stored, besides), *numbers],
         )

@@ -31,7 +31,8 @@ PAUSE = timedelta(minutes=5)  # between the votes and the fit: many votes, one f
 SLICE = 16  # questions asked while the arena is held
 WAIT = timedelta(seconds=5)  # for an arena that is being read
 _ASKED = (
-    f"SELECT j.id, j.query, j.asked_at, j.actor, j.terms, j.encoder, j.scale, j.data FROM {JudgedQuestion._meta.db_table} j "  # noqa: S608
+    "SELECT j.id, j.query, j.asked_at, j.actor, j.terms, j.encoder, j.scale, j.data "  # noqa: S608
+    f"FROM {JudgedQuestion._meta.db_table} j "
     f"WHERE j.space_id = %s AND EXISTS (SELECT 1 FROM {Vote._meta.db_table} v WHERE v.judged_id = j.id AND v.useful "
     "AND v.undone_at IS NULL) ORDER BY j.id DESC LIMIT %s"
 )

@@ -224,7 +224,7 @@ def _grain(hit: SearchHit, grains: dict[int, GrainRow]) -> dict[str, Any]:
 
 @contextmanager
 def _place(principal: Principal) -> Iterator[None]:
-    """At most READ_WORKERS recalls compute at once in a process, in turn by space and agent; see `fluxcore.fair_queue`."""
+    """At most READ_WORKERS recalls compute at once in a process, in turn by space and agent (`fluxcore.fair_queue`)."""
     global _places
     if _places is None:
         with _making:

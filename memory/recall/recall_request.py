@@ -13,7 +13,9 @@ from fluxcore import clock, config
 from fluxcore.errors import Invalid
 from memory.grains import grain_input, texts
 from memory.grains.models import Grain
-from memory.grains.sizes import MAX_K, MAX_VALUES, QUERY_BYTES
+from memory.grains.sizes import MAX_K as MAX_K
+from memory.grains.sizes import MAX_VALUES as MAX_VALUES
+from memory.grains.sizes import QUERY_BYTES as QUERY_BYTES
 
 _STATUSES = tuple(Grain.Status.values)
 FIELDS = (

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rest.conftest import (
-    RestInstance,
-    door,  # the same running instance
-)
+from tests.rest.conftest import RestInstance
+from tests.rest.conftest import door as door  # the same running instance
 from tests.rest.schemathesis_run import EXACT, run_schemathesis
 
 pytestmark = [pytest.mark.torture, pytest.mark.xdist_group("door")]

@@ -150,7 +150,7 @@ def copy_outside(home: KeyHome) -> str:
             theirs = log_file.complete_lines(file.read())
             if not ours.startswith(theirs):
                 raise Conflict(
-                    f"{target} holds other lines than {home.checkpoints}: {typed_command('flux_audit verify')} says more."
+                    f"{target} differs from {home.checkpoints}. See what differs: {typed_command('flux_audit verify')}"
                 )
             if len(ours) > len(theirs):
                 log_file.append_lines(file, len(theirs), ours[len(theirs) :])

@@ -136,8 +136,8 @@ def score_candidates(
         deviation,
         linked.spread,
         said,
-        float(said["gate"]),
-        told,  # type: ignore[arg-type]
+        float(said["gate"]),  # type: ignore[arg-type]
+        told,
     )
 
 

@@ -100,7 +100,7 @@ class GrainAdmin(FluxModelAdmin):
             fits=lambda row: row.valid_to is None,
             says="It was true until then: recall no longer answers with it, except as of an earlier moment.",
         ),
-        *acts.ACTS,
+        *grain_actions.GRAIN_ACTIONS,
     )
     list_display = ["beginning", "space", "origin_badge", "state", "writer", "recorded"]
     list_filter = [

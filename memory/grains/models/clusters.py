@@ -76,6 +76,7 @@ class ClusterUse(models.Model):
     at = models.DateTimeField()
 
     class Meta:
+        db_table = "grains_touch"  # the name of release 0.5: tables keep theirs
         verbose_name_plural = "touches"
         indexes = [models.Index(fields=["space", "cluster", "weight"], name="touch_cluster")]
         constraints = [models.UniqueConstraint(fields=["space", "grain", "cluster"], name="touch_once")]
@@ -95,6 +96,7 @@ class ClusterUseVote(models.Model):
     amount = models.BigIntegerField()  # in units of 2^-32
 
     class Meta:
+        db_table = "grains_passage"  # the name of release 0.5: tables keep theirs
         indexes = [
             models.Index(fields=["space", "grain"], name="passage_grain"),
             models.Index(fields=["space", "cluster"], name="passage_cluster"),
@@ -132,6 +134,9 @@ class ContextShift(models.Model):
     became = models.FloatField()
     at = models.DateTimeField()
     remaining = models.PositiveIntegerField()  # recalls that still look wider
+
+    class Meta:
+        db_table = "grains_shift"  # the name of release 0.5: tables keep theirs
 
     def __str__(self) -> str:
         return f"{self.remaining} recalls left in {self.space_id}"

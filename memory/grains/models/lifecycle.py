@@ -43,6 +43,7 @@ class LastRecall(models.Model):
     recalled_at = models.DateTimeField()
 
     class Meta:
+        db_table = "grains_standing"  # the name of release 0.5: tables keep theirs
         constraints = [models.UniqueConstraint(fields=["space", "grain"], name="standing_of_a_grain")]
 
     def __str__(self) -> str:
@@ -101,6 +102,9 @@ class Cursor(models.Model):
 
     name = models.CharField(max_length=64, primary_key=True)
     number = models.BigIntegerField()
+
+    class Meta:
+        db_table = "grains_bookmark"  # the name of release 0.5: tables keep theirs
 
     def __str__(self) -> str:
         return f"{self.name}: {self.number}"

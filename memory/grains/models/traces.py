@@ -51,6 +51,7 @@ class TraceGrain(models.Model):
     place = models.SmallIntegerField()  # 1 for the first
 
     class Meta:
+        db_table = "grains_recalled"  # the name of release 0.5: tables keep theirs
         indexes = [
             models.Index(fields=["space", "grain", "trace"], name="recalled_grain"),
             models.Index(fields=["space", "trace"], name="recalled_trace"),

@@ -25,6 +25,7 @@ class JudgedQuestion(models.Model):
     data = models.BinaryField(null=True)
 
     class Meta:
+        db_table = "grains_judged"  # the name of release 0.5: tables keep theirs
         verbose_name_plural = "judged"
         indexes = [
             models.Index(fields=["space", "actor", "id"], name="judged_by"),

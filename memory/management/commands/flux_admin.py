@@ -134,7 +134,8 @@ class Command(FluxCommand):
     def _link(self, options: dict[str, Any]) -> None:
         if setup.has_administrator():
             raise Conflict(
-                f"There is an administrator already. Another one: {typed_command('flux_admin invite NAME --administrator')}"
+                "There is an administrator already. "
+                f"Invite another: {typed_command('flux_admin invite NAME --administrator')}"
             )
         self._hand_over(dict(links.issue_enrolment(shell(), reason=options["reason"])), "works once, 24 hours")
 

@@ -140,7 +140,7 @@ class Command(FluxCommand):
         self.answer(
             changed,
             says=f"{changed['space']}/{changed['name']} is {changed['trust']}. "
-            f"What it holds now: {typed_command('flux_agent show ' + changed['name'] + ' --space ' + changed['space'])}",
+            "Its capabilities now: " + typed_command(f"flux_agent show {changed['name']} --space {changed['space']}"),
         )
 
     def _rating(self, options: dict[str, Any]) -> None:

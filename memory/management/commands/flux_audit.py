@@ -118,7 +118,10 @@ class Command(FluxCommand):
                 )
             )
         if not report.checkpoints:
-            says = f"No checkpoint yet, so that a cut end would not be seen.\nMake one: {typed_command('flux_audit checkpoint')}"
+            says = (
+                "No checkpoint yet, so that a cut end would not be seen.\n"
+                f"Make one: {typed_command('flux_audit checkpoint')}"
+            )
             self.console.print(Text(says, "yellow"))
 
     def export(self, chain: str | None, options: dict[str, Any]) -> None:

@@ -73,7 +73,8 @@ class Command(FluxCommand):
                 "backup": str(upgrade.backup) if upgrade.backup else None,
             },
             says=f"[bold green]{'Made' if new else 'Checked'}[/] the instance {home.name} in {home.path}.\n"
-            f"Next: {typed_command('flux_start')}\nConnect an agent: {typed_command('flux_mcp_config --install CLIENT')}",
+            f"Next: {typed_command('flux_start')}\n"
+            f"Connect an agent: {typed_command('flux_mcp_config --install CLIENT')}",
         )
 
     def _ask_mode(self) -> str:
@@ -86,7 +87,8 @@ class Command(FluxCommand):
         username = options["admin"]
         if username is None and self.asks and not setup.has_administrator():
             username = input(
-                f"Administrator's user name (empty: enrol later with the link that {typed_command('flux_start')} prints): "
+                "Administrator's user name "
+                f"(empty: enrol later with the link that {typed_command('flux_start')} prints): "
             ).strip()
         if not username:
             return None

@@ -56,7 +56,7 @@ class Command(FluxCommand):
             "explain": options["explain"],
         }
         who = shell(find_space(options["space"]))
-        active_encoder.load_encoder()  # a server loads its encoder on the side; here nobody is kept waiting but the one who asks
+        active_encoder.load_encoder()  # now, not in the background: only this command waits for it
         answer = recall.recall(who, **given)
         if self.as_json:
             self.answer(answer)

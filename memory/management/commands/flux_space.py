@@ -30,7 +30,8 @@ class Command(FluxCommand):
             made = create_space(shell(), name=options["space"], reason=options["reason"])
             self.answer(
                 made,
-                says=f"Made the space {made['name']}. Next: {typed_command('flux_agent create NAME --space ' + made['name'])}",
+                says=f"Made the space {made['name']}. "
+                f"Next: {typed_command('flux_agent create NAME --space ' + made['name'])}",
             )
             return
         found = list(Space.objects.annotate(agent_count=Count("agents")).order_by("name"))
