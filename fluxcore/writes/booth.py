@@ -46,7 +46,7 @@ _running = threading.local()
 
 
 class _Caller:
-    __slots__ = ("agent", "came", "lane", "reply", "outbox", "work")
+    __slots__ = ("agent", "came", "lane", "outbox", "reply", "work")
 
     def __init__(self, work: Callable[[], Any], lane: str, agent: str = "") -> None:
         self.work = work

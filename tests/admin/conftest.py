@@ -305,7 +305,7 @@ def _graph(grain: Grain, space: str, actor: str) -> dict[str, Any]:
         "grains.vote": vote,
         "grains.cluster": cluster,
         "grains.member": Member.objects.create(space=grain.space, cluster=cluster, grain=grain, weight=0.75),
-        "grains.touch": ClusterUse.objects.create(
+        "grains.clusteruse": ClusterUse.objects.create(
             space=grain.space, cluster=cluster, grain=grain, weight=0.5, at=moment
         ),
         "health.warning": Warning.objects.create(

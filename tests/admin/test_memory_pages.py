@@ -93,7 +93,7 @@ def test_a_cluster_shows_its_most_typical_members(house, client):
 
 
 def test_a_touch_shows_the_votes_it_is_the_sum_of(house, client):
-    text = words(client.get(house.address("grains.touch")))
+    text = words(client.get(house.address("grains.clusteruse")))
     assert f"vote {house.row('grains.vote').pk} 0.500" in text
 
 

@@ -250,7 +250,7 @@ FILL: dict[str, Callable[[int], Any]] = {
     "grains.member": lambda many: Member.objects.bulk_create(
         Member(space_id=grain.space_id, cluster=one, grain=grain) for one, grain in clusters(many)
     ),
-    "grains.touch": lambda many: ClusterUse.objects.bulk_create(
+    "grains.clusteruse": lambda many: ClusterUse.objects.bulk_create(
         ClusterUse(space_id=grain.space_id, cluster=one, grain=grain, weight=1, at=clock.now())
         for one, grain in clusters(many)
     ),
