@@ -290,7 +290,7 @@ def test_a_stop_that_is_not_written_down_takes_nothing_back(make_token, monkeypa
     def no_room(*args, **kwargs):
         raise RuntimeError("the chain cannot be written")
 
-    monkeypatch.setattr(audit, "_head_for_writing", no_room)
+    monkeypatch.setattr(audit.chain, "_head_for_writing", no_room)
     with pytest.raises(RuntimeError):
         agents.switch_agent(shell(), space="home", name="alice", active=False)
     monkeypatch.undo()

@@ -302,9 +302,9 @@ def test_the_shell_acts_under_its_own_name(note):
 
 
 def test_refusals_of_one_agent_do_not_fill_the_chain_without_end(as_agent, make_token, monkeypatch):
-    from accounts import audit
+    from accounts.audit import chain
 
-    monkeypatch.setattr(audit, "MAX_REFUSALS_PER_MINUTE", 3)
+    monkeypatch.setattr(chain, "MAX_REFUSALS_PER_MINUTE", 3)
     reader = as_agent(make_token("reader", capabilities=("grains.read",)))
     statuses = [reader.post("/store", {"content": "no"}).status_code for _ in range(5)]
     assert statuses == [403, 403, 403, 429, 429]
