@@ -15,7 +15,7 @@ from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
 from memory.grains import hydrate, list_filters
 from memory.grains.models import Grain
-from memory.grains.sizes import MAX_PAGE
+from memory.grains.sizes import MAX_PAGE as MAX_PAGE
 
 SNIPPET = 120  # characters of a text in a list, as flux-memory shows them
 # 63 bits in URL-safe base 64; the published schema says the same.
@@ -65,7 +65,7 @@ def load_row(principal: Principal, grain: uuid.UUID) -> tuple[Any, ...]:
         cursor.execute(_ONE, [grain.hex if connection.vendor == "sqlite" else grain, principal.space])
         found = cursor.fetchone()
     if found is None:
-        raise NotFound("There is no such grain.")
+        raise NotFound("There is no memory with this id.")
     return tuple(found)
 
 
