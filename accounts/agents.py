@@ -44,7 +44,7 @@ def create_space(act: RunningCall, *, name: str) -> Change:
             with transaction.atomic():
                 space = Space.objects.create(name=name, created_at=clock.now())
         except IntegrityError:
-            raise Conflict(f"There is already a space named {name!r}.", space=name) from None
+            raise Conflict(f"There is already a space named {name!r}. Choose another name.", space=name) from None
         act.record(str(space.uuid), name=name)
         return describe_space(space)
 
@@ -76,7 +76,9 @@ def create_agent(
                     space=home, name=name, capabilities=wanted, trust=level, parent=above, created_at=clock.now()
                 )
         except IntegrityError:
-            raise Conflict(f"There is already an agent {name!r} in space {space!r}.", agent=name) from None
+            raise Conflict(
+                f"There is already an agent named {name!r} in space {space!r}. Choose another name.", agent=name
+            ) from None
         act.record(
             str(agent.uuid), chain=home.uuid.hex, name=name, capabilities=wanted, trust=level, **_child_of(above)
         )
@@ -105,7 +107,9 @@ def apply_agent(
     home = find_space(space, act.principal)
     known = Agent.objects.select_related("parent").filter(space=home, name=name).first()
     if known is not None and parent is not None and (known.parent is None or known.parent.name != parent):
-        raise Conflict(f"An agent keeps its parent for life; {name!r} was made without {parent!r}.", agent=name)
+        raise Conflict(
+            f"The parent of an agent cannot be changed; {name!r} was created without the parent {parent!r}.", agent=name
+        )
     above = known.parent if known is not None else _find_parent(home, parent)
     level = _checked_trust(trust or (known.trust if known is not None else None), above)
     effective_capabilities.check(level, above, wanted)
@@ -122,7 +126,11 @@ def apply_agent(
         before, trust_before = agent.capabilities, agent.trust
         kept = level if created or trust is not None else trust_before
         if instead_of is not None and before != instead_of:
-            raise Conflict("Its capabilities have changed since you looked. Look again.", agent=name, now=before)
+            raise Conflict(
+                "The capabilities have changed since you opened the form. Reload it and try again.",
+                agent=name,
+                now=before,
+            )
         effective_capabilities.check(kept, agent.parent, wanted)
         changed = created or (before, trust_before) != (wanted, kept)
         if changed and not created:
@@ -163,7 +171,7 @@ def set_trust(act: RunningCall, *, space: str, name: str, trust: str) -> Change:
 def set_must_rate(act: RunningCall, *, space: str, name: str, must_rate: bool) -> Change:
     """Whether the agent is only reminded of answers it has not judged, or recalls no further until it has."""
     if not isinstance(must_rate, bool):
-        raise Invalid("must_rate is true or false.", field="must_rate")
+        raise Invalid("must_rate must be true or false.", field="must_rate")
     agent = find_agent(space, name, act.principal)
 
     def change() -> dict[str, Any]:
@@ -214,7 +222,11 @@ def _find_parent(home: Space, name: str | None) -> Agent | None:
         return None
     parent = find_agent(home.name, name)
     if effective_capabilities.count_ancestors(parent) >= effective_capabilities.MAX_ANCESTORS:
-        raise Invalid(f"An agent has at most {effective_capabilities.MAX_ANCESTORS} others above it.", field="parent")
+        raise Invalid(
+            "The chain of parents is too long: an agent can have at most "
+            f"{effective_capabilities.MAX_ANCESTORS} agents above it.",
+            field="parent",
+        )
     return parent
 
 
@@ -227,7 +239,7 @@ def _checked_trust(trust: str | None, parent: Agent | None) -> str:
     level = trust_levels.check_level(trust)
     if parent is not None and rank(level) > rank(parent.trust):
         raise AboveParent(
-            f"capability escalation denied: its parent {parent.name} is only {parent.trust}.",
+            f"capability escalation denied: the trust level of its parent {parent.name} is {parent.trust}.",
             trust=level,
             parent=parent.name,
         )

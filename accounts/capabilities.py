@@ -162,10 +162,12 @@ def without_namespace(operation: str) -> str:
 def split(text: str) -> tuple[str, str | None]:
     """Operation and scope of one capability, or a refusal that says what is wrong with it."""
     if not isinstance(text, str) or len(text) > 600:
-        raise Invalid("A capability is a text like grains.read or memory.write:notes/*.", field="capabilities")
+        raise Invalid("A capability must be a text like grains.read or memory.write:notes/*.", field="capabilities")
     operation, colon, scope = text.partition(":")
     if operation in NEVER_FOR_AGENTS:
-        raise Invalid(f"{operation} is for people and the shell, never for agents.", field="capabilities")
+        raise Invalid(
+            f"{operation} cannot be given to agents: it is only for people and the command line.", field="capabilities"
+        )
     base, at, whose = operation.partition("@")
     if at and (base not in ADDRESSED or (whose != "*" and not _NAME.fullmatch(whose))):
         raise Invalid(
@@ -193,10 +195,10 @@ def parsed(texts: tuple[str, ...], within: tuple[tuple[str, ...], ...] = ()) -> 
 def check(texts: Iterable[str]) -> list[str]:
     """The capabilities as they are stored: valid, sorted, without repeats."""
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise Invalid("Capabilities are a list of texts like grains.read.", field="capabilities")
+        raise Invalid("capabilities must be a list of texts like grains.read.", field="capabilities")
     found = sorted(set(texts))
     if len(found) > MAX_CAPABILITIES:
-        raise Invalid(f"An agent holds at most {MAX_CAPABILITIES} capabilities.", field="capabilities")
+        raise Invalid(f"Too many capabilities: an agent has at most {MAX_CAPABILITIES}.", field="capabilities")
     for text in found:
         split(text)
     return found

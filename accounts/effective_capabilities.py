@@ -92,7 +92,7 @@ def check(level: str, parent: Agent | None, capabilities: list[str]) -> None:
         for capability in capabilities:
             if not held.covers(capability):
                 raise AboveParent(
-                    f"capability escalation denied: its parent {parent.name} does not hold {capability}.",
+                    f"capability escalation denied: its parent {parent.name} does not have {capability}.",
                     capability=capability,
                     parent=parent.name,
                 )

@@ -53,12 +53,12 @@ def revoke(act: RunningCall, *, grant: str) -> Change:
     row = Grant.objects.select_related("agent__space").filter(uuid=_number(grant, "grant")).first()
     if row is None or not act.principal.reaches(row.agent.space_id):
         raise NotFound(
-            f"There is no such grant. `{typed_command('flux_grant list')}` shows what there is.", grant=grant[:64]
+            f"There is no grant with this id. `{typed_command('flux_grant list')}` lists all grants.", grant=grant[:64]
         )
 
     def change() -> dict[str, Any]:
         if not effective_capabilities.open_grants().filter(pk=row.pk).exists() or not _end(act, row):
-            raise Conflict("This grant has been taken back or has run out already.")
+            raise Conflict("This grant has already been revoked or has expired.")
         return describe(row)
 
     return change
@@ -69,14 +69,15 @@ def request(act: RunningCall, *, capability: str) -> Change:
     """An agent asks for what it lacks; the reason is for the person who decides."""
     if act.principal.agent is None:
         raise Invalid(
-            f"Requests are for agents. Give a capability with {typed_command('flux_grant give AGENT CAPABILITY')}.",
+            "Only agents can request capabilities. Grant one with "
+            f"{typed_command('flux_grant give AGENT CAPABILITY')}.",
             field="agent",
         )
     ticket = act.share("grant_requests", cost=1, limit=MAX_REQUESTS_PER_MINUTE)
     wanted = check_capability(capability)
     agent = Agent.objects.select_related("space", "parent").get(pk=act.principal.agent)
     if act.principal.capabilities.covers(wanted):
-        raise Conflict("This agent holds that already.", capability=wanted)
+        raise Conflict("This agent already has that capability.", capability=wanted)
     effective_capabilities.check(agent.trust, agent.parent, [wanted])
 
     def change() -> dict[str, Any]:
@@ -87,7 +88,10 @@ def request(act: RunningCall, *, capability: str) -> Change:
             act.record(str(row.uuid), capability=wanted, again=True)
             return describe_request(row)
         if waiting.count() >= MAX_WAITING:
-            raise Conflict(f"{MAX_WAITING} requests of this agent wait for an answer already.", limit=MAX_WAITING)
+            raise Conflict(
+                f"Too many requests: {MAX_WAITING} requests of this agent are unanswered. Wait for an answer.",
+                limit=MAX_WAITING,
+            )
         row = GrantRequest.objects.create(
             agent=agent, capability=wanted, reason=audit.readable(act.reason, 500), asked_at=clock.now()
         )
@@ -152,7 +156,7 @@ def end_all(act: RunningCall, agent: Agent) -> tuple[int, int]:
         state=GrantRequest.State.DECLINED,
         answered_by=act.principal.actor,
         answered_at=clock.now(),
-        answer="The agent was stopped.",
+        answer="The agent was suspended.",
     )
     return ended, declined
 
@@ -161,7 +165,9 @@ def check_capability(capability: Any) -> str:
     """One capability as it is kept: valid, and fit to be shown to the person who decides."""
     split(capability)
     if len(capability) > MAX_CAPABILITY or _HIDDEN.search(capability):
-        raise Invalid(f"A capability has at most {MAX_CAPABILITY} characters, all of them visible.", field="capability")
+        raise Invalid(
+            f"A capability must have at most {MAX_CAPABILITY} characters, all of them visible.", field="capability"
+        )
     return str(capability)
 
 
@@ -199,13 +205,13 @@ def describe_request(row: GrantRequest) -> dict[str, Any]:
 def _check_giver(principal: Principal, capability: str) -> None:
     operation, _ = split(capability)
     if not may(principal, operation):
-        raise Forbidden(f"You cannot give what you may not do yourself: {operation}.", missing=operation)
+        raise Forbidden(f"You cannot grant a capability that you do not have yourself: {operation}.", missing=operation)
 
 
 def _until(expires_at: str | None) -> datetime | None:
     until = clock.parse(expires_at, name="expires_at") if expires_at is not None else None
     if until is not None and until <= clock.now():
-        raise Invalid("expires_at lies in the past.", field="expires_at")
+        raise Invalid("expires_at must be in the future.", field="expires_at")
     return until
 
 
@@ -220,7 +226,7 @@ def _find_request(act: RunningCall, request: str) -> GrantRequest:
     found = GrantRequest.objects.select_related("agent__space").filter(uuid=_number(request, "request")).first()
     if found is None or not act.principal.reaches(found.agent.space_id):
         raise NotFound(
-            f"There is no such request. `{typed_command('flux_grant requests')}` shows what there is.",
+            f"There is no request with this id. `{typed_command('flux_grant requests')}` lists all requests.",
             request=request[:64],
         )
     return found
@@ -231,22 +237,25 @@ def _add(act: RunningCall, agent_number: int, capability: str, until: datetime |
     agent = Agent.objects.select_for_update(of=("self",)).select_related("space", "parent").get(pk=agent_number)
     if not agent.active:
         raise Conflict(
-            f"The agent {agent.name} is stopped. Resume it first: {typed_command(f'flux_agent resume {agent.name}')}."
+            f"The agent {agent.name} is suspended. Reactivate it first: "
+            f"{typed_command(f'flux_agent resume {agent.name}')}."
         )
     effective_capabilities.check(agent.trust, agent.parent, [capability])
     now = clock.now()
     if until is not None and until <= now:
-        raise Invalid("expires_at lies in the past.", field="expires_at")
+        raise Invalid("expires_at must be in the future.", field="expires_at")
     held = {row.capability: row for row in effective_capabilities.open_grants(now).filter(agent=agent)}
     if capability in held:
         twin = held[capability]
         raise Conflict(
-            f"{agent.name} has this grant already: {twin.uuid}. Revoke that one first to change its end.",
+            f"{agent.name} already has this grant: {twin.uuid}. To change when it expires, revoke it first.",
             grant=str(twin.uuid),
             expires_at=clock.rfc3339(twin.expires_at),
         )
     if len(held) >= MAX_OPEN:
-        raise Conflict(f"{agent.name} has {MAX_OPEN} open grants; that is the most.", limit=MAX_OPEN)
+        raise Conflict(
+            f"Too many grants: {agent.name} has the maximum of {MAX_OPEN}. Revoke one first.", limit=MAX_OPEN
+        )
     row = Grant.objects.create(
         agent=agent,
         capability=capability,
@@ -278,7 +287,7 @@ def _answer(act: RunningCall, row: GrantRequest, state: GrantRequest.State) -> N
         state=row.state, answered_by=row.answered_by, answered_at=row.answered_at, answer=row.answer
     )
     if not changed:
-        raise Conflict("This request has been answered already.")
+        raise Conflict("This request has already been answered.")
 
 
 def _record(act: RunningCall, action: str, row: Grant, **details: Any) -> None:

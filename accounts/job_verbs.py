@@ -43,5 +43,5 @@ def _reachable(act: RunningCall, job: str) -> uuid.UUID:
     """A job of another space, or of the instance, is answered like one that is not there."""
     number = jobs.parse_uuid(job)
     if act.principal.space is not None and not Job.objects.filter(uuid=number, space=act.principal.space).exists():
-        raise NotFound("There is no such job.", job=job)
+        raise NotFound("There is no job with this id.", job=job)
     return number

@@ -16,6 +16,6 @@ _LABEL = re.compile(LABEL)
 
 def check_label(name: str, value: object) -> str:
     if not isinstance(value, str) or len(value) > LABELS[name] or not _LABEL.fullmatch(value):
-        raise Invalid(f"{name} has at most {LABELS[name]} characters, all of them visible.", field=name)
+        raise Invalid(f"{name} must have at most {LABELS[name]} characters, all of them visible.", field=name)
     refuse_surrogates(value, name=name)
     return value

@@ -26,20 +26,20 @@ _LOOKUP = f"""
 def find_local_agent(space: str, name: str, ceiling: str = origins.DEFAULT) -> Principal:
     """The agent as it may act now. Whoever can start a process in the data home could also mint it a token."""
     if ceiling not in origins.CEILINGS:
-        raise Invalid(f"A ceiling is one of {', '.join(origins.CEILINGS)}.", field="ceiling")
+        raise Invalid(f"Unknown maximum provenance. Allowed: {', '.join(origins.CEILINGS)}.", field="ceiling")
     now = clock.now()
     with connection.cursor() as cursor:
         cursor.execute(_LOOKUP, [adapt_moment(now), space, name])
         rows = cursor.fetchall()
     if not rows:
         raise NotFound(
-            f"There is no agent {name!r} in space {space!r}. Make it: {typed_command(f'flux_agent create {name}')}."
+            f"There is no agent {name!r} in space {space!r}. Create it: {typed_command(f'flux_agent create {name}')}."
         )
     number, capabilities, trust, parent, active, must_rate, tools, home, chain, _ = rows[0]
     over = effective_capabilities.ancestor_layers(parent, now) if active else None
     if over is None:
         raise Forbidden(
-            f"The agent {name!r} is switched off. `{typed_command(f'flux_agent resume {name}')}` lets it act again."
+            f"The agent {name!r} is suspended. Reactivate it: `{typed_command(f'flux_agent resume {name}')}`."
         )
     return Principal(
         kind="agent",

@@ -38,16 +38,16 @@ def read(path: Path, agent: str | None = None) -> list[Manifest]:
     try:
         composed = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except RecursionError:
-        raise Invalid(f"{path}: nested far too deeply.") from None
+        raise Invalid(f"{path}: nested too deeply.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise Invalid(f"{path}{f', line {mark.line + 1}' if mark else ''}: not valid YAML.") from None
     # A `---` at the end of the file begins a document with nothing in it.
     nodes = [node for node in composed if node is not None and node.tag != "tag:yaml.org,2002:null"]
     if not nodes:
-        raise Invalid(f"{path}: holds no manifest.")
+        raise Invalid(f"{path}: contains no manifest.")
     if agent is not None and len(nodes) > 1:
-        raise Invalid(f"{path}: holds {len(nodes)} manifests; an agent can be named for one only.", field="agent")
+        raise Invalid(f"{path}: contains {len(nodes)} manifests; --agent can be used with one only.", field="agent")
     return [_manifest(_mapping(node, str(path)), str(path), agent) for node in nodes]
 
 

@@ -12,5 +12,9 @@ _NAME = re.compile(NAME)
 
 def check_name(name: str, *, what: str) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise Invalid(f"A name of {what} has 1-64 of a-z, 0-9, '_' and '-', no punctuation at the edges.", field="name")
+        raise Invalid(
+            f"The name of {what} must have 1 to 64 characters of a-z, 0-9, '_' and '-', "
+            "and begin and end with a letter or digit.",
+            field="name",
+        )
     return name

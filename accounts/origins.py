@@ -31,7 +31,7 @@ def bind(claimed: str | None, *, ceiling: str) -> str:
         raise Invalid(f"provenance must be one of {', '.join(CLAIMABLE)}.", field="provenance")
     if RANK[claimed] < RANK[ceiling]:
         raise OriginAboveCeiling(
-            f"The maximum provenance of this token is {ceiling}; the text claims {claimed}. Nothing was stored.",
+            f"The maximum provenance of this token is {ceiling}; the memory claims {claimed}. Nothing was stored.",
             ceiling=ceiling,
         )
     return claimed

@@ -21,7 +21,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 def _me(act: RunningCall) -> User:
     user = User.objects.filter(pk=act.principal.user or 0, is_active=True).first()
     if user is None:
-        raise NotFound("Only a person who has signed in has an account of their own.")
+        raise NotFound("This is only for a person who has signed in.")
     return user
 
 

@@ -27,7 +27,7 @@ MAX_USERNAME = 64
 
 def check_password(username: str, password: str) -> None:
     if len(password) > MAX_PASSWORD:
-        raise Invalid(f"A password has at most {MAX_PASSWORD} characters.", field="password")
+        raise Invalid(f"The password is too long: at most {MAX_PASSWORD} characters.", field="password")
     try:
         validate_password(password, User(username=username))
     except ValidationError as error:
@@ -40,14 +40,14 @@ def check_username(username: str) -> None:
         and all(character.isalnum() or character in "@.+-_" for character in username)
         and not lookalikes.INVISIBLE & set(username)
     ):
-        raise Invalid("A user name has 1-64 letters, digits or @.+-_", field="username")
+        raise Invalid("A user name must have 1 to 64 letters, digits or @.+-_", field="username")
 
 
 def find(username: str) -> User:
     user = User.objects.filter(username=User.normalize_username(username)).first()
     if user is None:
         raise NotFound(
-            f"There is nobody named {username[:64]!r}. `{typed_command('flux_admin list')}` shows who there is."
+            f"There is no person named {username[:64]!r}. `{typed_command('flux_admin list')}` lists all people."
         )
     return user
 
@@ -66,8 +66,8 @@ def save_person(username: str, password_hash: str, *, administrator: bool) -> Us
     twin = lookalikes.find_lookalike(username, User.objects.values_list("username", flat=True))
     if twin is not None and twin != username:
         raise Conflict(
-            f"{lookalikes.spell_out(username)} looks like {lookalikes.spell_out(twin)}, who is here already. "
-            "Choose a name nobody can mistake.",
+            f"{lookalikes.spell_out(username)} looks like {lookalikes.spell_out(twin)}, who already has an account. "
+            "Choose a name that cannot be mistaken for it.",
             field="username",
         )
     try:
@@ -106,9 +106,9 @@ def invite(act: RunningCall, *, username: str, administrator: bool = False, spac
     username = User.normalize_username(username)
     check_username(username)
     if administrator and act.principal.space is not None:
-        raise Forbidden("Only an administrator makes administrators.")
+        raise Forbidden("Only an administrator can create administrators.")
     if not administrator and not (space and role):
-        raise Invalid("Name the space and the role the person has in it.", field="space")
+        raise Invalid("The space or the role is missing. Give both.", field="space")
     home = find_space(space, act.principal) if space else None
     _check_role(role, needed=home is not None)
     secret = secrets.token_urlsafe(24)
@@ -131,7 +131,9 @@ def set_role(act: RunningCall, *, username: str, space: str, role: str) -> Chang
     user, home = find(username), find_space(space, act.principal)
     _check_role(role, needed=False)
     if user.is_superuser and role:
-        raise Conflict(f"{user.username} is an administrator and owns every space already.", field="username")
+        raise Conflict(
+            f"{user.username} is an administrator and already has all rights in every space.", field="username"
+        )
 
     def change() -> dict[str, Any]:
         mine = Membership.objects.filter(user=user, space=home)
@@ -153,7 +155,7 @@ def set_role(act: RunningCall, *, username: str, space: str, role: str) -> Chang
 
 def _check_role(role: str, *, needed: bool) -> None:
     if (role or needed) and role not in Membership.Role.values:
-        raise Invalid(f"A role is one of {', '.join(Membership.Role.values)}.", field="role")
+        raise Invalid(f"Unknown role. Allowed: {', '.join(Membership.Role.values)}.", field="role")
 
 
 @verb("people.switch", needs="instance.manage")
@@ -174,7 +176,7 @@ def switch(act: RunningCall, *, username: str, active: bool) -> Change:
 def _keep_an_administrator(user: User, *, losing: bool) -> None:
     others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
     if losing and user.is_superuser and not others.exists():
-        raise Conflict("This is the only administrator. Make another one first.")
+        raise Conflict("This is the only administrator. Create another one first.")
 
 
 @verb("people.reset", needs="instance.manage", secret=True)

@@ -82,6 +82,6 @@ def find_space(name: str, within: Principal | None = None) -> Space:
     space = Space.objects.filter(name=name).first()
     if space is None or (within is not None and not within.reaches(space.pk)):
         raise NotFound(
-            f"There is no space named {name!r}. `{typed_command('flux_space list')}` shows what there is.", space=name
+            f"There is no space named {name!r}. `{typed_command('flux_space list')}` lists all spaces.", space=name
         )
     return space

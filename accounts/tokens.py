@@ -128,12 +128,12 @@ def mint(
 ) -> Change:
     """A new token for an agent. The answer carries its text, the only time anybody sees it."""
     if ceiling is not None and ceiling not in origins.CEILINGS:
-        raise Invalid(f"A ceiling is one of {', '.join(origins.CEILINGS)}.", field="ceiling")
+        raise Invalid(f"Unknown maximum provenance. Allowed: {', '.join(origins.CEILINGS)}.", field="ceiling")
     if len(note) > MAX_NOTE or not note.isprintable():
-        raise Invalid(f"A note is one line of at most {MAX_NOTE} characters.", field="note")
+        raise Invalid(f"The note must be one line of at most {MAX_NOTE} characters.", field="note")
     expiry = clock.parse(expires_at, name="expires_at") if expires_at else None
     if expiry is not None and expiry <= clock.now():
-        raise Invalid("expires_at lies in the past.", field="expires_at")
+        raise Invalid("expires_at must be in the future.", field="expires_at")
     owner = find_agent(space, agent, act.principal)
     ceiling = ceiling or usual_ceiling(owner)
     prefix, token = generate()
@@ -164,7 +164,7 @@ def revoke(act: RunningCall, *, prefix: str) -> Change:
     def change() -> dict[str, Any]:
         changed = Token.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=clock.now())
         if not changed:
-            raise Conflict("This token is revoked already.")
+            raise Conflict("This token is already revoked.")
         act.record(str(row.uuid), chain=row.agent.space.uuid.hex, agent=row.agent.name, prefix=row.prefix)
         row.refresh_from_db()
         return describe(row)
@@ -191,6 +191,6 @@ def find_agent(space: str, agent: str, within: Principal | None = None) -> Agent
     row = Agent.objects.select_related("space", "parent").filter(space__name=space, name=agent).first()
     if row is None or (within is not None and not within.reaches(row.space_id)):
         raise NotFound(
-            f"There is no agent {agent!r} in space {space!r}. `{typed_command('flux_agent list')}` shows what there is."
+            f"There is no agent {agent!r} in space {space!r}. `{typed_command('flux_agent list')}` lists all agents."
         )
     return row

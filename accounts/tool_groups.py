@@ -22,11 +22,11 @@ def registered_groups() -> dict[str, str]:
 def check(names: Any) -> list[str]:
     """The groups as they are stored: known, sorted, without repeats."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Invalid("Groups of tools are a list of names.", field="tools")
+        raise Invalid("tools must be a list of names of groups.", field="tools")
     for name in names:
         if name not in _groups:
-            known = ", ".join(sorted(_groups)) or "none so far"
-            raise Invalid(f"There is no group of tools {name[:64]!r}. There are: {known}.", field="tools")
+            known = ", ".join(sorted(_groups)) or "none"
+            raise Invalid(f"There is no group of tools {name[:64]!r}. Allowed: {known}.", field="tools")
     return sorted(set(names))
 
 

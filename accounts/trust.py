@@ -31,7 +31,7 @@ LAYERS: dict[str, tuple[str, ...]] = {level: tuple(sorted(reach | OTHERS[level])
 
 def check_level(trust: object) -> str:
     if trust not in LEVELS:
-        raise Invalid(f"A trust level is one of {', '.join(LEVELS)}.", field="trust")
+        raise Invalid(f"Unknown trust level. Allowed: {', '.join(LEVELS)}.", field="trust")
     return str(trust)
 
 
@@ -51,7 +51,8 @@ def check(trust: str, capabilities: list[str]) -> None:
     for capability in capabilities:
         if not reaches(trust, split(capability)[0]):
             raise AboveTrust(
-                f"{capability} is for {needed(capability)} agents; this one is {trust}. Raise its trust first.",
+                f"{capability} needs the trust level {needed(capability)}; this agent has {trust}. "
+                "Raise its trust level first.",
                 capability=capability,
                 trust=trust,
                 needed=needed(capability),

@@ -49,9 +49,9 @@ def usage() -> str:
             "Flux Memory: a memory server for AI agents.",
             "",
             *lines,
-            *(f"  {other:<{wide}}The same as {name}." for other, name in ALIASES.items()),
+            *(f"  {other:<{wide}}Same as {name}." for other, name in ALIASES.items()),
             "",
-            "flux COMMAND --help says more about one of them.",
+            "Run flux COMMAND --help for the options of a command.",
         ]
     )
 

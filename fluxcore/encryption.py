@@ -25,7 +25,7 @@ def _key(use: bytes) -> bytes:
 
     kept: str | None = settings.SECRET_KEY if settings.SECRET_KEY_IS_KEPT else settings.HOME.secret("secret_key")
     if kept is None:
-        raise NotReady(f"The instance has no key yet. Make it: {typed_command('flux_init')}.")
+        raise NotReady(f"The instance has no key yet. Create it: {typed_command('flux_init')}.")
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"flux-memory " + use).derive(kept.encode())
 
 
@@ -46,7 +46,7 @@ def decrypt(text: str, *, about: str) -> bytes:
         packed = base64.urlsafe_b64decode(text.removeprefix(_VERSION))
         return AESGCM(_key(b"seal")).decrypt(packed[:_NONCE], packed[_NONCE:], about.encode())
     except (InvalidTag, ValueError):
-        raise SealBroken(f"{SealBroken.message} To make one: {typed_command('flux_admin reset NAME')}.") from None
+        raise SealBroken(f"{SealBroken.message} To reset it: {typed_command('flux_admin reset NAME')}.") from None
 
 
 def keyed_digest(text: str, *, use: str) -> str:

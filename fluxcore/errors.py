@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 
 class FluxError(Exception):
-    """Base of everything a caller can be told. Subclasses are the rows of the table."""
+    """Base of all errors that reach a caller. Each subclass is one row of the table of errors."""
 
     code: ClassVar[str] = "internal"
     status: ClassVar[int] = 500
     exit_status: ClassVar[int] = 70  # EX_SOFTWARE
-    message: str = "Something failed inside the server. It has been logged under the request id."
+    message: str = "Internal error. Nothing more is known here; the server's log has it under the request id."
 
     def __init__(self, message: str | None = None, *, retry_after: float | None = None, **details: Any) -> None:
         self.message = message or type(self).message
@@ -41,12 +41,12 @@ class BadJSON(BadRequest):
 
 class BadHost(BadRequest):
     code = "bad_host"
-    message = "This server does not answer to that Host name. Add it to FLUX_ALLOWED_HOSTS if it should."
+    message = "Unknown Host name. To allow it, add it to FLUX_ALLOWED_HOSTS."
 
 
 class Unauthenticated(FluxError, RuntimeError):
     code, status, exit_status = "unauthenticated", 401, 77
-    message = "Send a valid token: `Authorization: Bearer flux_...`."
+    message = "The token is missing or not valid. Send one: `Authorization: Bearer flux_...`."
 
 
 class SignInRefused(Unauthenticated):
@@ -61,54 +61,54 @@ class Forbidden(FluxError, RuntimeError):
 
 class OriginAboveCeiling(Forbidden):
     code = "origin_above_ceiling"
-    message = "This token may not vouch for that provenance."
+    message = "The provenance is higher than the maximum provenance of this token."
 
 
 class StepUpRequired(Forbidden):
     code = "step_up_required"
-    message = "Enter a code from your authenticator app: this step wants one from the last five minutes."
+    message = "This action needs a code from the last five minutes. Enter a code from your authenticator app."
 
 
 class AboveTrust(Forbidden):
     code = "above_trust"
-    message = "This reaches further than the agent's trust level."
+    message = "The agent's trust level does not allow this capability. Raise its trust level first."
 
 
 class AboveParent(Forbidden):
     code = "above_parent"
-    message = "An agent never holds what its parent lacks."
+    message = "An agent cannot have a capability that its parent lacks."
 
 
 class BadOrigin(Forbidden):
     code = "bad_origin"
-    message = "Web pages may not call this door."
+    message = "Requests from web pages of other sites are not allowed."
 
 
 class NotFound(FluxError, ValueError):
     code, status, exit_status = "not_found", 404, 66
-    message = "There is nothing here under that name."
+    message = "Not found."
 
 
 class MethodNotAllowed(FluxError, ValueError):
     code, status, exit_status = "method_not_allowed", 405, 64
-    message = "This address does not take that method."
+    message = "This address does not support that HTTP method."
 
 
 class NotAcceptable(FluxError, ValueError):
     code, status, exit_status = "not_acceptable", 406, 64
-    message = "Answers are JSON; allow application/json in Accept."
+    message = "Responses are JSON. Allow application/json in the Accept header."
 
 
 class BodyTooSlow(FluxError, RuntimeError):
     code, status, exit_status = "body_too_slow", 408, 75
-    message = "The body did not arrive in time. Send it again, without pauses."
+    message = "The request body did not arrive in time. Send it again, without pauses."
 
 
 class Conflict(FluxError, RuntimeError):
     """A precondition did not hold; details carry what is there now."""
 
     code, status, exit_status = "conflict", 409, 75
-    message = "It has changed since you looked."
+    message = "It has changed since you read it. Read it again."
 
 
 class IdempotencyKeyReused(Conflict):
@@ -118,32 +118,32 @@ class IdempotencyKeyReused(Conflict):
 
 class NotReturned(Conflict):
     code = "not_returned"
-    message = "That grain was not in the answer. Name it under `missed` if it should have been."
+    message = "That memory was not in the answer. If it should have been, name it under `missed`."
 
 
 class FeedbackDue(Conflict):
     code = "feedback_due"
-    message = "Earlier answers wait for your vote. Send it to /feedback, then ask again."
+    message = "Feedback on earlier answers is missing. Send it to POST /feedback, then recall again."
 
 
 class Fenced(Conflict):
     code = "fenced"
-    message = "You no longer hold that lock: somebody else may have acted since."
+    message = "You no longer have that lock: it expired or was taken by somebody else. Acquire it again."
 
 
 class Held(Conflict):
     code = "held"
-    message = "Somebody else holds it."
+    message = "Somebody else has it now. Try again later."
 
 
 class Gone(FluxError, ValueError):
     code, status, exit_status = "gone", 410, 66
-    message = "That position is older than what is kept. List what there is and watch from its position."
+    message = "That position is older than the oldest kept change. List the current state and watch from its position."
 
 
 class LengthRequired(FluxError, ValueError):
     code, status, exit_status = "length_required", 411, 64
-    message = "Send a Content-Length; chunked bodies are not taken."
+    message = "Content-Length is missing. Send it; chunked bodies are not accepted."
 
 
 class TooLarge(FluxError, ValueError):
@@ -153,54 +153,54 @@ class TooLarge(FluxError, ValueError):
 
 class QuotaReached(TooLarge, RuntimeError):
     code = "quota"
-    message = "There is no more room. Delete something first."
+    message = "The quota is reached. Delete something first."
 
 
 class UnsupportedMediaType(FluxError, ValueError):
     code, status, exit_status = "unsupported_media_type", 415, 65
-    message = "Send application/json in UTF-8, not compressed."
+    message = "Unsupported content type. Send application/json in UTF-8, not compressed."
 
 
 class Invalid(FluxError, ValueError):
     code, status, exit_status = "invalid", 422, 65
-    message = "A value is not acceptable."
+    message = "A value is not allowed."
 
     @classmethod
     def unknown(cls, name: str, allowed: Iterable[str], *, what: str = "field") -> Invalid:
         """A name this call does not know, with those it does."""
         listed = list(allowed)
-        says = f"Allowed: {', '.join(listed)}." if listed else f"This call takes no {what}s."
+        says = f"Allowed: {', '.join(listed)}." if listed else f"This call has no {what}s."
         return cls(f"Unknown {what} {name[:64]!r}. {says}", field=name[:64], allowed=listed)
 
 
 class HeadersTooLarge(FluxError, ValueError):
     code, status, exit_status = "headers_too_large", 431, 64
-    message = "Too many or too large headers."
+    message = "The request has too many or too large headers."
 
 
 class RateLimited(FluxError, RuntimeError):
     code, status, exit_status = "rate_limited", 429, 75
-    message = "The limit is reached. Wait as long as Retry-After says."
+    message = "The limit is reached. Wait for the seconds in Retry-After."
 
 
 class TooManyWatches(RateLimited):
     code = "too_many_watches"
-    message = "This agent or its space has as many watches open as one may have. End one first."
+    message = "Too many open watches of this agent or its space. Close one first."
 
 
 class NameLocked(RateLimited):
     code = "name_locked"
-    message = "Too many wrong guesses for this name."
+    message = "Too many wrong passwords or codes for this user name."
 
 
 class Busy(FluxError, RuntimeError):
     code, status, exit_status = "busy", 503, 75
-    message = "The server has too much waiting to be written. Nothing was stored; try again."
+    message = "The server is overloaded with writes. Nothing was stored; try again."
 
 
 class StorageUnavailable(FluxError, RuntimeError):
     code, status, exit_status = "storage_unavailable", 503, 74
-    message = "The database did not take the write. Nothing was stored; try again."
+    message = "The database refused the write. Nothing was stored; try again."
 
 
 class OutcomeUnknown(FluxError, RuntimeError):
@@ -219,14 +219,17 @@ class DiskFull(FluxError, RuntimeError):
 class SealBroken(FluxError, RuntimeError):
     code, status, exit_status = "seal_broken", 503, 78
     message = (
-        "A secret in the database was sealed with another key. Bring back the instance's secret key, "
-        "or make the person a new second factor."
+        "A secret in the database was encrypted with another key. Restore the secret key of the instance, or reset "
+        "the second factor of the person."
     )
 
 
 class NotReady(FluxError, RuntimeError):
     code, status, exit_status = "not_ready", 503, 75
-    message = "This process cannot take writes now: its database is away or not migrated, or too much is waiting."
+    message = (
+        "This process cannot write now: the database is unreachable or not migrated, or too many writes are queued. "
+        "Try again later."
+    )
 
 
 class NotStarted(FluxError, RuntimeError):
@@ -236,7 +239,7 @@ class NotStarted(FluxError, RuntimeError):
 
 class BadConfiguration(FluxError, RuntimeError):
     code, status, exit_status = "bad_configuration", 503, 78
-    message = "config.yaml cannot be used."
+    message = "config.yaml is not valid."
 
 
 class StopTheInstance(FluxError, RuntimeError):

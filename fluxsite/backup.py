@@ -45,7 +45,7 @@ def create(home: DataHome, *, label: str = "backup", to: Path | None = None) -> 
     moment = clock.now().strftime("%Y%m%d-%H%M%S-%f")
     target = to or home.backups / f"{home.name}-{label}-{moment}.zip"
     if target.exists():
-        raise Conflict(f"{target} exists already.")
+        raise Conflict(f"{target} already exists. Choose another file.")
     temporary = target.with_name(f".{target.name}.part")
     try:
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -179,10 +179,10 @@ def _checked(manifest: Any, name: str) -> dict[str, Any]:
         raise Invalid(f"{name}: its manifest is not complete.")
     strange = [member for member in members if not _MEMBER.fullmatch(member)]
     if strange:
-        raise Invalid(f"{name}: it holds {strange[0][:80]!r}, which is no part of an instance.")
+        raise Invalid(f"{name}: it contains {strange[0][:80]!r}, which does not belong to an instance.")
     wanted = {"sqlite": "database.db", "postgresql": "tables/django_migrations"}.get(str(vendor))
     if wanted not in members:
-        raise Invalid(f"{name}: it holds no database.")
+        raise Invalid(f"{name}: it contains no database.")
     return manifest
 
 
@@ -195,7 +195,7 @@ def verify(path: Path) -> dict[str, Any]:
             manifest = _checked(json.loads(raw) if len(raw) <= MAX_MANIFEST else None, path.name)
             found = [info.filename for info in bundle.infolist() if info.filename != "manifest.json"]
             if sorted(found) != sorted(manifest["members"]):
-                raise Invalid(f"{path.name}: its members are not those of its manifest.")
+                raise Invalid(f"{path.name}: its files differ from its manifest.")
             for name, expected in manifest["members"].items():
                 with bundle.open(name) as member:
                     if _digest(member) != expected:
@@ -223,7 +223,7 @@ def restore(home: DataHome, path: Path) -> Path | None:
 def _restore(home: DataHome, path: Path) -> Path | None:
     manifest = verify(path)
     if manifest["database"] != connection.vendor:
-        raise Invalid(f"This backup holds a {manifest['database']} database; the instance uses {connection.vendor}.")
+        raise Invalid(f"This backup contains a {manifest['database']} database; the instance uses {connection.vendor}.")
     unknown = sorted(set(manifest["migrations"]) - _known_migrations())
     if unknown:
         raise Conflict(
@@ -303,7 +303,7 @@ def _load_tables(bundle: zipfile.ZipFile, members: list[str]) -> None:
     known = set(_tables())
     tables = [name.removeprefix("tables/") for name in members]
     if not set(tables) <= known:
-        raise Invalid("The backup names tables this release does not know.")
+        raise Invalid("The backup contains tables that this release does not know.")
     with transaction.atomic(), connection.cursor() as cursor:
         quoted = ", ".join(connection.ops.quote_name(table) for table in tables)
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")

@@ -97,5 +97,5 @@ def folder_outside(name: str, value: str | None, *, than: Path) -> Path | None:
     if not folder.is_absolute():
         raise EnvError(f"{name} must be an absolute path, not {value!r}.")
     if Path(os.path.normpath(folder)).is_relative_to(than):
-        raise EnvError(f"{name} must lie outside the data home {than}.")
+        raise EnvError(f"{name} must be outside the data home {than}.")
     return folder

@@ -105,7 +105,7 @@ async def _body(
     except FluxError:
         raise
     except RuntimeError:  # granian's word for a connection that ended
-        raise BadRequest("The body was not sent to its end.") from None
+        raise BadRequest("The body was not sent completely.") from None
 
 
 def _token(headers: Any) -> int | None:

@@ -39,7 +39,7 @@ def execute(arguments: list[str]) -> None:
             try:
                 make_home(current_home())
             except OSError as error:
-                raise HomeError(f"The data home {current_home().path} cannot be made: {error.strerror}.") from None
+                raise HomeError(f"The data home {current_home().path} cannot be created: {error.strerror}.") from None
             if not {"--quiet", "--json"} & set(arguments):
                 # Loading Django takes a second or two, and a person waits.
                 sys.stderr.write(f"Starting Flux Memory (instance {current_home().name}) ...\n")

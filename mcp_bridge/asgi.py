@@ -28,7 +28,7 @@ async def mcp_app(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["path"] in oauth_metadata.ADDRESSES:
             await _answer(send, 200, oauth_metadata.metadata(scope))
             return
-    refusal = refusal or NotFound("This door has no such address.")
+    refusal = refusal or NotFound("There is no such address on this server.")
     await _answer(send, refusal.status, {**refusal.body(), "request_id": secrets.token_hex(8)})
 
 

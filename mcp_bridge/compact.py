@@ -35,7 +35,7 @@ def text_budget(given: Any) -> int:
     if given is None:
         given = USUAL_TOKENS
     if type(given) is not int or not FEWEST_TOKENS <= given <= MOST_TOKENS:
-        raise Invalid(f"max_tokens is a whole number from {FEWEST_TOKENS} to {MOST_TOKENS}.", field="max_tokens")
+        raise Invalid(f"max_tokens must be a whole number from {FEWEST_TOKENS} to {MOST_TOKENS}.", field="max_tokens")
     return given * BYTES_PER_TOKEN
 
 

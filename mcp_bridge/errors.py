@@ -15,15 +15,15 @@ from fluxcore.errors import FluxError
 log = logging.getLogger(__name__)
 
 ERROR_META_KEY = "flux-memory/error"  # where programs find code and details: `_meta` of the answer
-# The next step, where the message speaks of another door.
+# The next step in terms of MCP, where the message speaks of REST.
 NEXT_STEPS = {
-    "feedback_due": "Rate them with flux_feedback (flux_pending_feedback lists them), then ask again.",
-    "unauthenticated": "The token is not valid any more. Ask the user for a new one.",
-    "forbidden": "Ask the user to allow it, and go on without it.",
+    "feedback_due": "Rate them with flux_feedback (flux_pending_feedback lists them), then recall again.",
+    "unauthenticated": "The token is no longer valid. Ask the user for a new one.",
+    "forbidden": "Ask the user to allow it, and continue without it.",
     "origin_above_ceiling": "Leave provenance out, or claim one that flux_onboard allows you.",
     "busy": "Try again in a moment.",
-    "storage_unavailable": "Try again in a moment; if it stays so, tell the user.",
-    "not_ready": f"Tell the user: {typed_command('flux_init')} makes the database.",
+    "storage_unavailable": "Try again in a moment; if it fails again, tell the user.",
+    "not_ready": f"Tell the user: {typed_command('flux_init')} creates the database.",
 }
 
 
@@ -33,7 +33,7 @@ def as_flux_error(error: BaseException) -> FluxError:
     if isinstance(translated, FluxError):
         return translated
     log.error("a tool failed: %s", error_place(error))
-    return FluxError("Something failed inside the memory. It has been logged; the memory goes on.")
+    return FluxError("Internal error in the memory server. It has been logged; other calls still work.")
 
 
 def error_text(refusal: FluxError) -> str:

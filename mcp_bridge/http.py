@@ -144,14 +144,12 @@ async def serve(scope: Scope, receive: Any, send: Any) -> None:
     caller: tuple[Any, Any] | None = None
     try:
         if scope["method"] != "POST":
-            raise MethodNotAllowed("Send messages with POST: this server keeps no streams and no sessions.")
+            raise MethodNotAllowed("Send messages with POST: this server has no streams and no sessions.")
         headers = dict(scope["headers"])
         principal = await _aside(_authenticated, headers, scope)
         body = await _incomplete.whole(asyncio.ensure_future(_read(headers, receive)), partial(_number, principal))
         if not _shares.take(principal.space, principal.actor):
-            raise Busy(
-                "Too many calls of this agent or its space are under way in this process. Try again.", retry_after=1
-            )
+            raise Busy("Too many calls of this agent or its space at the same time. Try again.", retry_after=1)
         caller = (principal.space, principal.actor)
         message = _peeked(body)
         number = message.get("id")
@@ -219,7 +217,7 @@ async def _read(headers: dict[bytes, bytes], receive: Any) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise BadRequest("The message was not sent to its end.")
+            raise BadRequest("The message was not sent completely.")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > most:

@@ -30,7 +30,7 @@ def admit(scope: sockets.Scope) -> Visitor:
     if b"origin" in headers:
         raise BadOrigin  # no page has business here, not even one of ours
     if scope["path"] != "/live":
-        raise NotFound("This door has no such address.")
+        raise NotFound("There is no such address on this server.")
     token = _bearer(headers.get(b"authorization", b""))
     try:
         agent = tokens.authenticate(token)

@@ -39,12 +39,14 @@ LISTED = [
 def get(name: str, given: Mapping[str, str], ceiling: str) -> types.GetPromptResult:
     """The prompt, written for a caller whose maximum provenance is `ceiling`."""
     if name not in _SAYS:
-        raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt {name[:64]!r}: {', '.join(_SAYS)}.")
+        raise MCPError(
+            code=types.INVALID_PARAMS, message=f"There is no prompt {name[:64]!r}. Allowed: {', '.join(_SAYS)}."
+        )
     title, argument, _, says = _SAYS[name]
     value = given.get(argument, "")
     if set(given) != {argument} or not value.strip() or len(value) > LONGEST:
         raise MCPError(
-            code=types.INVALID_PARAMS, message=f"{name} takes {argument}: a text of at most {LONGEST} characters."
+            code=types.INVALID_PARAMS, message=f"{name} needs {argument}: a text of at most {LONGEST} characters."
         )
     text = types.TextContent(type="text", text=says.replace("{ceiling}", ceiling).replace("{}", value))
     return types.GetPromptResult(description=title, messages=[types.PromptMessage(role="user", content=text)])

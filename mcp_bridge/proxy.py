@@ -60,7 +60,9 @@ class RemoteServer:
         try:
             status, body = self._post(json.dumps(message).encode(), self._headers(message))
         except (ValueError, RecursionError):
-            return failure_answer(message, "invalid", "The message, or FLUX_TOKEN, holds what no request can carry.")
+            return failure_answer(
+                message, "invalid", "The message, or FLUX_TOKEN, contains characters that an HTTP request cannot carry."
+            )
         except (OSError, http.client.HTTPException) as error:
             return failure_answer(
                 message,
@@ -75,7 +77,9 @@ class RemoteServer:
             return None
         if status == 404 and "jsonrpc" not in found:
             return failure_answer(
-                message, "not_found", f"{self.host}:{self.port} is no MCP door. FLUX_URL names it: port 7464."
+                message,
+                "not_found",
+                f"{self.host}:{self.port} is not an MCP server. Set FLUX_URL to it (port 7464 by default).",
             )
         if "jsonrpc" not in found or message.get("method") == "tools/call":
             return failure_answer(message, *_said(found, status))

@@ -138,7 +138,7 @@ def find_for(principal: Principal, name: str) -> Tool:
         if one in (DEFAULT_GROUP, *SWITCHED_GROUPS)
     ):
         known = ", ".join(one.name for one in visible_tools(principal))
-        raise UnknownTool(f"There is no tool {name[:64]!r} for you. There are: {known or 'none'}.", tool=name[:64])
+        raise UnknownTool(f"There is no tool {name[:64]!r} for you. Allowed: {known or 'none'}.", tool=name[:64])
     return tool
 
 
@@ -167,12 +167,14 @@ def _readable(value: dict[str, Any]) -> None:
     try:
         text = canonical_json.dumps(value)
     except (ValueError, TypeError, RecursionError):
-        raise Invalid("The arguments are no JSON: NaN and infinities have none.", field="arguments") from None
+        raise Invalid(
+            "The arguments are not valid JSON: NaN and infinity are not allowed.", field="arguments"
+        ) from None
     canonical_json.loads(text.encode("utf-8", "surrogatepass"))
 
 
 def _label(given: Mapping[str, Any]) -> str:
     for name, value in given.items():
         if value is not None and (not isinstance(value, str) or len(value) > LABELS[name] or not value.isprintable()):
-            raise Invalid(f"{name} has at most {LABELS[name]} characters, all of them visible.", field=name)
+            raise Invalid(f"{name} must have at most {LABELS[name]} characters, all of them visible.", field=name)
     return given.get("caller_id") or ":".join(given[name] for name in ("client", "role") if given.get(name))

@@ -64,7 +64,7 @@ def _found(principal: Principal, uri: str) -> tuple[str, str]:
         return TEXT, str(onboarding.onboarding(principal)["instructions"])
     address = _ADDRESS.fullmatch(uri.lower())
     if address is None:
-        raise NotFound("There is no such resource: flux://onboarding, flux://grains/ID, flux://traces/ID.")
+        raise NotFound("There is no such resource. Allowed: flux://onboarding, flux://grains/ID, flux://traces/ID.")
     wanted = uuid.UUID(address.group(2))
     found: Any = (
         dossier.load_dossier(principal, wanted).shape()

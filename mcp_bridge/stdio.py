@@ -89,4 +89,4 @@ def refuse_missing_instance() -> None:
         raise NotReady(f"There is no instance {home.name!r} in {home.path.parent}.")
     if connection.vendor == "sqlite" and not Path(settings.DATABASES["default"]["NAME"]).exists():
         command = typed_command("flux_backup restore FILE")
-        raise NotReady(f"The database of this memory is missing. Bring it back from a backup: {command}.")
+        raise NotReady(f"The database of this instance is missing. Restore it from a backup: {command}.")

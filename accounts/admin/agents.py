@@ -1,4 +1,4 @@
-"""Agents: who calls, and how far each may go."""
+"""Admin page of agents: programs with capabilities, tokens and a trust level."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from accounts.principals import Principal
 from fluxcore import clock
 from fluxcore.errors import FluxError
 
-_NAME = "1-64 of a-z, 0-9, _ and -."
+_NAME = "1 to 64 characters: a-z, 0-9, _ and -."
 
 
 class AgentForm(ActionForm):
@@ -33,19 +33,20 @@ class AgentForm(ActionForm):
     space = SpaceField()
     name = forms.CharField(max_length=64, help_text=_NAME)
     trust = forms.ChoiceField(
-        choices=[("", "as usual: trusted, or what its parent is"), *((level, level) for level in trust.LEVELS)],
+        label="Trust level",
+        choices=[("", "Default (as its parent, or trusted)"), *((level, level) for level in trust.LEVELS)],
         required=False,
-        help_text="How far it may ever be let, whatever it is given later.",
+        help_text="Maximum trust level. It limits every capability the agent has or is granted later.",
     )
     parent = forms.CharField(
         required=False,
         max_length=64,
-        help_text="An agent of the same space, if this one works for it and never holds more.",
+        help_text="Optional: an agent of the same space. This agent then never has more capabilities than its parent.",
     )
     capabilities = LinesField(
         required=False,
         initial="\n".join(agents.EVERYDAY_CAPABILITIES),
-        help_text="One a line. Nothing is allowed by default.",
+        help_text="One per line. An agent without capabilities may do nothing.",
     )
 
     def prepare(self) -> None:
@@ -64,8 +65,10 @@ class AgentForm(ActionForm):
 class CapabilitiesForm(ActionForm):
     previews = True
 
-    capabilities = LinesField(required=False, help_text="One a line. These replace what the agent holds now.")
-    # What the person saw: a form that was open while somebody else changed it is not taken.
+    capabilities = LinesField(
+        required=False, help_text="One per line. These replace the capabilities the agent has now."
+    )
+    # The capabilities shown when the form was opened: if somebody changed them since, the form is refused.
     instead_of = LinesField(required=False, widget=forms.HiddenInput())
 
     def prepare(self) -> None:
@@ -83,18 +86,18 @@ class CapabilitiesForm(ActionForm):
 
 
 def capabilities_with(agent: Agent, capabilities: list[str]) -> caps.Capabilities:
-    """What the agent would hold with these instead of its own: its grants stay, its trust and parent still cut."""
+    """Effective capabilities if these replaced its own, with its grants, limited by trust level and parent."""
     over = effective_capabilities.ancestor_layers(agent.parent_id, clock.now())
     granted = effective_capabilities.open_grants().filter(agent=agent).values_list("capability", flat=True)
     if over is None:
-        return caps.parsed(())  # an agent above it is stopped, and so is whatever works for that one
+        return caps.parsed(())  # an agent above it is suspended, which suspends this one too
     return effective_capabilities.combine_layers(
         effective_capabilities.layers(capabilities, granted, agent.trust), over
     )
 
 
 def _would_allow(form: ActionForm, space: int | None, held: Any) -> Any:
-    """While a preview is asked for: domain by domain, or what is wrong with the text."""
+    """Result of Preview: what the capabilities allow by domain, or what is wrong with the text."""
     if "capabilities" not in form.initial:
         return None
     try:
@@ -106,7 +109,7 @@ def _would_allow(form: ActionForm, space: int | None, held: Any) -> Any:
 
 
 class TrustForm(ActionForm):
-    trust = forms.ChoiceField(choices=[(level, level) for level in trust.LEVELS])
+    trust = forms.ChoiceField(label="Trust level", choices=[(level, level) for level in trust.LEVELS])
 
     def prepare(self) -> None:
         self.fields["trust"].initial = self.row.trust
@@ -116,7 +119,7 @@ class ToolsForm(ActionForm):
     tools = forms.MultipleChoiceField(
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Beyond the usual ones. A long list costs every model its attention.",
+        help_text="Groups of MCP tools added to the default ones. Models choose worse from long tool lists.",
     )
 
     def prepare(self) -> None:
@@ -129,7 +132,7 @@ class ToolsForm(ActionForm):
 class MintTokenForm(ActionForm):
     ceiling = CeilingField()
     expires_at = ExpiryField(initial="")
-    note = forms.CharField(required=False, max_length=tokens.MAX_NOTE, help_text="What it is for.")
+    note = forms.CharField(required=False, max_length=tokens.MAX_NOTE, help_text="Purpose of the token.")
 
     def prepare(self) -> None:
         self.fields["ceiling"].initial = tokens.usual_ceiling(self.row)
@@ -137,7 +140,7 @@ class MintTokenForm(ActionForm):
 
 class GrantToAgentForm(ActionForm):
     capability = forms.CharField(
-        max_length=grants.MAX_CAPABILITY, help_text="Such as grains.manage or artifacts.write:reports/*"
+        max_length=grants.MAX_CAPABILITY, help_text="For example grains.manage or artifacts.write:reports/*"
     )
     expires_at = ExpiryField()
 
@@ -187,15 +190,15 @@ class AgentPage(FluxModelAdmin):
     reads = "accounts.read"
     called = ("agent", "agents")
     group = "Agents"
-    about = "An agent is a machine caller. It holds capabilities and tokens, and acts in one space."
+    about = "Programs that use the memory. Each has capabilities and tokens and belongs to one space."
     space_path = "space_id"
     adds = Action(
-        "create", "New agent", "accounts.manage", _create, AgentForm, done="The agent is there. Mint its token."
+        "create", "Create agent", "accounts.manage", _create, AgentForm, done="Agent created. Next: mint its token."
     )
     acts = (
         Action(
             "mint",
-            "Mint a token",
+            "Mint token",
             "accounts.manage",
             _mint,
             MintTokenForm,
@@ -204,64 +207,76 @@ class AgentPage(FluxModelAdmin):
         ),
         Action(
             "grant",
-            "Grant",
+            "Grant capability",
             "grant",
             _give,
             GrantToAgentForm,
             done="Granted.",
             fits=lambda row: row.active,
-            says="Adds a capability at once. Never above the agent's trust, its parent or your own rights.",
+            says="Adds a capability immediately, within the agent's trust level, its parent's capabilities and your "
+            "own rights.",
         ),
         Action(
-            "capabilities", "Change capabilities", "accounts.manage", _apply, CapabilitiesForm, done="In force now."
+            "capabilities",
+            "Change capabilities",
+            "accounts.manage",
+            _apply,
+            CapabilitiesForm,
+            done="Capabilities changed.",
         ),
         Action(
             "trust",
-            "Set trust",
+            "Set trust level",
             "accounts.manage",
             _set_trust,
             TrustForm,
-            done="In force now.",
-            says="How far the agent may ever be let. Lowered, it holds less from its next request on.",
+            done="Trust level changed.",
+            says="Maximum trust level of the agent. A lower level limits its capabilities from its next request.",
         ),
         Action(
             "require-votes",
-            "Require votes",
+            "Require feedback",
             "accounts.manage",
             _require_votes,
             fits=lambda row: not row.must_rate,
-            done="It votes before it asks on.",
-            says="It gets no further answer while earlier ones of its own wait for its vote, for a day at most.",
+            done="Feedback is now required.",
+            says="Further recalls of the agent are refused until it has given feedback on its earlier ones of the "
+            "last 24 hours.",
         ),
         Action(
             "only-remind",
-            "Only remind of votes",
+            "Make feedback optional",
             "accounts.manage",
             _only_remind,
             fits=lambda row: row.must_rate,
-            done="It is only reminded.",
+            done="Feedback is now optional. The agent is only reminded.",
         ),
         Action(
             "tools",
-            "Choose tools",
+            "Choose MCP tools",
             "accounts.manage",
             _set_tools,
             ToolsForm,
-            done="It is shown these from now on.",
-            says="Groups of MCP tools the agent is shown. It can do no more by them than its capabilities allow.",
+            done="Tools changed.",
+            says="Groups of MCP tools the agent sees. Its capabilities still decide what it may do.",
         ),
         Action(
             "stop",
-            "Stop",
+            "Suspend",
             "accounts.manage",
             _stop,
             dangerous=True,
             fits=lambda row: row.active,
-            done="Stopped.",
-            says="None of its tokens works any more, at once, nor those of agents made for it. Its grants end.",
+            done="Suspended.",
+            says="Its tokens, and those of agents below it, stop working immediately. Its grants are revoked.",
         ),
         Action(
-            "resume", "Resume", "accounts.manage", _resume, fits=lambda row: not row.active, done="Its tokens work."
+            "resume",
+            "Reactivate",
+            "accounts.manage",
+            _resume,
+            fits=lambda row: not row.active,
+            done="Reactivated. Its tokens work again.",
         ),
     )
     list_display = ["called_here", "state", "space", "trust_badge", "holds", "token_count", "last_call"]
@@ -272,11 +287,11 @@ class AgentPage(FluxModelAdmin):
             "state",
             {
                 "active": ("active", lambda: Q(active=True)),
-                "stopped": ("stopped", lambda: Q(active=False)),
+                "stopped": ("suspended", lambda: Q(active=False)),
             },
         ),
-        filters.values("trust", "trust", trust.LEVELS),
-        filters.choice("calls", "calls", {"never": ("has never called", agents_never_called)}),
+        filters.values("trust", "trust level", trust.LEVELS),
+        filters.choice("calls", "requests", {"never": ("never", agents_never_called)}),
     ]
     list_select_related = ["space"]
     search_fields = ["name"]
@@ -295,7 +310,7 @@ class AgentPage(FluxModelAdmin):
         "outside_id",
         "made",
     ]
-    empty_says = "Make the first agent, mint its token, and put that where your program reads it."
+    empty_says = "No agents yet. Create one, mint its token and put the token into your program's configuration."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space", "parent")
@@ -325,7 +340,7 @@ class AgentPage(FluxModelAdmin):
         return [
             Section(
                 "Tokens",
-                ("token", "ceiling", "note", "minted", "last used", "state"),
+                ("token", "maximum provenance", "note", "minted", "last used", "state"),
                 [
                     (
                         formatting.link(reverse("admin:accounts_token_change", args=[one.pk]), one),
@@ -337,23 +352,23 @@ class AgentPage(FluxModelAdmin):
                     )
                     for one in found
                 ],
-                says="No token yet: it cannot call.",
+                says="No tokens yet. The agent needs one to send requests: use Mint token.",
                 more=_list("accounts_token", row),
             ),
             Section(
                 "Grants",
-                ("capability", "by", "given", "ends", "state"),
+                ("capability", "granted by", "granted", "expires", "state"),
                 [
                     (
                         formatting.link(reverse("admin:accounts_grant_change", args=[one.pk]), one.capability),
                         one.granted_by,
                         formatting.relative_time(one.granted_at),
-                        formatting.relative_time(one.expires_at, none="when revoked"),
+                        formatting.relative_time(one.expires_at, none="never"),
                         grant_state(one),
                     )
                     for one in given
                 ],
-                says="Nothing beyond its own capabilities.",
+                says="No grants. The agent has only its own capabilities.",
                 more=_list("accounts_grant", row),
             ),
         ]
@@ -372,7 +387,7 @@ class AgentPage(FluxModelAdmin):
     def full_name(self, row: Any) -> Any:
         return formatting.name_with_full_warning(row.name, row.alike)
 
-    @admin.display(description="trust", ordering="trust")
+    @admin.display(description="trust level", ordering="trust")
     def trust_badge(self, row: Any) -> Any:
         return formatting.badge(row.trust, "warn" if row.trust == Agent.Trust.PRIVILEGED else "plain")
 
@@ -384,30 +399,30 @@ class AgentPage(FluxModelAdmin):
     def own(self, row: Any) -> Any:
         return formatting.chips(row.capabilities)
 
-    @admin.display(description="holds now")
+    @admin.display(description="effective capabilities")
     def holds_now(self, row: Any) -> Any:
-        """With its grants, cut to its trust and to its parent."""
+        """Own capabilities and grants, limited by trust level and parent."""
         address = f"{reverse('admin:preview')}?agent={row.pk}"
         texts = effective_capabilities.capabilities_of(row).texts
-        return format_html("{} {}", formatting.chips(texts), formatting.link(address, "See what that allows"))
+        return format_html("{} {}", formatting.chips(texts), formatting.link(address, "See what they allow"))
 
     @admin.display(description="tokens")
     def token_count(self, row: Any) -> Any:
         return row.usable_tokens or formatting.badge("none", "warn")
 
-    @admin.display(description="last call")
+    @admin.display(description="last request")
     def last_call(self, row: Any) -> Any:
         return formatting.relative_time(row.last_used_at, none="never")
 
     @admin.display(description="state", ordering="active")
     def state(self, row: Any) -> Any:
-        return formatting.badge("active", "good") if row.active else formatting.badge("stopped", "bad")
+        return formatting.badge("active", "good") if row.active else formatting.badge("suspended", "bad")
 
-    @admin.display(description="votes")
+    @admin.display(description="feedback")
     def votes(self, row: Any) -> Any:
-        return "required before it asks on" if row.must_rate else "reminded of"
+        return "required before the next recall" if row.must_rate else "optional, with reminders"
 
-    @admin.display(description="further MCP tools")
+    @admin.display(description="additional MCP tools")
     def mcp_tools(self, row: Any) -> Any:
         return formatting.chips(row.tools)
 
@@ -417,7 +432,7 @@ class AgentPage(FluxModelAdmin):
             return formatting.NONE
         return formatting.link(reverse("admin:accounts_agent_change", args=[row.parent.pk]), row.parent.name)
 
-    @admin.display(description="since", ordering="created_at")
+    @admin.display(description="created", ordering="created_at")
     def made(self, row: Any) -> Any:
         return formatting.relative_time(row.created_at)
 

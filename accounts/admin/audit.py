@@ -88,17 +88,18 @@ class AuditPage(FluxModelAdmin):
     reads = "audit.read"
     called = ("audit entry", "audit entries")
     group = "Audit"
-    about = "Every write, every refusal and every sign-in, in chains that betray any later change."
+    about = "Every write, refused request and sign-in, recorded in tamper-evident chains."
     acts = (
         Action(
             "grant",
-            "Turn into a grant",
+            "Grant this capability",
             "grant",
             _grant,
             GrantMissingForm,
             done="Granted.",
             fits=lambda row: bool(missing_capability(row)),
-            says="Gives the agent what it lacked. Never above its trust, its parent or your own rights.",
+            says="Grants the agent the capability it lacked, within its trust level, its parent's capabilities and "
+            "your own rights.",
         ),
     )
     list_display = ["when", "outcome_badge", "actor", "action", "what", "reason_said", "chain_name"]
@@ -107,8 +108,8 @@ class AuditPage(FluxModelAdmin):
         filters.values("outcome", "outcome", AuditEntry.Outcome.values),
         filters.typed("actor", "actor", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
         filters.typed("action", "action", lambda text: Q(action__startswith=text)),
-        filters.day("from", "first day", "at"),
-        filters.day("until", "last day", "at", until=True),
+        filters.day("from", "from day", "at"),
+        filters.day("until", "to day", "at", until=True),
     ]
     search_fields = ["actor", "action", "object", "reason"]
     ordering = ["-id"]
@@ -125,7 +126,7 @@ class AuditPage(FluxModelAdmin):
         "hash_said",
         "prev_said",
     ]
-    empty_says = "Nothing has been recorded yet."
+    empty_says = "No entries yet. Writes, refused requests and sign-ins are listed here."
 
     def seen_by(self, who: SignedIn, rows: QuerySet[Any]) -> QuerySet[Any]:
         return rows.filter(chain__in=chain_status.readable_chains(who))
@@ -134,7 +135,7 @@ class AuditPage(FluxModelAdmin):
         return who.may(self.reads) or row.chain in chain_status.readable_chains(who)
 
     def space_of(self, row: Any) -> int | None:
-        """Of the chain's name: the entry itself knows no space, so that it outlives everything."""
+        """Space of the chain. Entries have no foreign key to a space, so that they outlive it."""
         return row.space_number if hasattr(row, "space_number") else None
 
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
@@ -159,7 +160,7 @@ class AuditPage(FluxModelAdmin):
 
     # Chains ----------------------------------------------------------------------------------------
     def chains_view(self, request: HttpRequest) -> HttpResponse:
-        """Where the chains stand; sent as a form, one of them or all are walked through."""
+        """List the chains with their checkpoints; a POST verifies one of them or all."""
         if not self.has_view_permission(request):
             raise self._refused(request, self.reads)
         who, report, refusal, seconds = current_visitor(request), None, None, 0.0
@@ -197,7 +198,7 @@ class AuditPage(FluxModelAdmin):
         if wanted is not None and wanted not in mine:
             raise Http404
         chains = [wanted] if wanted is not None else list(mine)
-        # On its ASGI door Django would gather a plain iterator whole before it sends the first byte.
+        # Under ASGI Django would read a plain iterator to its end before it sends the first byte.
         lines = _lines_async(chains) if isinstance(request, ASGIRequest) else _lines(chains)
         name = "audit" if wanted is None else f"audit-{wanted[:8]}"
         return StreamingHttpResponse(
@@ -242,24 +243,30 @@ class AuditPage(FluxModelAdmin):
     def hash_said(self, row: Any) -> Any:
         return formatting.code(row.hash)
 
-    @admin.display(description="hash before")
+    @admin.display(description="previous hash")
     def prev_said(self, row: Any) -> Any:
         return formatting.code(row.prev)
 
 
 def _shown(one: ChainStatus, names: dict[str, str]) -> dict[str, Any]:
-    """A chain's line on the page."""
+    """One chain as a row of the table."""
     if one.checkpoint_at is None or one.checkpoint_entries is None:
-        checkpoint = formatting.badge("none yet", "warn", title="A cut end would not be seen.")
+        checkpoint = formatting.badge(
+            "none yet", "warn", title="Without a checkpoint, entries removed from the end would go unnoticed."
+        )
     else:
         newer = one.entries - one.checkpoint_entries
-        since = formatting.badge(f"{newer} newer", "plain") if newer > 0 else formatting.badge("up to date", "good")
+        since = (
+            formatting.badge(f"{newer} newer entries" if newer > 1 else "1 newer entry", "plain")
+            if newer > 0
+            else formatting.badge("up to date", "good")
+        )
         checkpoint = format_html("{} {}", formatting.relative_time(clock.parse(one.checkpoint_at)), since)
     look = chain_status.last_verification(one.chain)
     if look is None:
         looked: Any = formatting.NONE
     else:
-        found = formatting.badge("holds", "good") if look.verdict.sound else formatting.badge("broken", "bad")
+        found = formatting.badge("intact", "good") if look.verdict.sound else formatting.badge("broken", "bad")
         looked = format_html("{} {}", found, formatting.relative_time(look.at))
     return {
         "standing": one,

@@ -25,12 +25,14 @@ LONGEST_NAME = 512
 
 class PreviewForm(forms.Form):
     agent = forms.ChoiceField(
-        required=False, label="As an agent", help_text="With its grants, and cut to its trust and its parent. Optional."
+        required=False,
+        label="Agent",
+        help_text="Optional. Includes its grants and is limited by its trust level and parent.",
     )
-    space = SpaceField(required=False, help_text="Whose names are looked at, if no agent is chosen.")
-    capabilities = LinesField(required=False, help_text="One a line. Left empty, those the agent has.")
+    space = SpaceField(required=False, help_text="Space whose names are tested if no agent is selected.")
+    capabilities = LinesField(required=False, help_text="One per line. Empty: the capabilities of the selected agent.")
     names = LinesField(
-        required=False, label="Names to try", help_text="Keys or paths, one a line, whether they exist or not."
+        required=False, label="Names to test", help_text="Keys or paths, one per line. They need not exist."
     )
 
     def __init__(self, data: QueryDict | None, *, who: SignedIn, initial: dict[str, Any] | None = None) -> None:
@@ -38,14 +40,16 @@ class PreviewForm(forms.Form):
         found = Agent.objects.filter(space__in=who.spaces_where(READS)).select_related("space")
         self.agents = {str(agent.pk): agent for agent in found.order_by("space__name", "name")[:MOST_AGENTS]}
         offered = [(number, f"{agent.space.name} / {agent.name}") for number, agent in self.agents.items()]
-        self.fields["agent"].choices = [("", "nobody"), *offered]  # type: ignore[attr-defined]
+        self.fields["agent"].choices = [("", "none"), *offered]  # type: ignore[attr-defined]
         self.fields["space"].offer(who, READS)  # type: ignore[attr-defined]
         self.fields["names"].widget.attrs["rows"] = 4
 
     def clean_names(self) -> list[str]:
         names: list[str] = self.cleaned_data["names"]
         if len(names) > MOST_TYPED or any(len(name) > LONGEST_NAME for name in names):
-            raise forms.ValidationError(f"At most {MOST_TYPED} names of {LONGEST_NAME} characters.")
+            raise forms.ValidationError(
+                f"Too many or too long names: at most {MOST_TYPED} names of {LONGEST_NAME} characters each."
+            )
         return names
 
 

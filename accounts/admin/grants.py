@@ -46,9 +46,9 @@ class AgentRowPage(FluxModelAdmin):
 
 class NewGrantForm(ActionForm):
     space = SpaceField()
-    agent = forms.CharField(max_length=64, help_text="Its name in that space.")
+    agent = forms.CharField(max_length=64, help_text="Name of an agent in that space.")
     capability = forms.CharField(
-        max_length=grants.MAX_CAPABILITY, help_text="Such as grains.manage or artifacts.write:reports/*"
+        max_length=grants.MAX_CAPABILITY, help_text="For example grains.manage or artifacts.write:reports/*"
     )
     expires_at = ExpiryField()
 
@@ -62,7 +62,7 @@ class AcceptForm(ActionForm):
 
 class DeclineForm(ActionForm):
     def prepare(self) -> None:
-        self.fields["reason"].help_text = "The agent reads this, and so does the audit."
+        self.fields["reason"].help_text = "Shown to the agent and recorded in the audit log."
 
 
 def _give(principal: Principal, row: None, **given: Any) -> None:
@@ -90,7 +90,10 @@ class RequestPage(AgentRowPage):
     reads = "accounts.read"
     called = ("grant request", "grant requests")
     group = "Agents"
-    about = "An agent that was refused something can ask for it here. Accepting gives it at once, for a while."
+    about = (
+        "Capabilities that agents ask for after a refused request. Accepting one grants it immediately, until it "
+        "expires."
+    )
     acts = (
         Action(
             "accept",
@@ -100,7 +103,8 @@ class RequestPage(AgentRowPage):
             AcceptForm,
             done="Granted.",
             fits=lambda row: row.state == "waiting",
-            says="The agent's next request has the capability. Never above its trust, its parent or your own rights.",
+            says="Grants the capability from the agent's next request, within its trust level, its parent's "
+            "capabilities and your own rights.",
         ),
         Action(
             "decline",
@@ -111,7 +115,7 @@ class RequestPage(AgentRowPage):
             done="Declined.",
             dangerous=True,
             fits=lambda row: row.state == "waiting",
-            says="The agent goes on without it, and is told why.",
+            says="The agent does not get the capability. It is shown your reason.",
         ),
     )
     list_display = ["what", "state_badge", "of", "space", "why", "asked"]
@@ -134,17 +138,17 @@ class RequestPage(AgentRowPage):
         "answer",
         "given",
     ]
-    empty_says = "No agent has asked for anything."
+    empty_says = "No requests. When an agent asks for a capability it lacks, the request is listed here."
 
-    @admin.display(description="the agent's reason")
+    @admin.display(description="reason given by the agent")
     def why(self, row: Any) -> str:
         return formatting.shorten(row.reason, 80)
 
-    @admin.display(description="the agent's reason")
+    @admin.display(description="reason given by the agent")
     def why_in_full(self, row: Any) -> Any:
         return formatting.multiline(row.reason)
 
-    @admin.display(description="asked", ordering="asked_at")
+    @admin.display(description="requested", ordering="asked_at")
     def asked(self, row: Any) -> Any:
         return formatting.relative_time(row.asked_at)
 
@@ -168,15 +172,15 @@ class GrantPage(AgentRowPage):
     reads = "accounts.read"
     called = ("grant", "grants")
     group = "Agents"
-    about = "Capabilities that were added while an agent runs, until they end or are taken back."
+    about = "Capabilities granted to agents in addition to their own, until they expire or are revoked."
     adds = Action(
         "give",
-        "Give a capability",
+        "Grant a capability",
         "grant",
         _give,
         NewGrantForm,
         done="Granted.",
-        says="In force at once. Never above the agent's trust, its parent or your own rights.",
+        says="Takes effect immediately, within the agent's trust level, its parent's capabilities and your own rights.",
     )
     acts = (
         Action(
@@ -185,9 +189,9 @@ class GrantPage(AgentRowPage):
             "grant",
             _revoke,
             dangerous=True,
-            done="Taken back.",
+            done="Revoked.",
             fits=lambda row: row.revoked_at is None and (row.expires_at is None or row.expires_at > clock.now()),
-            says="The agent's next request is without it, on every process.",
+            says="The agent loses the capability from its next request.",
         ),
     )
     list_display = ["what", "state", "of", "space", "granted_by", "granted", "ends"]
@@ -196,7 +200,7 @@ class GrantPage(AgentRowPage):
             "state",
             "state",
             {
-                "open": ("open", _open),
+                "open": ("active", _open),
                 "expired": ("expired", lambda: Q(revoked_at=None) & ~_open()),
                 "revoked": ("revoked", lambda: Q(revoked_at__isnull=False)),
             },
@@ -208,16 +212,17 @@ class GrantPage(AgentRowPage):
     ordering = ["-id"]
     fields = ["what", "of", "space", "reason", "granted_by", "granted", "ends", "revoked_by", "revoked", "state"]
     empty_says = (
-        "Every agent holds just its own capabilities. Grants come from requests, from an agent's page, or here."
+        "No grants. Agents have only their own capabilities. Grant one here, on an agent's page, or by accepting a "
+        "request."
     )
 
-    @admin.display(description="given", ordering="granted_at")
+    @admin.display(description="granted", ordering="granted_at")
     def granted(self, row: Any) -> Any:
         return formatting.relative_time(row.granted_at)
 
-    @admin.display(description="ends", ordering="expires_at")
+    @admin.display(description="expires", ordering="expires_at")
     def ends(self, row: Any) -> Any:
-        return formatting.relative_time(row.expires_at, none="when revoked")
+        return formatting.relative_time(row.expires_at, none="never")
 
     @admin.display(description="revoked")
     def revoked(self, row: Any) -> Any:

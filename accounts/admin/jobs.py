@@ -1,4 +1,4 @@
-"""Background work and the log of events."""
+"""Admin pages of background jobs and of the event log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_LINES = 200
 
 
 class NumberedSpacePage(FluxModelAdmin):
-    """Rows of the core, which lies below spaces and knows them by number only."""
+    """Base page for rows of fluxcore, which stores a space as a number without a foreign key."""
 
     space_path = "space"
 
@@ -47,15 +47,15 @@ class JobPage(NumberedSpacePage):
     reads = "jobs.read"
     called = ("job", "jobs")
     group = "Work"
-    about = "Background work. A job that fails five times is parked and waits for somebody to look."
+    about = "Background jobs. A job that fails five times is parked until somebody runs it again."
     acts = (
         Action(
             "run",
             "Run now",
             "jobs.manage",
             _run,
-            done="It waits for the next free worker.",
-            says="Gives it five new tries.",
+            done="Queued. The next free worker runs it.",
+            says="Queues the job again, with five new attempts.",
             fits=lambda row: row.state == Job.State.PARKED,
         ),
         Action(
@@ -65,7 +65,7 @@ class JobPage(NumberedSpacePage):
             _park,
             done="Parked.",
             dangerous=True,
-            says="Takes it out of the queue until somebody runs it.",
+            says="Takes the job out of the queue until somebody runs it.",
             fits=lambda row: row.state == Job.State.QUEUED,
         ),
     )
@@ -89,12 +89,12 @@ class JobPage(NumberedSpacePage):
         "given",
         "outside_id",
     ]
-    empty_says = "Nothing runs in the background yet."
+    empty_says = "No jobs yet. Background work such as indexing and backups is listed here."
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
         lines = list(row.lines.order_by("-id")[:MOST_LINES])
         found = [(formatting.relative_time(line.at), formatting.multiline(line.text)) for line in reversed(lines)]
-        return [Section("Log", ("when", "what"), found, says="It has said nothing yet.")]
+        return [Section("Log", ("time", "message"), found, says="No log lines yet.")]
 
     def titled(self, row: Any) -> str:
         return str(row.kind)
@@ -108,7 +108,7 @@ class JobPage(NumberedSpacePage):
     def due(self, row: Any) -> Any:
         return formatting.relative_time(row.due_at)
 
-    @admin.display(description="made")
+    @admin.display(description="created")
     def created(self, row: Any) -> Any:
         return formatting.relative_time(row.created_at)
 
@@ -116,15 +116,15 @@ class JobPage(NumberedSpacePage):
     def finished(self, row: Any) -> Any:
         return formatting.relative_time(row.finished_at, none="not yet")
 
-    @admin.display(description="last problem")
+    @admin.display(description="last error")
     def problem(self, row: Any) -> Any:
         return formatting.shorten(row.error) or formatting.NONE
 
-    @admin.display(description="last problem")
+    @admin.display(description="last error")
     def problem_in_full(self, row: Any) -> Any:
         return formatting.multiline(row.error)
 
-    @admin.display(description="given")
+    @admin.display(description="arguments")
     def given(self, row: Any) -> Any:
         return formatting.pretty_json(row.args)
 
@@ -134,7 +134,7 @@ class EventPage(NumberedSpacePage):
     reads = "events.read"
     called = ("event", "events")
     group = "Work"
-    about = "The one log that live pages, watches and indexes follow. Never memory text, only what happened to what."
+    about = "Log of changes that live pages, watches and indexes follow. It contains no text of memories."
     list_display = ["when", "kind", "subject", "actor", "of_space"]
     list_filter = [
         filters.typed("kind", "kind", lambda text: Q(kind__startswith=text)),
@@ -144,7 +144,7 @@ class EventPage(NumberedSpacePage):
     search_fields = ["subject"]
     ordering = ["-id"]
     fields = ["when", "kind", "subject", "actor", "of_space", "what"]
-    empty_says = "Nothing has happened yet."
+    empty_says = "No events yet. Changes are listed here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer("packed")

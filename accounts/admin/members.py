@@ -21,7 +21,9 @@ _ROLES = [(role, role) for role in Membership.Role.values]
 
 class MemberForm(ActionForm):
     space = SpaceField()
-    username = forms.CharField(label="User name", max_length=people.MAX_USERNAME, help_text="Somebody with an account.")
+    username = forms.CharField(
+        label="User name", max_length=people.MAX_USERNAME, help_text="A person who has an account."
+    )
     role = forms.ChoiceField(choices=_ROLES, initial=Membership.Role.VIEWER)
 
     def prepare(self) -> None:
@@ -52,19 +54,19 @@ class MembershipPage(FluxModelAdmin):
     reads = "accounts.read"
     called = ("member", "members")
     group = "People"
-    about = "Who has which role in which space. Administrators own every space and are not listed."
+    about = "Roles of people in spaces. Administrators are owners of every space and are not listed."
     space_path = "space_id"
-    adds = Action("add", "Add a member", "people.manage", _add_member, MemberForm, done="In force now.")
+    adds = Action("add", "Add a member", "people.manage", _add_member, MemberForm, done="Member added.")
     acts = (
-        Action("role", "Change role", "people.manage", _change_role, NewRoleForm, done="In force now."),
+        Action("role", "Change role", "people.manage", _change_role, NewRoleForm, done="Role changed."),
         Action(
             "remove",
-            "Take out of the space",
+            "Remove from space",
             "people.manage",
             _leave,
             dangerous=True,
-            done="Out of the space.",
-            says="They see nothing of the space any more. Their account stays.",
+            done="Removed from the space.",
+            says="The person loses access to the space. The account is kept.",
         ),
     )
     list_display = ["person", "space", "role_badge", "since"]
@@ -73,7 +75,9 @@ class MembershipPage(FluxModelAdmin):
     search_fields = ["user__username"]
     ordering = ["space__name", "user__username"]
     fields = ["person", "space", "role_badge", "since"]
-    empty_says = "Nobody but administrators sees into a space until it has members. Invite somebody, or add a member."
+    empty_says = (
+        "No members yet: only administrators have access to spaces. Add a member, or invite somebody under People."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("user", "space")

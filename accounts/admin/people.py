@@ -1,4 +1,4 @@
-"""People, and what they are in which space."""
+"""Admin page of people: accounts, roles in spaces, second factors, suspension."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fluxcore.errors import Conflict
 
 _ROLES = [(role, role) for role in Membership.Role.values]
 _SECRET = "admin/flux/secret.html"  # noqa: S105  a template
-MOST_COMPARED = 5000  # names that are looked at for others that look the same
+MOST_COMPARED = 5000  # names compared to find lookalikes
 
 
 class InviteForm(ActionForm):
@@ -30,10 +30,10 @@ class InviteForm(ActionForm):
     role = forms.ChoiceField(
         choices=_ROLES,
         initial=Membership.Role.VIEWER,
-        help_text="Viewers look, operators run the memory and grant, owners also manage people and agents.",
+        help_text="Viewers read. Operators also manage memories and grants. Owners also manage people and agents.",
     )
     administrator = forms.BooleanField(
-        required=False, help_text="Runs the whole instance and owns every space; space and role above do not matter."
+        required=False, help_text="Manages the whole instance and every space. Space and role above are then ignored."
     )
 
     def prepare(self) -> None:
@@ -52,7 +52,7 @@ class InviteForm(ActionForm):
 
 class RoleForm(ActionForm):
     space = SpaceField()
-    role = forms.ChoiceField(choices=[*_ROLES, ("", "none: out of the space")], required=False)
+    role = forms.ChoiceField(choices=[*_ROLES, ("", "none (remove from the space)")], required=False)
 
     def prepare(self) -> None:
         self.fields["space"].offer(self.who, self.needs)  # type: ignore[attr-defined]
@@ -60,7 +60,7 @@ class RoleForm(ActionForm):
 
 class ResetForm(ActionForm):
     password = forms.BooleanField(
-        required=False, label="The password too", help_text="Tick this if the person has forgotten it."
+        required=False, label="Reset the password too", help_text="If the person has forgotten it."
     )
 
 
@@ -96,9 +96,12 @@ def _end_sessions(principal: Principal, row: User, **given: Any) -> None:
 
 
 def _not_oneself(principal: Principal, row: User) -> None:
-    """These end one's own session in the middle of the act; what they answer would be lost."""
+    """Refuse actions on one's own account: they end the session before the answer is shown."""
     if principal.user == row.pk:
-        raise Conflict("That is you. Change your own password, second factor and sessions under Your account.")
+        raise Conflict(
+            "You cannot do this to your own account here. Use Your account for your password, second "
+            "factor and sessions."
+        )
 
 
 def _has_factor() -> Q:
@@ -110,7 +113,9 @@ class PersonPage(FluxModelAdmin):
     reads = "people.manage"
     called = ("person", "people")
     group = "People"
-    about = "Everybody signs in with a password and a second factor, and sees the spaces they have a role in."
+    about = (
+        "Accounts of people. Each signs in with a password and a second factor and sees the spaces they have a role in."
+    )
     adds = Action(
         "invite",
         "Invite somebody",
@@ -118,7 +123,7 @@ class PersonPage(FluxModelAdmin):
         _invite,
         InviteForm,
         shows=_SECRET,
-        says="Makes an account and a one-time link with which its person chooses password and second factor.",
+        says="Creates an account and a one-time link with which the person sets a password and a second factor.",
     )
     acts = (
         Action(
@@ -127,7 +132,7 @@ class PersonPage(FluxModelAdmin):
             "people.manage",
             _set_role,
             RoleForm,
-            done="In force now.",
+            done="Role changed.",
             fits=lambda row: not row.is_superuser,
         ),
         Action(
@@ -137,7 +142,8 @@ class PersonPage(FluxModelAdmin):
             _unlock,
             shows=_SECRET,
             fits=lambda row: row.is_active,
-            says="Lifts the lock of the name and makes a link for 15 minutes, whoever else goes on guessing.",
+            says="Removes the lock and creates a sign-in link for 15 minutes, which works even if others keep "
+            "trying this name.",
         ),
         Action(
             "reset",
@@ -148,7 +154,7 @@ class PersonPage(FluxModelAdmin):
             shows=_SECRET,
             dangerous=True,
             fits=lambda row: row.is_active,
-            says="Takes the second factor away, ends all sessions and makes the link for a new one.",
+            says="Removes the second factor, ends all sessions and creates a one-time link to set up a new one.",
         ),
         Action(
             "sign-out",
@@ -161,20 +167,20 @@ class PersonPage(FluxModelAdmin):
         ),
         Action(
             "stop",
-            "Stop",
+            "Suspend",
             "instance.manage",
             _stop,
             dangerous=True,
-            done="Stopped.",
+            done="Suspended.",
             fits=lambda row: row.is_active,
-            says="Signs the person out everywhere. They cannot sign in until somebody resumes them.",
+            says="Signs the person out everywhere. They cannot sign in until they are reactivated.",
         ),
         Action(
             "resume",
-            "Resume",
+            "Reactivate",
             "instance.manage",
             _resume,
-            done="They can sign in again.",
+            done="Reactivated. The person can sign in again.",
             fits=lambda row: not row.is_active,
         ),
     )
@@ -185,15 +191,15 @@ class PersonPage(FluxModelAdmin):
             "state",
             {
                 "active": ("active", lambda: Q(is_active=True)),
-                "stopped": ("stopped", lambda: Q(is_active=False)),
+                "stopped": ("suspended", lambda: Q(is_active=False)),
             },
         ),
         filters.choice(
             "factor",
             "second factor",
             {
-                "yes": ("has one", _has_factor),
-                "none": ("has none yet", lambda: ~_has_factor()),
+                "yes": ("set up", _has_factor),
+                "none": ("not set up", lambda: ~_has_factor()),
             },
         ),
         filters.choice(
@@ -207,7 +213,7 @@ class PersonPage(FluxModelAdmin):
     ]
     search_fields = ["username"]
     ordering = ["username"]
-    empty_says = "Nobody is here yet."
+    empty_says = "No people yet. Invite somebody."
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         return self._for(request, ["name", "state", "roles", "factor", "signed_in"])
@@ -219,7 +225,7 @@ class PersonPage(FluxModelAdmin):
         return self.list_filter if current_visitor(request).may("instance.manage") else []
 
     def _for(self, request: HttpRequest, columns: list[str]) -> list[str]:
-        """How somebody signs in is for administrators: owners may name anybody a member of their space."""
+        """Hide sign-in details from owners, who can make anybody a member of their space."""
         if current_visitor(request).may("instance.manage"):
             return columns
         return [column for column in columns if column in ("name", "full_name", "roles")]
@@ -291,14 +297,14 @@ class PersonPage(FluxModelAdmin):
 
     @admin.display(description="second factor")
     def factor(self, row: Any) -> Any:
-        return formatting.badge("yes", "good") if row.has_factor else formatting.badge("none yet", "warn")
+        return formatting.badge("set up", "good") if row.has_factor else formatting.badge("not set up", "warn")
 
     @admin.display(description="state", ordering="is_active")
     def state(self, row: Any) -> Any:
         if not row.is_active:
-            return formatting.badge("stopped", "bad")
+            return formatting.badge("suspended", "bad")
         return (
-            formatting.badge("locked", "bad", title="Too many wrong guesses")
+            formatting.badge("locked", "bad", title="Too many wrong passwords or codes.")
             if row.locked
             else formatting.badge("active")
         )
@@ -307,6 +313,6 @@ class PersonPage(FluxModelAdmin):
     def signed_in(self, row: Any) -> Any:
         return formatting.relative_time(row.last_login, none="never")
 
-    @admin.display(description="since")
+    @admin.display(description="created")
     def joined(self, row: Any) -> Any:
         return formatting.relative_time(row.date_joined)

@@ -1,4 +1,4 @@
-"""How people come in, and who is kept out: sessions, one-time links, locks, strangers."""
+"""Admin pages of sign-in: sessions, one-time links, sign-in locks, failed sign-ins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fluxcore.errors import Conflict
 
 def _end(principal: Principal, row: Session, **given: Any) -> None:
     if row.user is None or principal.user == row.user.pk:
-        raise Conflict("End your own sessions under Your account.")
+        raise Conflict("You cannot end your own session here. Use Your account.")
     people.end_sessions(principal, username=row.user.username, session=row.session_key, **given)
 
 
@@ -30,16 +30,16 @@ class SessionPage(FluxModelAdmin):
     reads = "instance.manage"
     called = ("session", "sessions")
     group = "People"
-    about = "Who is signed in now, and from where. A session ends 12 hours after its sign-in, or here."
+    about = "People who are signed in. A session ends 12 hours after sign-in, or when you end it here."
     acts = (
         Action(
             "end",
-            "End",
+            "End session",
             "instance.manage",
             _end,
             dangerous=True,
-            done="Ended.",
-            says="The next click in that browser leads to the sign-in.",
+            done="Session ended.",
+            says="The person has to sign in again in that browser.",
         ),
     )
     list_display = ["person", "source", "browser_name", "signed_in", "seen", "ends"]
@@ -50,7 +50,7 @@ class SessionPage(FluxModelAdmin):
     empty_says = "Nobody is signed in."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Visitors have sessions too, for their forms; nobody needs to look at those."""
+        """Without sessions of visitors, which exist only for their forms."""
         return super().get_queryset(request).filter(user__isnull=False).select_related("user").defer("session_data")
 
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
@@ -63,7 +63,9 @@ class SessionPage(FluxModelAdmin):
 
     @admin.display(description="person", ordering="user__username")
     def person(self, row: Any) -> Any:
-        return format_html("{} {}", row.user.username, formatting.badge("this one", "calm") if row.is_this_one else "")
+        return format_html(
+            "{} {}", row.user.username, formatting.badge("this session", "calm") if row.is_this_one else ""
+        )
 
     @admin.display(description="browser")
     def browser_name(self, row: Any) -> str:
@@ -77,7 +79,7 @@ class SessionPage(FluxModelAdmin):
     def seen(self, row: Any) -> Any:
         return formatting.relative_time(row.seen_at)
 
-    @admin.display(description="ends", ordering="expire_date")
+    @admin.display(description="expires", ordering="expire_date")
     def ends(self, row: Any) -> Any:
         return formatting.relative_time(row.expire_date)
 
@@ -91,7 +93,10 @@ class OneTimeLinkPage(FluxModelAdmin):
     reads = "instance.manage"
     called = ("one-time link", "one-time links")
     group = "People"
-    about = "Each works once and was shown once. A new one for the same person ends the one before it."
+    about = (
+        "Links for enrolment and account recovery. Each works once. A new link for the same person replaces the "
+        "earlier one."
+    )
     list_display = ["purpose_said", "state", "person", "made", "ends"]
     list_filter = [
         filters.choice(
@@ -109,7 +114,7 @@ class OneTimeLinkPage(FluxModelAdmin):
     search_fields = ["user__username"]
     ordering = ["-id"]
     fields = ["purpose_said", "person", "made", "ends", "used", "wrong_codes", "state"]
-    empty_says = "Invite somebody under People: the link is shown once, there."
+    empty_says = "No links yet. Invite somebody under People: the link is shown once, there."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("user").defer("digest")
@@ -122,24 +127,24 @@ class OneTimeLinkPage(FluxModelAdmin):
     def titled(self, row: Any) -> str:
         return f"Link for {self.person(row)}"
 
-    @admin.display(description="for what", ordering="purpose")
+    @admin.display(description="purpose", ordering="purpose")
     def purpose_said(self, row: Any) -> str:
         return {
-            "first": "to become the first administrator",
-            "account": "to take up an account",
-            "factor": "for a new second factor",
-            "unlock": "to sign in past a lock",
+            "first": "first administrator",
+            "account": "new account",
+            "factor": "new second factor",
+            "unlock": "sign-in while locked",
         }[row.purpose]
 
-    @admin.display(description="for whom", ordering="user__username")
+    @admin.display(description="person", ordering="user__username")
     def person(self, row: Any) -> str:
-        return row.user.username if row.user is not None else "whoever holds it"
+        return row.user.username if row.user is not None else "anyone with the link"
 
-    @admin.display(description="made", ordering="created_at")
+    @admin.display(description="created", ordering="created_at")
     def made(self, row: Any) -> Any:
         return formatting.relative_time(row.created_at)
 
-    @admin.display(description="ends", ordering="expires_at")
+    @admin.display(description="expires", ordering="expires_at")
     def ends(self, row: Any) -> Any:
         return formatting.relative_time(row.expires_at)
 
@@ -152,9 +157,9 @@ class OneTimeLinkPage(FluxModelAdmin):
         if row.used_at is not None:
             return formatting.badge("used")
         if row.pointless:
-            return formatting.badge("closed", title="There is an administrator already")
+            return formatting.badge("closed", title="There is already an administrator.")
         if row.wrong_codes >= links.MAX_WRONG:
-            return formatting.badge("worn out", "bad", title="Too many wrong codes")
+            return formatting.badge("blocked", "bad", title="Too many wrong codes.")
         return formatting.badge("open", "warn") if row.expires_at > clock.now() else formatting.badge("expired")
 
 
@@ -165,11 +170,11 @@ def _unlock(principal: Principal, row: Any, **given: Any) -> dict[str, Any]:
 @admin.register(GuessCount)
 class LockoutPage(FluxModelAdmin):
     reads = "instance.manage"
-    called = ("lock", "locks")
+    called = ("sign-in lock", "sign-in locks")
     group = "People"
     about = (
-        "Wrong passwords and codes are counted by name, known or not. Past the limit nothing is looked at until a "
-        "pause has gone by without a guess."
+        "Wrong passwords and codes, counted by user name, whether the name exists or not. Above the limit every "
+        "sign-in with that name is refused until there were no attempts for a while."
     )
     acts = (
         Action(
@@ -179,16 +184,17 @@ class LockoutPage(FluxModelAdmin):
             _unlock,
             shows="admin/flux/secret.html",
             fits=lambda row: bool(row.username),
-            says="Lifts the lock of the name and makes a link for 15 minutes, whoever else goes on guessing.",
+            says="Removes the lock and creates a sign-in link for 15 minutes, which works even if others keep "
+            "trying this name.",
         ),
     )
     list_display = ["secret", "state", "guessed", "guessed_today", "last"]
     ordering = ["-last_at"]
     fields = ["secret", "state", "guessed", "guessed_today", "last"]
-    empty_says = "Nobody has guessed wrong lately."
+    empty_says = "No wrong passwords or codes lately. They are counted here."
 
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
-        """Whose secret it is. Names nobody has are kept as digests and cannot be read."""
+        """Set the user name of each row. Names without an account are stored as digests and cannot be shown."""
         people_here = User.objects.values_list("pk", "username")
         owners = {lockout.password_key(name): name for _, name in people_here}
         owners |= {lockout.code_key(number): name for number, name in people_here}
@@ -198,22 +204,22 @@ class LockoutPage(FluxModelAdmin):
     def titled(self, row: Any) -> str:
         return self.secret(row).capitalize()
 
-    @admin.display(description="guesses at", ordering="key")
+    @admin.display(description="attempts at", ordering="key")
     def secret(self, row: Any) -> str:
         kind = row.key.partition(":")[0]
         if kind in ("link", "link-code"):
-            return f"the {'password' if kind == 'link' else 'code'} behind a one-time link"
-        return f"the {kind} of {row.username}" if row.username else f"the {kind} of a name nobody has"
+            return f"{'password' if kind == 'link' else 'code'} of a one-time link"
+        return f"{kind} of {row.username}" if row.username else f"{kind} of an unknown user name"
 
-    @admin.display(description="guesses", ordering="count")
+    @admin.display(description="wrong attempts", ordering="count")
     def guessed(self, row: Any) -> int:
         return int(row.count)
 
-    @admin.display(description="in its day", ordering="day_count")
+    @admin.display(description="wrong attempts that day", ordering="day_count")
     def guessed_today(self, row: Any) -> int:
         return int(row.day_count)
 
-    @admin.display(description="last guess", ordering="last_at")
+    @admin.display(description="last attempt", ordering="last_at")
     def last(self, row: Any) -> Any:
         return formatting.relative_time(row.last_at)
 
@@ -229,14 +235,17 @@ class LockoutPage(FluxModelAdmin):
 @admin.register(RefusalMinute)
 class RefusalPage(FluxModelAdmin):
     reads = "instance.manage"
-    called = ("stranger", "strangers")
+    called = ("failed sign-in", "failed sign-ins")
     group = "People"
-    about = "Requests with a wrong token or a wrong sign-in, by source and minute. Kept for seven days."
+    about = (
+        "Requests with an invalid token and sign-ins with a wrong password, counted by source address and minute. "
+        "Kept for 7 days."
+    )
     list_display = ["source", "when", "count"]
     search_fields = ["source"]
     ordering = ["-minute", "source"]
     fields = ["source", "when", "count"]
-    empty_says = "Everybody who knocked was known."
+    empty_says = "No failed sign-ins. Requests with an invalid token or a wrong password are counted here for 7 days."
 
     def titled(self, row: Any) -> str:
         return f"{row.source}, {row.minute:%Y-%m-%d %H:%M} UTC"

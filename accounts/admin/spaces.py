@@ -1,4 +1,4 @@
-"""Spaces: who shares a memory."""
+"""Admin page of spaces: groups of agents and people that share memories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from accounts.visitor import current_visitor
 
 
 class SpaceForm(ActionForm):
-    name = forms.CharField(max_length=64, help_text="1-64 of a-z, 0-9, _ and -.")
+    name = forms.CharField(max_length=64, help_text="1 to 64 characters: a-z, 0-9, _ and -.")
 
 
 def _create_space(principal: Principal, row: None, **given: Any) -> None:
@@ -32,14 +32,14 @@ class SpacePage(FluxModelAdmin):
     reads = "accounts.read"
     called = ("space", "spaces")
     group = "Agents"
-    about = "A space keeps the memory of agents that belong together. Nobody sees into another space."
+    about = "A space holds the memories that its agents and members share. Spaces cannot see each other."
     space_path = "pk"
-    adds = Action("create", "New space", "instance.manage", _create_space, SpaceForm, done="The space is there.")
+    adds = Action("create", "Create space", "instance.manage", _create_space, SpaceForm, done="Space created.")
     list_display = ["called_here", "agent_count", "member_count", "made"]
     search_fields = ["name"]
     ordering = ["name"]
     fields = ["full_name", "agent_count", "member_count", "outside_id", "made"]
-    empty_says = "Make the first space: agents live in one."
+    empty_says = "No spaces yet. Create one: every agent belongs to a space."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         count = Agent.objects.filter(space=OuterRef("pk"), active=True).order_by().values("space")
@@ -77,6 +77,6 @@ class SpacePage(FluxModelAdmin):
         address = f"{reverse('admin:accounts_membership_changelist')}?space={row.name}"
         return formatting.link(address, row.members_here) if row.members_here else 0
 
-    @admin.display(description="since", ordering="created_at")
+    @admin.display(description="created", ordering="created_at")
     def made(self, row: Any) -> Any:
         return formatting.relative_time(row.created_at)

@@ -1,4 +1,4 @@
-"""Tokens: seen by prefix, revoked at once. The text itself is nowhere."""
+"""Admin page of tokens: shown by prefix, revoked here. Only a digest of the token is stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TokenPage(FluxModelAdmin):
     reads = "accounts.read"
     called = ("token", "tokens")
     group = "Agents"
-    about = "Only the beginning of a token is known here; its text was shown once, when it was minted."
+    about = "Tokens of agents, listed by their first characters. The whole token was shown once, when it was minted."
     space_path = "agent__space_id"
     acts = (
         Action(
@@ -42,7 +42,7 @@ class TokenPage(FluxModelAdmin):
             _revoke,
             dangerous=True,
             fits=lambda row: row.revoked_at is None,
-            says="The next request with it is refused, everywhere.",
+            says="Every further request with this token is refused.",
             done="Revoked.",
         ),
     )
@@ -53,19 +53,19 @@ class TokenPage(FluxModelAdmin):
             "state",
             {
                 "active": ("active", lambda: Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=clock.now()))),
-                "ending": ("ending within a week", _ending),
+                "ending": ("expires within a week", _ending),
                 "expired": ("expired", lambda: Q(revoked_at=None, expires_at__lte=clock.now())),
                 "revoked": ("revoked", lambda: Q(revoked_at__isnull=False)),
             },
         ),
         filters.spaces("agent__space_id"),
-        filters.values("ceiling", "ceiling", origins.CEILINGS),
+        filters.values("ceiling", "maximum provenance", origins.CEILINGS),
         filters.typed("agent", "agent", lambda text: Q(agent__name=text)),
     ]
     search_fields = ["prefix", "agent__name", "note"]
     ordering = ["-id"]
     fields = ["begins", "of", "space", "ceiling", "note", "minted", "ends", "last_used", "state", "outside_id"]
-    empty_says = "Mint a token on the page of its agent."
+    empty_says = "No tokens yet. Mint one on the page of an agent."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("agent__space").defer("digest")
@@ -86,9 +86,9 @@ class TokenPage(FluxModelAdmin):
     def minted(self, row: Any) -> Any:
         return formatting.relative_time(row.created_at)
 
-    @admin.display(description="ends", ordering="expires_at")
+    @admin.display(description="expires", ordering="expires_at")
     def ends(self, row: Any) -> Any:
-        return formatting.relative_time(row.expires_at, none="when revoked")
+        return formatting.relative_time(row.expires_at, none="never")
 
     @admin.display(description="last used", ordering="last_used_at")
     def last_used(self, row: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The page on which a person acts: a form, a code if one is wanted, the verb, and what came of it."""
+"""The page of one admin action: its form, a code if one is required, the call of the verb and its result."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from fluxcore.errors import FluxError
 if TYPE_CHECKING:
     from accounts.adminsite.modeladmin import Action, FluxModelAdmin
 
-PREVIEW = "_preview"  # the button that shows what would be, and does nothing
+PREVIEW = "_preview"  # name of the button that shows the effect and changes nothing
 
 
 def action_page(page: FluxModelAdmin, request: HttpRequest, act: Action, row: Any) -> HttpResponse:
     if row is not None and not act.fits(row):
-        messages.warning(request, "That is no longer possible: somebody or something was faster.")
+        messages.warning(request, "This action is no longer possible: the row has changed since you opened it.")
         return redirect(address_after(page, row))
     wants_code = act.needs in NEED_FRESH_CODE and not current_visitor(request).fresh
     previewing = request.method == "POST" and PREVIEW in request.POST
@@ -108,7 +108,7 @@ def _after(page: FluxModelAdmin, request: HttpRequest, act: Action, row: Any, an
 
 
 def address_after(page: FluxModelAdmin, row: Any) -> str:
-    """The row, or its list where the act was the end of it or there is none yet."""
+    """Address of the row's page, or of the list if the row is gone or does not exist yet."""
     if row is None or not page.model._default_manager.filter(pk=row.pk).exists():
         return reverse(f"admin:{page.address}_changelist")
     return reverse(f"admin:{page.address}_change", args=[quote(row.pk)])

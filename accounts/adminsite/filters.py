@@ -1,4 +1,4 @@
-"""Filters of the administration's lists: a few words to choose from, or a word to type. Nothing else narrows a list."""
+"""Filters of admin lists: a choice of values, or a field to type into. No other query parameter filters a list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_TYPED = 200
 
 
 class Filter(admin.SimpleListFilter):
-    """A value that is not offered is no filter: the list opens without it, and says so."""
+    """Base of all filters. A value that is not offered is ignored, and the page says so."""
 
     template = "admin/flux/filter.html"
 
@@ -39,7 +39,7 @@ class Filter(admin.SimpleListFilter):
 
 
 def choice(parameter: str, label: str, options: Options) -> type[Filter]:
-    """One of a few: each with its words and what it lets through."""
+    """Filter with a few options, each with its label and its condition."""
 
     class Choice(Filter):
         title, parameter_name = label, parameter
@@ -54,7 +54,7 @@ def choice(parameter: str, label: str, options: Options) -> type[Filter]:
 
 
 def values(field: str, label: str, given: list[str] | tuple[str, ...], *, parameter: str = "") -> type[Filter]:
-    """One of the values a field can have."""
+    """Filter by the values a field can have."""
 
     def equal(value: str) -> Callable[[], Q]:
         return lambda: Q((field, value))
@@ -63,7 +63,7 @@ def values(field: str, label: str, given: list[str] | tuple[str, ...], *, parame
 
 
 def spaces(path: str) -> type[Filter]:
-    """One of the spaces whose rows the person sees; those of others are not even named."""
+    """Filter by space; only spaces whose rows the person may see are listed."""
 
     class Spaces(Filter):
         title, parameter_name = "space", "space"
@@ -87,7 +87,7 @@ def spaces(path: str) -> type[Filter]:
 
 
 class TypedFilter(Filter):
-    """A field to type into. The other filters and the search are kept."""
+    """Filter with a text field. The other filters and the search are kept."""
 
     template = "admin/flux/typed.html"
     kind = "text"

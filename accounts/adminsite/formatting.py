@@ -1,4 +1,4 @@
-"""How values look on the administration's pages: moments, states and capabilities as people read them."""
+"""Format values for admin pages: times, states, capabilities, JSON, names with a warning about lookalikes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def badge(text: str, mood: BadgeStyle = "plain", *, title: str = "") -> SafeStri
 
 
 def relative_time(at: datetime | None, *, none: str = "") -> SafeString:
-    """How long ago or ahead, with the exact time behind it."""
+    """A time as its distance from now, with the exact time as tooltip."""
     if at is None:
         return NONE if not none else format_html('<span class="none">{}</span>', none)
     return format_html(
@@ -48,7 +48,7 @@ def time_distance(at: datetime) -> str:
 
 
 def chips(texts: Iterable[str], *, most: int | None = None) -> SafeString:
-    """Capabilities and other short words, each for itself."""
+    """Short words such as capabilities, each in a frame of its own."""
     given = list(texts)
     shown = given if most is None or len(given) <= most else given[: most - 1]
     found = format_html_join(" ", '<code class="chip">{}</code>', ((text,) for text in shown))
@@ -65,7 +65,7 @@ def code(text: str) -> SafeString:
 
 
 def multiline(text: str) -> SafeString:
-    """A text of somebody's, line breaks kept."""
+    """A long text with its line breaks."""
     return format_html('<div class="words">{}</div>', text) if text else NONE
 
 
@@ -75,7 +75,7 @@ def shorten(text: str, length: int = 90) -> str:
 
 
 def pretty_json(found: Any) -> SafeString:
-    """A JSON value, readable."""
+    """A JSON value, indented."""
     if not found:
         return NONE
     return format_html('<pre class="data">{}</pre>', json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True))
@@ -86,21 +86,21 @@ def link(address: str, text: Any) -> SafeString:
 
 
 def name_with_warning(name: str, others: Iterable[str]) -> SafeString:
-    """A name, with a warning if it could be taken for another one that is here."""
+    """A name, with a warning badge if it looks like another existing name."""
     found = sorted(others)
     if not found:
         return format_html("{}", name)
-    said = f"{lookalikes.spell_out(name)} is easily taken for {', '.join(map(lookalikes.spell_out, found[:5]))}"
-    return format_html("{} {}", name, badge("looks alike", "warn", title=said))
+    said = f"{lookalikes.spell_out(name)} can be mistaken for {', '.join(map(lookalikes.spell_out, found[:5]))}"
+    return format_html("{} {}", name, badge("similar name", "warn", title=said))
 
 
 def name_with_full_warning(name: str, others: Iterable[str]) -> SafeString:
-    """The same where there is room to say it."""
+    """A name with the full warning about lookalikes, for a detail page."""
     found = sorted(others)
     if not found:
         return format_html("{}", name)
     return format_html(
-        '{}<div class="help">{} looks like {}. Make sure you mean this one.</div>',
+        '{}<div class="help">{} looks like {}. Check that this is the one you want.</div>',
         name_with_warning(name, found),
         lookalikes.spell_out(name),
         ", ".join(map(lookalikes.spell_out, found[:5])),

@@ -1,4 +1,4 @@
-"""What people fill in when they act: the fields of the act, a reason for the audit, a code where one is wanted."""
+"""Forms of admin actions: the fields of the action, a reason for the audit log, a code where one is required."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fluxcore import clock
 
 
 class ActionForm(forms.Form):
-    """Every act has a reason. Subclasses add their fields and may look at who asks and on which row."""
+    """Base form of an admin action: a reason. Subclasses add fields and can use the person (`who`) and the row."""
 
-    previews = False  # whether it can show what would be
+    previews = False  # whether the page has a Preview button
 
     reason = forms.CharField(
         label="Reason",
         max_length=MAX_REASON,
-        help_text="One line for the audit: why you do this.",
+        help_text="Why you do this, in one line. It is recorded in the audit log.",
         widget=forms.TextInput({"autocomplete": "off"}),
     )
 
@@ -39,24 +39,24 @@ class ActionForm(forms.Form):
         self.prepare()
 
     def prepare(self) -> None:
-        """Choices that depend on who asks, and values that depend on the row."""
+        """Set choices that depend on the person, and initial values that depend on the row."""
 
     def preview(self) -> Any:
-        """What would be, for the page to show beside the form."""
+        """The effect the form would have, shown below it after Preview."""
         return None
 
     def take(self, data: QueryDict) -> None:
-        """What was typed so far, without judging it."""
+        """Keep what was typed, without validation: Preview does not submit the form."""
         self.initial = {name: data[name] for name in self.fields if name in data and name != "code"}
 
     def clean_reason(self) -> str:
         reason = str(self.cleaned_data["reason"]).strip()
         if not reason.isprintable():
-            raise forms.ValidationError("A reason is one line of plain text.")
+            raise forms.ValidationError("The reason must be one line of printable text.")
         return reason
 
     def given(self) -> dict[str, Any]:
-        """The fields as the verb takes them."""
+        """The cleaned fields as keyword arguments of the verb."""
         return {name: value for name, value in self.cleaned_data.items() if name != "code"}
 
 
@@ -67,7 +67,7 @@ class CodeInput(forms.PasswordInput):
 
 
 class SpaceField(forms.ChoiceField):
-    """A space in which the person may do this; names of others are not even listed."""
+    """Choice of a space in which the person may do this; other spaces are not listed."""
 
     def offer(self, who: SignedIn, needs: str, *, none: str = "") -> None:
         allowed = set(who.spaces_where(needs))
@@ -76,7 +76,7 @@ class SpaceField(forms.ChoiceField):
 
 
 class LinesField(forms.CharField):
-    """One a line."""
+    """A text area with one value per line."""
 
     widget = forms.Textarea({"rows": 8, "spellcheck": "false", "autocapitalize": "none"})
 
@@ -89,9 +89,9 @@ def split_lines(text: str) -> list[str]:
 
 
 _CEILINGS = {
-    "user_stated": "Yes: what a person tells it is stored as that person's statement",
-    "ai_stated": "No: what it stores counts as its own statement",
-    "ai_inferred": "No: what it stores counts as its own conclusion",
+    "user_stated": "Yes: what a person tells it is stored as stated by that person",
+    "ai_stated": "No: what it stores counts as stated by the program",
+    "ai_inferred": "No: what it stores counts as inferred by the program",
     "external_source": "No: what it stores counts as text from an outside source",
 }
 
@@ -105,7 +105,8 @@ class CeilingField(forms.ChoiceField):
         super().__init__(
             label="May this program pass on what a person said as that person's own words?",
             choices=[(name, f"{says} ({name})") for name, says in _CEILINGS.items()],
-            help_text="The name in brackets is the token's maximum provenance. A text that claims more is refused.",
+            help_text="The name in brackets is the maximum provenance of the token. A memory that claims a higher "
+            "one is refused.",
         )
 
 
@@ -121,7 +122,7 @@ _LASTS = {
 
 
 class ExpiryField(forms.ChoiceField):
-    """How long something holds; clean gives the moment of its end, or None."""
+    """Choice of a lifetime; `clean` returns the time of expiry, or None for no expiry."""
 
     def __init__(self, *, initial: str = "7d") -> None:
         choices = [(value, said) for value, (said, _) in _LASTS.items()]

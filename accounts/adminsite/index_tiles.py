@@ -1,4 +1,4 @@
-"""What needs a person now, counted for the first page of the administration, and the way in while there is little."""
+"""Tiles of the admin index: counts of what needs attention, and the first steps of a new instance."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _LATELY = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class Tile:
-    rows: int | QuerySet[Any]  # how many, or what is to be counted
-    one: str  # said of a single one
+    rows: int | QuerySet[Any]  # the count itself, or the rows to count
+    one: str  # the label for a count of one
     many: str
     link: str
-    urgent: bool = False  # somebody or something waits for it
+    urgent: bool = False  # shown first and in another colour
     count: int = 0
 
     @property
@@ -40,7 +40,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class SetupStep:
-    """One thing to do on the way to an instance that is in use."""
+    """One of the first steps in a new instance."""
 
     says: str
     how: str
@@ -56,13 +56,13 @@ _tile_functions: list[Callable[[SignedIn], list[Tile]]] = []
 
 
 def register_tiles(make: Callable[[SignedIn], list[Tile]]) -> Callable[[SignedIn], list[Tile]]:
-    """Register somebody who counts: rooms add their own in their `admin.py`."""
+    """Register a function that makes tiles: other apps add theirs in their `admin.py`."""
     _tile_functions.append(make)
     return make
 
 
 def visible_tiles(who: SignedIn) -> list[Tile]:
-    """Only what is not zero: an empty first page means that nothing waits."""
+    """The tiles whose count is not zero, urgent ones first."""
     made = [tile for make in _tile_functions for tile in make(who)]
     counted = _counts([tile.rows for tile in made])
     found = [replace(tile, count=count) for tile, count in zip(made, counted, strict=True) if count]
@@ -70,7 +70,7 @@ def visible_tiles(who: SignedIn) -> list[Tile]:
 
 
 def _counts(wanted: list[int | QuerySet[Any]]) -> list[int]:
-    """All numbers with one statement: the page is opened often, and each of them is quick."""
+    """Count all tiles with one SQL statement, because the index is opened often."""
     found = [0 if isinstance(rows, QuerySet) else rows for rows in wanted]
     places: list[int] = []
     parts: list[str] = []
@@ -102,15 +102,15 @@ def _audit(who: SignedIn) -> list[Tile]:
     return [
         Tile(
             len(chain_status.broken_chains()),
-            "audit chain did not hold when it was last verified",
-            "audit chains did not hold when they were last verified",
+            "audit chain failed its last verification",
+            "audit chains failed their last verification",
             chains,
             True,
         ),
         Tile(
             len(checkpoints.checkpoint_warnings()),
-            "warning about the audit's checkpoints",
-            "warnings about the audit's checkpoints",
+            "warning about audit checkpoints",
+            "warnings about audit checkpoints",
             chains,
             True,
         ),
@@ -140,14 +140,14 @@ def _people(who: SignedIn) -> list[Tile]:
     if not who.may("people.manage"):
         return []
     without = User.objects.filter(is_active=True).exclude(pk__in=Authenticator.objects.values("user"))
-    # Those whose guesses may have reached a limit; the rule itself is read where the locks are listed.
+    # Only rows that may have reached a limit; `guesses.refuses` below decides.
     counted = GuessCount.objects.filter(Q(count__gte=lockout.CODE.count) | Q(day_count__gte=lockout.CODE.per_day))
     locked = [row for row in counted[:1000] if lockout.is_refused(row, lockout.rule_of(row.key))]
     return [
         Tile(
             len(locked),
-            "name is locked after wrong guesses",
-            "names are locked after wrong guesses",
+            "sign-in is locked after wrong passwords or codes",
+            "sign-ins are locked after wrong passwords or codes",
             list_address("accounts_guesscount"),
             True,
         ),
@@ -170,21 +170,21 @@ def _tokens(who: SignedIn) -> list[Tile]:
     return [
         Tile(
             ending.values("pk"),
-            "token ends within a week",
-            "tokens end within a week",
+            "token expires within a week",
+            "tokens expire within a week",
             list_address("accounts_token", state="ending"),
         ),
         Tile(
             silent.values("pk"),
-            "agent has never called",
-            "agents have never called",
+            "agent has never sent a request",
+            "agents have never sent a request",
             list_address("accounts_agent", calls="never"),
         ),
     ]
 
 
 def agents_never_called() -> Q:
-    """Agents that could call and never did."""
+    """Active agents none of whose tokens was ever used."""
     return Q(active=True) & ~Q(pk__in=Token.objects.filter(last_used_at__isnull=False).values("agent"))
 
 
@@ -196,15 +196,15 @@ def _refusals(who: SignedIn) -> list[Tile]:
     return [
         Tile(
             lately,
-            "stranger was refused in 24 hours",
-            "strangers were refused in 24 hours",
+            "address had failed sign-ins in the last 24 hours",
+            "addresses had failed sign-ins in the last 24 hours",
             list_address("accounts_refusalminute"),
         )
     ]
 
 
 def setup_steps(who: SignedIn) -> list[SetupStep]:
-    """Shown until the first agent has called; only for who can take the steps."""
+    """First steps of a new instance, shown until the first request of an agent to people who can take them."""
     mine = who.spaces_where("accounts.manage")
     if Token.objects.filter(last_used_at__isnull=False).exists() or not (mine or who.may("instance.manage")):
         return []
@@ -212,23 +212,23 @@ def setup_steps(who: SignedIn) -> list[SetupStep]:
     has_token = Token.objects.filter(agent__space__in=mine, revoked_at=None).exists()
     return [
         SetupStep(
-            "A space",
-            "keeps the memory of agents that belong together.",
+            "Create a space",
+            "to hold the memories that a group of agents shares.",
             reverse("admin:accounts_space_add"),
             bool(mine),
         ),
         SetupStep(
-            "An agent",
-            "is the program that remembers: name it and say what it may do.",
+            "Create an agent",
+            "for each program that uses the memory, with its name and capabilities.",
             reverse("admin:accounts_agent_add"),
             has_agent,
         ),
         SetupStep(
-            "Its token", "is minted on the agent's page and shown once.", list_address("accounts_agent"), has_token
+            "Mint its token", "on the agent's page. The token is shown once.", list_address("accounts_agent"), has_token
         ),
         SetupStep(
-            "The first call",
-            "with the token to the REST or MCP address on the dashboard. This list then goes away.",
+            "Send the first request",
+            "with the token, to the REST or MCP address on the dashboard. After that these steps are no longer shown.",
             reverse("home"),
             False,
         ),

@@ -1,4 +1,4 @@
-"""The one kind of admin page: it shows what the person's roles let them see and changes nothing by itself.
+"""Base class of all admin pages: read-only lists and rows, limited to what the person's roles may see.
 
 Django's own add, change and delete write rows past the verbs and so past the audit. Here a page lists
 and shows; whatever a person does is an `Act`: a form with a reason that calls a verb.
@@ -35,7 +35,7 @@ MAX_SEARCH = 200
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts as far as anybody pages: the exact number of a million rows costs more than the page itself."""
+    """Counts at most 10,000 rows: the exact count of a million costs more than the page itself."""
 
     @cached_property
     def count(self) -> int:
@@ -50,7 +50,7 @@ class FluxChangeList(ChangeList):
         super().get_results(request)
         self.result_list = list(self.result_list)
         self.model_admin.load_extras(request, self.result_list)  # type: ignore[attr-defined]
-        self.counted = f"more than {MAX_COUNTED}" if self.result_count > MAX_COUNTED else str(self.result_count)
+        self.counted = f"more than {MAX_COUNTED:,}" if self.result_count > MAX_COUNTED else str(self.result_count)
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class FluxModelAdmin(Page):
 
     @admin.display(description="id")
     def outside_id(self, row: Any) -> Any:
-        """The one that doors and the audit speak of."""
+        """The id that REST, MCP and the audit log use."""
         return formatting.code(str(row.uuid))
 
     # What Django asks; `authorise.may` answers -----------------------------------------------------
@@ -218,7 +218,7 @@ class FluxModelAdmin(Page):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         if len(search_term) > MAX_SEARCH:
-            messages.warning(request, f"A search has at most {MAX_SEARCH} characters.")
+            messages.warning(request, f"The search text is too long: at most {MAX_SEARCH} characters.")
             return queryset.none(), False
         return super().get_search_results(request, queryset, search_term)
 

@@ -1,4 +1,4 @@
-"""The administration: Django's admin on the site that demands a second factor, entered through our own door."""
+"""The admin site: Django's admin with a required second factor and our own sign-in page."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _UNUSED = {"autocomplete", "view_on_site"}
 class FluxAdminSite(OTPAdminSite):  # type: ignore[misc]
     site_header = "Flux Memory"
     site_title = "Flux Memory"
-    index_title = "What needs you now"
+    index_title = "Needs your attention"
     enable_nav_sidebar = True
     final_catch_all_view = True
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """There is one way in, and it has two steps."""
+        """Redirect to the dashboard's sign-in, the only one, which asks for both factors."""
         wanted = request.GET.get("next") or reverse("admin:index", current_app=self.name)
         return redirect(f"{reverse('sign-in')}?{urlencode({'next': wanted})}")
 

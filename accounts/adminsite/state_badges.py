@@ -1,4 +1,4 @@
-"""In which state tokens and grants are at this moment, as a badge."""
+"""Badges for the current state of tokens, grants and grant requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def token_state(row: Token) -> SafeString:
     if row.expires_at is not None and row.expires_at <= moment:
         return badge("expired")
     if row.expires_at is not None and row.expires_at - moment <= ENDING_SOON:
-        return badge("ending", "warn")
+        return badge("expires soon", "warn")
     return badge("active", "good")
 
 
@@ -29,7 +29,7 @@ def grant_state(row: Grant) -> SafeString:
         return badge("revoked", "bad")
     if row.expires_at is not None and row.expires_at <= clock.now():
         return badge("expired")
-    return badge("open", "good")
+    return badge("active", "good")
 
 
 def request_state(row: GrantRequest) -> SafeString:

@@ -214,7 +214,7 @@ def verify(
             return ChainVerdict(chain, expected - 1, prev, expected, "does not follow the entry before it")
         if expected in known:
             if entry["hash"] != known[expected]:
-                problem = f"is not the one a checkpoint knew: the chain was written anew somewhere after entry {held}"
+                problem = f"differs from the entry a checkpoint signed: the chain was rewritten after entry {held}"
                 return ChainVerdict(chain, expected - 1, prev, expected, problem)
             held = expected
         earlier, prev = prev, entry["hash"]
@@ -223,7 +223,7 @@ def verify(
             on_progress(1)
     promised = max(known, default=0)
     if expected <= promised:
-        problem = f"entry {expected} is missing: a checkpoint knew {promised}"
+        problem = f"entry {expected} is missing: a checkpoint signed {promised} entries"
         return ChainVerdict(chain, expected - 1, prev, expected, problem)
     return ChainVerdict(chain, expected - 1, prev)
 

@@ -77,7 +77,7 @@ def verify(chains: list[str]) -> tuple[VerificationReport, float]:
             command="flux_audit verify",
         )
     if not _turn.acquire(blocking=False):
-        raise Busy("Somebody is verifying already. Try again in a moment.", retry_after=5)
+        raise Busy("Another verification is running. Try again in a moment.", retry_after=5)
     begun = time.monotonic()
     try:
         report = checkpoints.verify_chains(chains=chains)

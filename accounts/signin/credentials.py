@@ -52,7 +52,9 @@ def check_code(user: User, code: str, *, source: str, action: str = "sign_in", l
     code = second_factors.normalise_code(code)
     if not second_factors.looks_like_a_code(code):
         # A slip of the finger is no guess.
-        raise SignInRefused("A code has six digits, a backup code 16 letters and digits.", field="code")
+        raise SignInRefused(
+            "This is not a code. A code has six digits, a backup code has 16 letters and digits.", field="code"
+        )
     # Whoever comes with an unlock link has codes of their own to try, too.
     own = link if link is not None and links.is_unlock_link(link, user.get_username()) else None
     key = lockout.link_code_key(own) if own is not None else lockout.code_key(user.pk)
@@ -103,9 +105,9 @@ def instance_principal(user: User) -> Principal:
 def _locked(wait: float, rule: lockout.LockoutRule) -> NameLocked:
     minutes = max(1, round(wait / 60))
     return NameLocked(
-        f"Too many wrong guesses ({rule.count} in a row, or {rule.per_day} in a day): "
-        f"nothing is looked at for {minutes} more minute{'s' if minutes > 1 else ''}. "
-        f"Whoever runs this machine can lift that: {typed_command('flux_admin unlock NAME')}.",
+        f"Too many wrong passwords or codes ({rule.count} in a row, or {rule.per_day} in a day): "
+        f"sign-in is locked for {minutes} more minute{'s' if minutes > 1 else ''}. "
+        f"An administrator can unlock it: {typed_command('flux_admin unlock NAME')}.",
         retry_after=wait,
         limit=rule.count,
         per_day=rule.per_day,

@@ -24,7 +24,7 @@ VALID = {
     Enrolment.Purpose.UNLOCK: timedelta(minutes=15),
 }
 MAX_WRONG = 10  # codes and passwords; then the link ends, and whoever mistypes this often asks for a new one
-CLOSED = "This link has been used or has expired. Ask for a new one where you got it."
+CLOSED = "This link has been used or has expired. Ask whoever sent it for a new one."
 
 
 def issue(secret: str, purpose: Enrolment.Purpose, *, user: User | None = None) -> None:

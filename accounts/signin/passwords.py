@@ -42,7 +42,7 @@ def _place() -> Iterator[None]:
 
 
 def _busy() -> Busy:
-    return Busy("Too many people sign in at this moment. Try again in a minute.", retry_after=30)
+    return Busy("Too many sign-ins at the same time. Try again in a minute.", retry_after=30)
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from fluxcore.errors import QuotaReached, RateLimited, TooLarge
 BULK = "flux import"  # loads files without a limit per minute
 _BULK_SAYS = f"To load many at once without this limit: `{BULK} FILE` (in a checkout `manage.py flux_import FILE`)."
 DELETE = "Delete something first"
-WAIT = "Wait as long as Retry-After says"
+WAIT = "Wait for the seconds in Retry-After"
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Rate:
 # By the first part of the key under which `limits` counts: "grains:12" is one agent's count of grains.
 RATES = {
     "grains": Rate(
-        "grains stored by one agent", "MAX_GRAINS_PER_MINUTE", bulk=True, of_caller="grains stored by one caller"
+        "memories stored by one agent", "MAX_GRAINS_PER_MINUTE", bulk=True, of_caller="memories stored by one caller"
     ),
     "recalls": Rate("recalls of one agent", "MAX_RECALLS_PER_MINUTE"),
-    "votes": Rate("votes of one agent", "MAX_VOTES_PER_MINUTE"),
+    "votes": Rate("ratings by one agent", "MAX_VOTES_PER_MINUTE"),
     "kv": Rate("keys, locks and tasks changed by one agent", "MAX_KV_WRITES_PER_MINUTE"),
     "grant_requests": Rate("requests for capabilities of one agent"),
-    "refusals": Rate("refused calls of one caller"),
-    "sign-in": Rate("tries to sign in from one address"),
+    "refusals": Rate("refused requests of one caller"),
+    "sign-in": Rate("sign-in attempts from one address"),
 }
 _OTHER = Rate("calls")
 
@@ -97,7 +97,7 @@ def too_large_for_a_page(what: str, *, limit: int, unit: str, command: str) -> T
     """413: a page takes only so much, and the command `flux_...` takes any amount."""
     name = typed_command(command)
     details: dict[str, Any] = {"limit": limit, "what": unit, "without_limit": name}
-    return TooLarge(f"{what} has at most {limit} {unit}. `{name}` in the shell has no limit.", **details)
+    return TooLarge(f"{what} has at most {limit} {unit}. `{name}` on the command line has no size limit.", **details)
 
 
 def body_too_large(what: str, limit: int, raised_by: str | None = "FLUX_MAX_BODY_BYTES") -> TooLarge:

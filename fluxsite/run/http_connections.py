@@ -117,7 +117,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.parser.feed_data(data)
             # Sizes of chunks, and whatever stands behind the last one: a few bytes for each byte of the body.
             if self._fed_bytes > MAX_HEADER_BYTES + 16 * max(self._body_bytes, self._announced):
-                raise BadRequest("The body has too much around its chunks.")
+                raise BadRequest("The chunked body has too much overhead.")
             return b""
         if self._header_bytes >= MAX_HEADER_BYTES:
             raise HeadersTooLarge

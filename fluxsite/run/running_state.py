@@ -37,7 +37,9 @@ def hold_instance(home: DataHome) -> Iterator[None]:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise StopTheInstance("The instance is being started, reset or restored.") from None
+                raise StopTheInstance(
+                    "The instance is being started, reset or restored. Try again in a moment."
+                ) from None
         yield
 
 

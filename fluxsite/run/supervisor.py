@@ -81,7 +81,9 @@ def _address(door: ListenAddress) -> str:
         found = socket.getaddrinfo(door.host, None, type=socket.SOCK_STREAM)
     except OSError:
         key = door.key.replace("_PORT", "_HOST")
-        raise Conflict(f"{door.what}: {door.host!r} is no address of this machine. Set {key} in config.yaml.") from None
+        raise Conflict(
+            f"{door.what}: {door.host!r} is not an address of this machine. Set {key} in config.yaml."
+        ) from None
     # IPv4 first: that is where clients look for a name without brackets.
     return str(min(found, key=lambda one: one[0] != socket.AF_INET)[4][0])
 

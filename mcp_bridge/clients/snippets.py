@@ -53,7 +53,7 @@ def connection_notes(way: ConnectionMethod) -> list[str]:
     """What a client's process would not know."""
     found = []
     if not way.url and os.environ.get("DATABASE_URL"):
-        found.append("This instance has its database from DATABASE_URL: add it to `env` of the snippet, or use --url.")
+        found.append("This instance gets its database from DATABASE_URL: add it to `env` of the snippet, or use --url.")
     if way.url:
         found.append(f"Set FLUX_TOKEN where the client runs: {typed_command('flux_token mint AGENT')} prints one.")
     return found

@@ -6,4 +6,4 @@ from django.apps import AppConfig
 class ApiConfig(AppConfig):
     name = "memory.api"
     label = "api"
-    verbose_name = "REST door"
+    verbose_name = "REST server"

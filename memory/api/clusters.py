@@ -97,5 +97,5 @@ class ClusterDetailView(RestView):
         value = _page(request)
         found = parsers.identifier(cluster)
         if found is None:
-            raise NotFound("There is no such cluster.")
+            raise NotFound("There is no cluster with this id.")
         return json_answer(clusters.load_cluster(principal(request), found, **value))

@@ -95,11 +95,11 @@ class CloseGrainView(RestView):
 def parse_grain_id(grain: str) -> uuid.UUID:
     found = parsers.identifier(grain)
     if found is None:
-        raise NotFound("There is no such grain.")
+        raise NotFound("There is no memory with this id.")
     return found
 
 
 def _yes_or_no(value: str, *, name: str) -> bool:
     if value not in ("true", "false"):
-        raise Invalid(f"{name} is true or false.", field=name)
+        raise Invalid(f"{name} must be true or false.", field=name)
     return value == "true"

@@ -34,5 +34,5 @@ class TraceView(RestView):
         parsers.query(request, ())
         found = parsers.identifier(trace)
         if found is None:
-            raise NotFound("There is no such trace.")
+            raise NotFound("There is no trace with this id.")
         return json_answer(explain.explain_trace(principal(request), found))

@@ -70,7 +70,7 @@ class RestView(APIView):
         if isinstance(who, Principal):
             if not _threads.take(who.space, who.actor):
                 raise Busy(
-                    "Too many requests of this agent or its space are under way in this process. Try again.",
+                    "Too many requests of this agent or its space at the same time. Try again.",
                     retry_after=1,
                 )
             self._caller = (who.space, who.actor)
@@ -152,7 +152,7 @@ class ExtractionResultsView(RestView):
         parsers.query(request, ())
         known = parsers.identifier(grain)
         if known is None:
-            raise NotFound("There is no such grain.")
+            raise NotFound("There is no memory with this id.")
         return json_answer(extraction_results.statements_found(principal(request), known))
 
 

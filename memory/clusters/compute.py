@@ -41,7 +41,7 @@ def cluster(run: jobs.Run) -> jobs.Apply | None:
 
     def apply() -> None:
         told = change()
-        run.say("Another run was faster: nothing is changed." if told is None else _says(told))
+        run.say("Another run finished first: nothing was changed." if told is None else _says(told))
 
     return apply
 

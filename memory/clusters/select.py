@@ -56,7 +56,7 @@ def load_cluster(
     select.check_limit(limit)
     row = Cluster.objects.filter(space=principal.space, uuid=cluster).first()
     if row is None:
-        raise NotFound("There is no such cluster.")
+        raise NotFound("There is no cluster with this id.")
     members = Member.objects.filter(space=principal.space, cluster=row)
     if cursor is not None:
         weight, number = _split(cursor, _BELOW_WEIGHT)

@@ -14,13 +14,13 @@ def recompute(act: RunningCall) -> Change:
     """Compute the clusters of a space anew, whether or not much has changed; what came of it."""
     space = act.principal.space
     if space is None:
-        raise Invalid("Name a space to cluster.", field="space")
+        raise Invalid("The space is missing.", field="space")
     prepared = compute.prepare_clusters(space, act.principal.actor)
 
     def change() -> dict[str, Any]:
         told = prepared()
         if told is None:
-            raise Conflict("Another run was faster. Nothing is changed.")
+            raise Conflict("Another run finished first. Nothing was changed.")
         act.record("clusters", run=told["run"])
         return told
 

@@ -86,5 +86,5 @@ def _read(content: str) -> list[str]:
         or len(given) > query_expansion.MOST
         or not all(isinstance(one, str) for one in given)
     ):
-        raise BadModelAnswer("the model's answer has another shape than was asked for")
+        raise BadModelAnswer("the model's answer does not have the requested format")
     return [one for one in given if len(one) <= MAX_WORD and texts.is_visible(one)]

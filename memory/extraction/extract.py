@@ -65,7 +65,7 @@ def retry_given_up(act: RunningCall) -> Change:
     """Put every text of the space that was given up back into the queue."""
     space = act.principal.space
     if space is None:
-        raise Invalid("Name a space.", field="space")
+        raise Invalid("The space is missing.", field="space")
 
     def change() -> dict[str, Any]:
         rows = list(Extraction.objects.filter(space=space, state=Extraction.State.GIVEN_UP).order_by("id")[:1000])

@@ -55,7 +55,7 @@ def extract(run: jobs.Run) -> jobs.Apply | None:
     if space is None:
         return None
     if not chores.on():
-        run.say("The mode is caller_extracts: no model is asked.")
+        run.say("The mode is caller_extracts: no model is used.")
         return None
     if not _one.acquire(blocking=False):
         return lambda: chores.ask(space, due_at=clock.now() + _BUSY)
@@ -104,7 +104,7 @@ def _take(space: int) -> TakenText | datetime | None:
 def _unfit(grain: Grain) -> str:
     if grain.status in derived_grains.HELD:
         return f"the text is {grain.status}"
-    return "" if prompt.fits_context(grain) else "the text is longer than the model reads at once"
+    return "" if prompt.fits_context(grain) else "the text is longer than the model can read at once"
 
 
 def _put(run: jobs.Run, space: int, taken: TakenText) -> jobs.Apply:
@@ -164,7 +164,7 @@ def _keep(run: jobs.Run, space: int, taken: TakenText, ready: list[tuple[GrainIn
             except QuotaReached as refusal:
                 why = refusal.message
         _end(row, _GIVEN_UP if why else _DONE, problem=why, found=count)
-        run.say(why or f"{model}: {count} statements.")
+        run.say(why or f"{model}: {count} memories extracted.")
     chores.ask(space)
 
 

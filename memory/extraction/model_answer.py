@@ -34,7 +34,7 @@ def parse_answer(content: str, *, source: str, speaker: str) -> list[Statement]:
         raise BadModelAnswer("the model did not answer in JSON") from None
     grains = found.get("grains") if isinstance(found, dict) and set(found) == {"grains"} else None
     if not isinstance(grains, list) or len(grains) > MAX_GRAINS:
-        raise BadModelAnswer("the model's answer has another shape than was asked for")
+        raise BadModelAnswer("the model's answer does not have the requested format")
     checked = [_checked(one) for one in grains]
     known = {*words.terms(source), *words.terms(speaker)}
     kept: dict[str, Statement] = {}
@@ -43,18 +43,18 @@ def parse_answer(content: str, *, source: str, speaker: str) -> list[Statement]:
         if span is not None and _borne_out(text, known) and texts.digest(text) != texts.digest(source):
             kept.setdefault(texts.digest(text), Statement(text, *span))
     if checked and not kept and not all(texts.digest(text) == texts.digest(source) for text, _ in checked):
-        raise BadModelAnswer("nothing the model said stands in the text")
+        raise BadModelAnswer("nothing the model found occurs in the text")
     return list(kept.values())
 
 
 def _checked(one: Any) -> tuple[str, str]:
     if not isinstance(one, dict) or set(one) != {"text", "quote"} or not all(isinstance(v, str) for v in one.values()):
-        raise BadModelAnswer("a statement of the model has another shape than was asked for")
+        raise BadModelAnswer("a fact from the model does not have the requested format")
     text, quote = one["text"].strip(), one["quote"].strip()
     if not 1 <= len(text) <= MAX_TEXT or not 1 <= len(quote) <= MAX_QUOTE:
-        raise BadModelAnswer("a statement of the model is empty or too long")
+        raise BadModelAnswer("a fact from the model is empty or too long")
     if not texts.is_visible(text):
-        raise BadModelAnswer("a statement of the model holds hidden characters")
+        raise BadModelAnswer("a fact from the model contains hidden characters")
     return text, quote
 
 

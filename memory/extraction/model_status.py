@@ -55,22 +55,23 @@ def warnings() -> list[str]:
         return []
     said = []
     if found["state"] == "down":
-        said.append(f"the model does not answer: {found['problem']}; texts wait for it")
+        said.append(f"the model does not answer: {found['problem']}; texts stay queued")
     if found["given_up"]:
         said.append(
-            f"{found['given_up']} text(s) the model could do nothing with: {typed_command('flux_extract --again')}"
+            f"{found['given_up']} text(s) could not be processed by the model. "
+            f"To try again: {typed_command('flux_extract --again')}"
         )
     if found["spaces_without_budget"]:
         said.append(
-            f"{found['spaces_without_budget']} space(s) have spent the model's budget of today: "
-            "LLM_CALLS_PER_DAY, LLM_TOKENS_PER_DAY"
+            f"{found['spaces_without_budget']} space(s) have used up today's model budget "
+            "(LLM_CALLS_PER_DAY, LLM_TOKENS_PER_DAY)"
         )
     without = [one.who.partition(":")[2] for one in budget.spent_by_agents() if budget.share_is_spent(one)]
     if without:
         said.append(
-            f"{len(without)} agent(s) have spent their share of today's budget, for example {without[0]}: "
-            "LLM_AGENT_SHARE"
+            f"{len(without)} agent(s) have used up their share of today's model budget, for example {without[0]} "
+            "(LLM_AGENT_SHARE)"
         )
     if found["server"] not in (None, *_HERE):
-        said.append(f"texts that are to be extracted leave this machine: LLM_BASE_URL names {found['server']}")
+        said.append(f"texts are sent to another machine for extraction: LLM_BASE_URL is {found['server']}")
     return said

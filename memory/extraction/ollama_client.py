@@ -63,7 +63,7 @@ def url_problem(url: str) -> str | None:
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         return "LLM_BASE_URL must begin with http:// or https:// and name a host"
     if parts.username is not None or parts.password is not None:
-        return "LLM_BASE_URL must not hold a password"
+        return "LLM_BASE_URL must not contain a password"
     if parts.query or parts.fragment or any(ord(sign) <= 32 or ord(sign) > 126 for sign in url):
         return "LLM_BASE_URL must be plain ASCII without ? and #"
     return None
@@ -137,7 +137,7 @@ class _AbortableConnection:
             self._socket = made
             if self._gone:
                 made.close()
-                raise OSError("nobody waits any more")
+                raise OSError("the call was cancelled")
 
     def cut(self) -> None:
         """Wake whoever reads from it: closing alone would not."""
@@ -158,9 +158,9 @@ class _AbortableConnection:
 def _body(answer: http.client.HTTPResponse) -> bytes:
     """The answer's bytes, counted while they come in."""
     if 300 <= answer.status < 400:
-        raise ModelUnavailable("the server sends elsewhere, and that is not followed")
+        raise ModelUnavailable("the server redirects, which is not followed")
     if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise BadModelAnswer("a compressed answer was not asked for")
+        raise BadModelAnswer("the server sent a compressed answer, which is not supported")
     found = bytearray()
     try:
         while chunk := answer.read(_CHUNK):
@@ -178,7 +178,7 @@ def _body(answer: http.client.HTTPResponse) -> bytes:
 
 def _reason(body: bytes) -> str:
     """Ollama says what it lacks, a model above all."""
-    return ": the model is not there" if b"not found" in body[:500] else ""
+    return ": the model is not installed there" if b"not found" in body[:500] else ""
 
 
 def _read(body: bytes) -> ModelReply:
@@ -188,7 +188,7 @@ def _read(body: bytes) -> ModelReply:
         raise BadModelAnswer("the answer is not JSON") from None
     message = found.get("message") if isinstance(found, dict) else None
     if not isinstance(message, dict) or found.get("done") is not True:
-        raise BadModelAnswer("the answer is not one of Ollama")
+        raise BadModelAnswer("the answer is not from an Ollama server")
     content = message.get("content")
     if not isinstance(content, str) or not content.strip():
         raise BadModelAnswer("the answer is empty")

@@ -64,13 +64,13 @@ def enrich(run: jobs.Run) -> jobs.Apply | None:
         return None
     encoder = active_encoder.load_encoder()
     if encoder is None:
-        run.say("There is no encoder: the grains wait for one.")
+        run.say("No encoder is ready: the memories stay queued.")
         return None
     found = _pending(space, int(run.args.get("after", 0)))
     page, last = encode_page(encoder, found)
     if not page.numbers:
         if found:
-            run.say(f"{encoder.name} encoded none of {len(found)} grains: they wait.")
+            run.say(f"{encoder.name} encoded none of {len(found)} memories: they stay queued.")
         return None
     cosines = _cosines(space, encoder, page)
     if cosines is None and int(run.args.get("waits", 0)) < WAITS:
@@ -191,7 +191,7 @@ def _apply(
     with connection.cursor() as cursor:
         cursor.executemany(_ENRICHED, [(True, number) for number in numbers])
     near = sum(cosine >= settings.DEDUP_SIMILARITY_THRESHOLD for cosine in cosines.values())
-    run.say(f"{encoder.name}: {len(numbers)} grains, {len(made)} links, {near} near copies.")
+    run.say(f"{encoder.name}: {len(numbers)} memories, {len(made)} links, {near} near duplicates.")
     told = {"grains": len(numbers), "conduits": len(made), "encoder": encoder.name}
     packed = Changes(tuple(numbers), conduit_array(made)).pack()
     events.append("grains.enriched", space=space, actor="worker", subject="", data=told, packed=packed)
@@ -203,6 +203,6 @@ def _apply(
 
 
 def _later(run: jobs.Run, space: int) -> None:
-    run.say("The arena of this space is being read: the grains wait for it.")
+    run.say("The index of this space is being loaded: the memories stay queued.")
     args = {**run.args, "waits": int(run.args.get("waits", 0)) + 1}
     ask_for_enrichment(space, due_at=clock.now() + WAIT, **args)

@@ -47,7 +47,7 @@ class GrainInput:
 def check_grain_input(given: Any, *, ceiling: str, origin: str | None = None) -> GrainInput:
     """The item, or a refusal that names the field. An import has bound the `origin` already."""
     if not isinstance(given, dict):
-        raise Invalid("An item is an object with a content.", field="items")
+        raise Invalid("Each item must be an object with content.", field="items")
     for name in given:
         if name not in FIELDS:
             raise Invalid.unknown(name, FIELDS)
@@ -57,7 +57,7 @@ def check_grain_input(given: Any, *, ceiling: str, origin: str | None = None) ->
     tags = _tags(given.get("tags"))
     said_at, valid_from, valid_to = (_moment(given, field) for field in ("time", "valid_from", "valid_to"))
     if valid_from is not None and valid_to is not None and valid_from >= valid_to:
-        raise Invalid("valid_from must lie before valid_to.", field="valid_from")
+        raise Invalid("valid_from must be before valid_to.", field="valid_from")
     terms = [*words.terms(text), *words.terms(speaker), *(f"#{tag}" for tag in tags)]
     said = int((said_at or clock.now()).timestamp())
     return GrainInput(
@@ -80,14 +80,14 @@ def parse_time(value: Any, *, name: str) -> datetime:
     """A time from outside, with an offset and within what every database and page can hold."""
     found = clock.parse(value, name=name)
     if found < EARLIEST:
-        raise Invalid(f"{name}: a time from 1900 to 9999.", field=name)
+        raise Invalid(f"{name} must be a time from the years 1900 to 9999.", field=name)
     return found
 
 
 def check_visible_name(value: Any, *, name: str, longest: int) -> str:
     """A short name from outside: something to read in it, and nothing hidden."""
     if not isinstance(value, str) or not 1 <= len(value) <= longest or not texts.is_visible(value):
-        raise Invalid(f"{name} has 1 to {longest} characters, all of them visible.", field=name)
+        raise Invalid(f"{name} must have 1 to {longest} characters, all of them visible.", field=name)
     return value
 
 
@@ -110,8 +110,8 @@ def _tags(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or len(value) > MAX_TAGS:
-        raise Invalid(f"tags is a list of at most {MAX_TAGS} texts.", field="tags")
+        raise Invalid(f"tags must be a list of at most {MAX_TAGS} texts.", field="tags")
     tags = tuple(check_visible_name(tag, name="tags", longest=MAX_TAG) for tag in value)
     if len(set(tags)) < len(tags):
-        raise Invalid("tags names one twice.", field="tags")
+        raise Invalid("tags contains a tag twice.", field="tags")
     return tags

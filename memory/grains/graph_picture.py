@@ -119,9 +119,7 @@ def label_grains(principal: Principal, outside: list[str], *, length: int = 160)
         status=Grain.Status.PENDING_DELETION
     )
     return {
-        str(found): GrainLabel(
-            number, shorten(text, length) if status in _SHOWN else "a grain that is held back", status
-        )
+        str(found): GrainLabel(number, shorten(text, length) if status in _SHOWN else "hidden memory", status)
         for found, number, text, status in rows.values_list("uuid", "pk", "text", "status")
     }
 
@@ -237,7 +235,7 @@ def _regions(space: int, grains: NDArray[np.int64]) -> tuple[list[dict[str, Any]
     for place, (number, drawn) in enumerate(zip(found[order].tolist(), count[order].tolist(), strict=True), start=1):
         of[cluster == number] = place
         outside, name = known[number]
-        regions.append({"id": outside, "name": name or "without a name", "grains": drawn})
+        regions.append({"id": outside, "name": name or "unnamed", "grains": drawn})
     return regions, of
 
 

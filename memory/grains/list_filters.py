@@ -104,10 +104,10 @@ def check_filters(given: dict[str, Any]) -> ListFilters:
         for name in ("since", "until")
     )
     if since is not None and until is not None and since >= until:
-        raise Invalid("since must lie before until.", field="since")
+        raise Invalid("since must be before until.", field="since")
     pinned = given.get("pinned")
     if pinned is not None and not isinstance(pinned, bool):
-        raise Invalid("pinned is true or false.", field="pinned")
+        raise Invalid("pinned must be true or false.", field="pinned")
     origin = given.get("origin")
     if origin is not None and origin not in origins.AUTHORITY:
         raise Invalid(f"origin must be one of {', '.join(origins.AUTHORITY)}.", field="origin")

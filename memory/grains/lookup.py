@@ -22,8 +22,8 @@ def find_grain(principal: Principal, grain: object) -> Grain:
     try:
         number = uuid.UUID(grain)  # type: ignore[arg-type]  # whatever was given
     except (ValueError, TypeError, AttributeError):
-        raise Invalid("That is not a grain's id.", field="grain") from None
+        raise Invalid("That is not an id of a memory.", field="grain") from None
     row = Grain.objects.select_related("space").filter(uuid=number).first()
     if row is None or not principal.reaches(row.space_id):
-        raise NotFound("There is no such grain.")
+        raise NotFound("There is no memory with this id.")
     return row

@@ -16,7 +16,7 @@ from memory.grains.models import Grain
 def pin(act: RunningCall, *, grain: str, pinned: bool = True) -> Change:
     """Pin a grain, or let it go again."""
     if not isinstance(pinned, bool):
-        raise Invalid("pinned is true or false.", field="pinned")
+        raise Invalid("pinned must be true or false.", field="pinned")
     row = find_for_change(act, grain)
 
     def change() -> dict[str, Any]:

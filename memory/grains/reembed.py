@@ -48,7 +48,7 @@ def reembed(act: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
     """Encode the next page of grains that have no vector of this encoder, in the order of their numbers."""
     space = act.principal.space
     if space is None:
-        raise Invalid("Name a space to encode.", field="space")
+        raise Invalid("The space is missing.", field="space")
     with connection.cursor() as cursor:
         cursor.execute(_PAGE, [encoder.name, space, after, PAGE])
         found = list(cursor.fetchall())
@@ -76,7 +76,7 @@ def reembed_questions(act: RunningCall, *, encoder: Encoder, after: int = 0) -> 
     """
     space = act.principal.space
     if space is None:
-        raise Invalid("Name a space to encode.", field="space")
+        raise Invalid("The space is missing.", field="space")
     with connection.cursor() as cursor:
         cursor.execute(_ASKED, [space, encoder.name, after, PAGE])
         found = list(cursor.fetchall())

@@ -65,7 +65,7 @@ def load_row(principal: Principal, grain: uuid.UUID) -> tuple[Any, ...]:
         cursor.execute(_ONE, [grain.hex if connection.vendor == "sqlite" else grain, principal.space])
         found = cursor.fetchone()
     if found is None:
-        raise NotFound("There is no such grain.")
+        raise NotFound("There is no memory with this id.")
     return tuple(found)
 
 

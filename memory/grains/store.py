@@ -144,7 +144,7 @@ def insert(act: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
     """New texts become grains and are wired, equal ones of the same origin and session are corroborated."""
     space, moment = act.principal.space, clock.now()
     if space is None:
-        raise Invalid("Name a space to store in.", field="space")
+        raise Invalid("The space to store in is missing.", field="space")
     first: dict[tuple[str, str, str], GrainInput] = {}
     for item in given:
         first.setdefault(item.key, item)

@@ -26,13 +26,13 @@ def check_text(text: object, *, name: str = "content") -> str:
         raise Invalid(f"{name} must be a text.", field=name)
     if "\0" in text:
         # PostgreSQL cannot hold it and SQLite would cut the text there: the same verdict on both.
-        raise Invalid(f"{name} holds a NUL character.", field=name)
+        raise Invalid(f"{name} contains a NUL character.", field=name)
     refuse_surrogates(text, name=name)
     if _VISIBLE.search(text) is None:
         raise Invalid(f"{name} is empty.", field=name)
     limit = config.current().MAX_GRAIN_BYTES
     if len(text.encode()) > limit:
-        raise Invalid(f"{name} is longer than {limit} bytes. Split it into several grains.", field=name, limit=limit)
+        raise Invalid(f"{name} is longer than {limit} bytes. Split it into several memories.", field=name, limit=limit)
     return text
 
 

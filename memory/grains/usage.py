@@ -26,7 +26,7 @@ _ADD = (
     f"bytes = {_TABLE}.bytes + excluded.bytes RETURNING writer, grains, bytes"
 )
 _Used = dict[str, tuple[int, int]]  # grains and bytes by writer
-_DO = "Delete grains and have them purged"
+_DO = "Delete memories and purge them"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def close(act: RunningCall, *, grain: str, at: str | None = None) -> Change:
     moment = clock.now() if at is None else grain_input.parse_time(at, name="at")
     if row.valid_from is not None and moment <= row.valid_from:
         begins = clock.rfc3339(row.valid_from)
-        raise Invalid(f"It is valid from {begins} on and cannot end before.", field="at", valid_from=begins)
+        raise Invalid(f"The end must be after {begins}, when its validity begins.", field="at", valid_from=begins)
 
     def change() -> dict[str, Any]:
         changed = bool(Grain.objects.filter(pk=row.pk, valid_to=None).update(valid_to=moment))
@@ -45,7 +45,7 @@ def _known(number: int, moment: datetime, *, asked: bool) -> datetime:
     """The end it has already, if that is what was asked for; for nothing in particular any that has passed will do."""
     end = Grain.objects.values_list("valid_to", flat=True).get(pk=number)
     if end is None or (end != moment if asked else end > moment):
-        raise Conflict("It has another end already.", valid_to=clock.rfc3339(end))
+        raise Conflict("The memory already has another end of validity.", valid_to=clock.rfc3339(end))
     return end
 
 

@@ -112,7 +112,7 @@ def quota_shares(own: usage.QuotaUse, budgeted: tuple[int, int] | None) -> tuple
         LimitShare("memories", own.grains, settings.MAX_GRAINS_PER_AGENT),
         LimitShare("size of memories", own.grain_bytes, settings.MAX_BYTES_PER_AGENT, in_bytes=True),
         LimitShare("keys with history", own.key_bytes, settings.MAX_KV_BYTES, in_bytes=True),
-        LimitShare("boards made", own.boards, settings.MAX_BOARDS_PER_AGENT),
+        LimitShare("boards", own.boards, settings.MAX_BOARDS_PER_AGENT),
     ]
     if budgeted is not None:
         found += [

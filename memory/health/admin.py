@@ -1,4 +1,4 @@
-"""The page of warnings: what left its range, from when until when, and who knows of it."""
+"""Admin page of health warnings: signals outside their healthy range, and who acknowledged them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def _acknowledge(principal: Any, row: Warning, **given: Any) -> dict[str, Any]:
 @admin.register(Warning)
 class WarningPage(FluxModelAdmin):
     reads = "health.read"
-    called = ("warning", "warnings")
+    called = ("health warning", "health warnings")
     group = "Memory"
-    about = "Signals that left their healthy range and stayed outside. The Vitals page draws them."
+    about = "Signals outside their healthy range. The Vitals page shows their charts."
     space_path = "space_id"
     acts = (
         Action(
@@ -39,7 +39,7 @@ class WarningPage(FluxModelAdmin):
             _acknowledge,
             done="Acknowledged.",
             fits=lambda row: row.cleared_at is None and row.acknowledged_at is None,
-            says="It stays listed until it clears, but no longer makes the space look ill.",
+            says="The warning is listed until it clears, but no longer counts against the health of the space.",
         ),
     )
     list_display = ["name", "level", "state", "now", "raised", "space"]
@@ -57,7 +57,7 @@ class WarningPage(FluxModelAdmin):
     ]
     ordering = ["-id"]
     fields = ["name", "level", "state", "now", "raised", "seen", "cleared", "times", "alerted", "what_to_do", "space"]
-    empty_says = "Nothing has warned yet."
+    empty_says = "No warnings. A signal that leaves its healthy range is listed here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
@@ -77,9 +77,9 @@ class WarningPage(FluxModelAdmin):
     def state(self, row: Any) -> Any:
         if row.cleared_at is not None:
             return formatting.badge("cleared", "good")
-        return formatting.badge(f"known to {row.acknowledged_by}" if row.acknowledged_by else "open", "bad")
+        return formatting.badge(f"acknowledged by {row.acknowledged_by}" if row.acknowledged_by else "open", "bad")
 
-    @admin.display(description="value and range")
+    @admin.display(description="value and healthy range")
     def now(self, row: Any) -> str:
         low, high = ("" if bound is None else f"{bound:.3g}" for bound in (row.low, row.high))
         value = "none" if row.value is None else f"{row.value:.3g}"
@@ -113,4 +113,4 @@ def _open(who: SignedIn) -> list[Tile]:
         space__in=who.spaces_where("jobs.manage"), cleared_at=None, acknowledged_at=None
     ).exclude(severity=Warning.Severity.INFO)
     link = list_address("health_warning", state="open")
-    return [Tile(open_now.values("pk"), "warning about health", "warnings about health", link, True)]
+    return [Tile(open_now.values("pk"), "health warning", "health warnings", link, True)]

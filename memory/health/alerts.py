@@ -69,9 +69,9 @@ def send_alert(run: jobs.Run) -> jobs.Apply | None:
             private=here.ALERT_PRIVATE_ADDRESSES,
         )
     except webhook.Unsendable as error:
-        run.say(f"The webhook did not take it: {error}.")
+        run.say(f"The webhook failed: {error}.")
         raise
-    run.say("The webhook took it.")
+    run.say("Sent to the webhook.")
     signal, space = run.args["signal"], run.space
     return lambda: _sent(space, signal)
 

@@ -54,7 +54,9 @@ def gather(run: jobs.Run) -> jobs.Apply:
         judged_questions.add_changed_votes(sheet)
         add_sums(sheet.sums.items())
         SpaceHealth.objects.filter(space__in=sheet.moved).update(moved=F("moved") + 1)
-        run.say(f"{count} events, {len(sheet.sums)} sums, {sum(map(len, sheet.judged.values()))} judged questions.")
+        run.say(
+            f"{count} events, {len(sheet.sums)} sums, {sum(map(len, sheet.judged.values()))} questions with feedback."
+        )
         if count >= MOST:
             chores.ask_to_gather()
             return
@@ -75,7 +77,7 @@ def _move(begin: Position, end: Position) -> None:
     """From where it was read and from nowhere else."""
     LogPosition.objects.get_or_create(pk=_ONE, defaults={"xid": 0, "event": 0})
     if not LogPosition.objects.filter(pk=_ONE, xid=begin.xid, event=begin.id).update(xid=end.xid, event=end.id):
-        raise Conflict("This stretch of the log was counted by somebody else.")
+        raise Conflict("These events were counted by another process meanwhile.")
 
 
 def add_sums(sums: Iterable[tuple[Key, float]]) -> None:

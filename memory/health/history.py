@@ -46,7 +46,7 @@ class SignalLine:
 def timeline(principal: Principal, *, over: str = "day") -> dict[str, SignalLine]:
     """Every signal over a day, a week or a month: a bounded number of points each."""
     if over not in RANGES:
-        raise Invalid(f"range is one of {', '.join(RANGES)}.", field="range")
+        raise Invalid(f"range must be one of {', '.join(RANGES)}.", field="range")
     hours, step = RANGES[over]
     since = int(clock.now().timestamp()) - hours * 3600
     found: dict[str, SignalLine] = defaultdict(lambda: SignalLine([], [], [], []))

@@ -81,18 +81,18 @@ def warnings(durability: str) -> list[str]:
     live = config.live()
     live()
     if live.problem:
-        found.append(f"config.yaml is not in force: {live.problem}")
+        found.append(f"config.yaml has an error and is ignored: {live.problem}")
     if live.waiting_for_restart:
         found.append(f"restart to apply {', '.join(live.waiting_for_restart)}")
     found += config.without_effect(config.current())
     if embedding.state().broken:
-        found.append(f"recall goes without vectors: {embedding.state().problem}")
+        found.append(f"recall works without vectors: {embedding.state().problem}")
     found += model.warnings()
     parked = jobs.counts()["parked"]
     if parked:
         found.append(f"{parked} parked job(s): {typed_command('flux_jobs list --state parked')}")
     if jobs.oldest_wait_seconds() > 300:
-        found.append("jobs wait longer than five minutes: is the worker running?")
+        found.append("jobs are queued for more than five minutes: check that the worker is running")
     doubt = uptime.now().doubt
     if doubt:
         found.append(doubt)
@@ -100,7 +100,7 @@ def warnings(durability: str) -> list[str]:
     if unsendable:
         found.append(unsendable)
     if durability == "normal":
-        found.append("durability is normal: acknowledged writes survive a crash, not a power loss")
+        found.append("durability is normal: confirmed writes survive a crash, but not a power loss")
     return found
 
 
@@ -129,9 +129,9 @@ def metrics(principal: Principal) -> bytes:
 
     counts = jobs.counts()
     gauges: dict[str, tuple[str, float]] = {
-        f"flux_jobs_{state}": (f"Jobs that are {state}", count) for state, count in counts.items()
+        f"flux_jobs_{state}": (f"Jobs in the state {state}", count) for state, count in counts.items()
     }
-    gauges["flux_job_wait_seconds"] = ("Age of the oldest job that is due", jobs.oldest_wait_seconds())
-    gauges["flux_grains"] = ("Grains of the caller's space", Grain.objects.filter(space=principal.space).count())
+    gauges["flux_job_wait_seconds"] = ("Age of the oldest due job", jobs.oldest_wait_seconds())
+    gauges["flux_grains"] = ("Memories of the caller's space", Grain.objects.filter(space=principal.space).count())
     gauges["flux_refused_sources"] = ("Source minutes with refused requests, last week", RefusalMinute.objects.count())
     return numbers.render(gauges)

@@ -60,7 +60,7 @@ def measure(run: jobs.Run) -> jobs.Apply | None:
     def apply() -> None:
         kept, _ = SpaceHealth.objects.get_or_create(space=space)
         if kept.beat != before.beat:
-            raise Conflict("This space was measured by somebody else meanwhile.")
+            raise Conflict("This space was measured by another process meanwhile.")
         kept.signals = {one.signal.name: _note(space.pk, kept, one, now).kept() for one in readings}
         _write(space.pk, readings, now, coarse)
         kept.beat, kept.measured_at = kept.beat + 1, now

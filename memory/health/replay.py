@@ -69,9 +69,9 @@ def replay_now(act: RunningCall, *, sample: int = SAMPLE, step: Callable[[], obj
     """Replay a space's judged questions and keep what came of it."""
     space = act.principal.space
     if space is None:
-        raise Invalid("Name a space to replay.", field="space")
+        raise Invalid("The space is missing.", field="space")
     if isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST:
-        raise Invalid(f"sample is 1 to {MOST}.", field="sample")
+        raise Invalid(f"sample must be from 1 to {MOST}.", field="sample")
     found = measure_outcome(space, sample, step)
     told = found.shape() if found else {"questions": 0}
 
@@ -88,9 +88,11 @@ def replay_space(run: jobs.Run) -> jobs.Apply | None:
     space = run.space
     found = measure_outcome(space, SAMPLE) if space is not None else None
     if space is None or found is None:
-        run.say("Nothing was judged here yet.")
+        run.say("No feedback yet, so there is nothing to replay.")
         return None
-    run.say(f"{found.questions} questions: nDCG {found.without.ndcg:.3f} without votes, {found.others.ndcg:.3f} with.")
+    run.say(
+        f"{found.questions} questions: nDCG {found.without.ndcg:.3f} without feedback, {found.others.ndcg:.3f} with."
+    )
     return lambda: _keep(space, found)
 
 

@@ -25,7 +25,7 @@ _DIGITS = 4
 def report(principal: Principal) -> dict[str, Any]:
     """In the shape flux-memory's users know."""
     if principal.space is None:
-        raise Invalid("Name a space to look at.", field="space")
+        raise Invalid("The space is missing.", field="space")
     kept = SpaceHealth.objects.filter(space=principal.space).first()
     callers = measure.caller_counts(principal.space, clock.now())
     return {
@@ -102,12 +102,12 @@ def acknowledge(act: RunningCall, *, signal: str) -> Change:
         raise Invalid(f"There is no signal {str(signal)[:40]!r}.", field="signal")
     space = act.principal.space
     if space is None:
-        raise Invalid("Name a space.", field="space")
+        raise Invalid("The space is missing.", field="space")
 
     def change() -> dict[str, Any]:
         known = {"acknowledged_at": clock.now(), "acknowledged_by": act.principal.actor}
         if not _open(space).filter(signal=signal).update(**known):
-            raise NotFound("There is no open warning about this signal.", signal=signal)
+            raise NotFound("There is no open warning for this signal.", signal=signal)
         SpaceHealth.objects.filter(space=space).update(status=measure.space_status(space))
         act.record(signal)
         events.append("warning.acknowledged", space=space, actor=act.principal.actor, subject=signal)

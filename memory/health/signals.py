@@ -145,10 +145,10 @@ def calibration_error(sums: Mapping[str, float], *, least: float = 50) -> float 
 SIGNALS: tuple[Signal, ...] = (
     Signal(
         "retrieval_success_rate",
-        "Share of judged recalls in which something was useful",
+        "Share of rated recalls with a useful result",
         lambda c: _share(c.sum("hits", DAY), c.sum("judged", DAY), least=20),
-        "Look at what was judged not useful on the Recall page, and store what was missing; flux_eval says whether "
-        "votes help.",
+        "Look at recalls rated not useful on the Traces page, and store the missing memories. flux_eval measures the "
+        "effect of feedback.",
         low=0.5,
         severity=WARNING,
         critical=0.2,
@@ -157,9 +157,10 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "fallback_trigger_rate",
-        "Share of recalls that only vectors could answer: no word of the question was known",
+        "Share of recalls matched only by vectors, because no word of the question is known",
         lambda c: _share(c.sum("fallbacks", DAY), c.sum("recalls", DAY), least=20),
-        "Agents ask in other words than they store. Store in the words questions will use, or vote: words learn.",
+        "Questions use other words than the memories. Store memories in the words of the questions, or give "
+        "feedback: recall learns words from it.",
         high=0.4,
         severity=WARNING,
         critical=0.8,
@@ -168,10 +169,10 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "feedback_compliance_rate",
-        "Share of answers their askers said something about",
+        "Share of answers with feedback",
         lambda c: _share(c.sum("judged", SETTLED), c.sum("answered", SETTLED), least=20),
-        "The memory learns from votes alone. caller_feedback names who leaves answers unjudged; tell those agents to "
-        "call POST /feedback.",
+        "Recall learns only from feedback. caller_feedback names callers that give none; tell those agents to call "
+        "POST /feedback.",
         low=0.5,
         severity=WARNING,
         window=DAY,
@@ -179,9 +180,10 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "avg_hops_per_retrieval",
-        "Links a signal travels to what it finds, on average",
+        "Average number of links from a question to its results",
         lambda c: _share(c.sum("hops", WEEK), c.sum("recalls", WEEK), least=20),
-        "Answers lie far from their questions. Lower MAX_HOPS, or store with names and dates that questions use.",
+        "Results are many links away from the questions. Lower MAX_HOPS, or store memories with the names and dates "
+        "that questions use.",
         high=4.0,
         severity=WARNING,
         window=WEEK,
@@ -189,18 +191,19 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "highway_count",
-        "Links that use made strong (weight .8 or more)",
+        "Number of strong links (weight 0.8 or more)",
         lambda c: c.level("highways"),
-        "A thousand judged recalls and no strong link: useful votes are rare or spread thin. See flux_learning list.",
+        "No strong link after a thousand rated recalls: useful ratings are rare or spread over many links. See "
+        "flux_learning list.",
         low=1,
         days=14,
         judged=1000,
     ),
     Signal(
         "highway_growth_rate",
-        "Links that became strong within a week",
+        "Links that became strong in the last week",
         _growth("formed"),
-        "Much is reinforced at once. See with flux_learning list whether one caller votes for everything.",
+        "Many links became strong at once. Check with flux_learning list whether one caller rates everything useful.",
         low=0,
         high=100,
         window=WEEK,
@@ -208,9 +211,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "shortcut_creation_rate",
-        "Shortcuts between grains that are useful together, per 100 recalls",
+        "New shortcuts between memories that are useful together, per 100 recalls",
         lambda c: None if c.sum("recalls", WEEK) < 20 else 100 * c.sum("shortcuts", WEEK) / c.sum("recalls", WEEK),
-        "Many grains are always useful together: they may say one thing. Raise SHORTCUT_THRESHOLD.",
+        "Many memories are always useful together and may belong in one memory. Raise SHORTCUT_THRESHOLD.",
         low=0,
         high=10,
         window=WEEK,
@@ -218,10 +221,10 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "conduit_dissolution_rate",
-        "Share of all links that dissolved within a day",
+        "Share of links removed in the last day",
         lambda c: _share(c.sum("dissolved", DAY), c.level("conduits") + c.sum("dissolved", DAY), least=50),
-        "Links go faster than they come. Look at what clean-up did (flux_jobs list), raise the half-lives or "
-        "CLEANUP_STALE_HOURS.",
+        "Links are removed faster than they are created. Look at the clean-up jobs (flux_jobs list), and raise the "
+        "half-lives or CLEANUP_STALE_HOURS.",
         low=0,
         high=0.05,
         severity=WARNING,
@@ -231,9 +234,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "avg_weight_drop_on_failure",
-        "Share of its weight a link loses when what it led to was not useful",
+        "Share of its weight that a link loses per rating not useful",
         lambda c: _share(c.sum("drop", WEEK), c.sum("dropped", WEEK), least=10),
-        "Low: votes against an answer change nothing; high: one vote unlearns much. DECAY_FACTOR sets it.",
+        "Too low: ratings not useful change nothing. Too high: one rating changes much. Adjust DECAY_FACTOR.",
         low=0.005,
         high=0.2,
         window=WEEK,
@@ -241,9 +244,10 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "avg_conduit_weight",
-        "Weight of a link, on average",
+        "Average weight of links",
         lambda c: _share(c.level("weight"), c.level("conduits"), least=50),
-        "Low: nothing leads anywhere; high: everything leads everywhere. Look at who votes (flux_learning list).",
+        "Too low: links have no effect. Too high: all links look alike. Look at who gives feedback (flux_learning "
+        "list).",
         low=0.15,
         high=0.75,
         severity=WARNING,
@@ -251,9 +255,10 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "orphan_rate",
-        "Share of active grains that no link leads to or from",
+        "Share of active memories without links",
         lambda c: _share(c.level("orphans"), c.level("active")),
-        "Grains stand alone. Store with a session, names and dates; flux_reembed gives neighbours.",
+        "Many memories have no links. Store memories with a session, names and dates; flux_reembed links similar "
+        "memories.",
         high=0.15,
         severity=WARNING,
         critical=0.5,
@@ -262,9 +267,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "promotion_events",
-        "Grains that became core within a week, of 100 active ones",
+        "Memories that became core in the last week, per 100 active ones",
         lambda c: None if c.level("active") < 50 else 100 * c.sum("promoted", WEEK) / c.level("active"),
-        "So many core grains mean nothing any more. Raise PROMOTION_THRESHOLD.",
+        "Too many memories become core. Raise PROMOTION_THRESHOLD.",
         low=0,
         high=20,
         window=WEEK,
@@ -273,9 +278,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "core_grain_count",
-        "Core grains; at most half of the active ones should be",
+        "Number of core memories (healthy: at most half of the active ones)",
         lambda c: c.level("core"),
-        "Most of the memory is core, so none of it stands out. Raise PROMOTION_THRESHOLD.",
+        "Most memories are core, so core has no effect. Raise PROMOTION_THRESHOLD.",
         low=0,
         high=0.5,
         of="active",
@@ -284,9 +289,10 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "dormant_grain_rate",
-        "Share of grains that nobody has used for long",
+        "Share of memories that are dormant (not used for a long time)",
         lambda c: _share(c.level("dormant"), c.level("active") + c.level("dormant")),
-        "Much of the memory is not used. Dormant grains still answer when nothing else does; pin what must stay.",
+        "Many memories are not used. Dormant memories are recalled only if no others match; pin those that must stay "
+        "active.",
         low=0,
         high=0.4,
         days=14,
@@ -294,36 +300,37 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "provenance_skew",
-        "Largest share of one caller's stores of a day given out as a person's own words",
+        "Largest share of memories that one caller stored in a day as user_stated",
         _skew,
-        "An agent claims that people said what it stores. Lower the origin ceiling of its token.",
+        "An agent stores almost everything as stated by the user. Mint it a token with a lower maximum provenance.",
         high=0.9,
         severity=WARNING,
         window=DAY,
     ),
     Signal(
         "hit_rate",
-        "Share of judged recalls of a week in which something was useful",
+        "Share of rated recalls of the last week with a useful result",
         lambda c: _share(c.sum("hits", WEEK), c.sum("judged", WEEK), least=20),
-        "Compare the weeks: did what is asked change, or what is stored? flux_eval says whether votes help.",
+        "Compare the weeks: have the questions changed, or the memories? flux_eval measures the effect of feedback.",
         low=0.5,
         window=WEEK,
         recalls=100,
     ),
     Signal(
         "calibration_error",
-        "How far confidence lies from what votes say, on average",
+        "Average difference between confidence and feedback",
         lambda c: calibration_error(c.sums.get(MONTH, {})),
-        "Do not rely on confidence as a number here, only on its order, and set min_score by trial.",
+        "Confidence is not accurate here: compare it between answers only, and choose min_score by trial.",
         high=0.35,
         window=MONTH,
         recalls=100,
     ),
     Signal(
         "learning_gain",
-        "nDCG that votes on other questions add to a judged one, by the last replay",
+        "nDCG gained by feedback on other questions, in the last replay",
         lambda c: c.gain,
-        "Votes make answers worse. Find whose: flux_learning list. Take them back: flux_learning undo --caller.",
+        "Feedback makes answers worse. Find whose with flux_learning list, and withdraw it with flux_learning undo "
+        "--caller.",
         low=-0.02,
         severity=WARNING,
         dwell=1,

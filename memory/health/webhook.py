@@ -36,7 +36,7 @@ def webhook_problem(url: str, secret: str) -> str | None:
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         return "ALERT_WEBHOOK_URL must begin with http:// or https:// and name a host"
     if parts.username is not None or parts.password is not None:
-        return "ALERT_WEBHOOK_URL must not hold a password: the message is signed instead"
+        return "ALERT_WEBHOOK_URL must not contain a password: messages are signed instead"
     if any(ord(sign) <= 32 or ord(sign) > 126 for sign in url):
         return "ALERT_WEBHOOK_URL must be plain ASCII"
     if len(secret) < LEAST_SECRET:
@@ -95,7 +95,7 @@ def _address(host: str, port: int, private: bool) -> str:
     found = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for one in found:
         if not address_allowed(str(one), private=private):
-            raise Unsendable("the address lies on this machine or its network: ALERT_PRIVATE_ADDRESSES allows that")
+            raise Unsendable("the address is on this machine or its network: set ALERT_PRIVATE_ADDRESSES to allow that")
     return str(found[0])
 
 

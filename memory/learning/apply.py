@@ -171,8 +171,8 @@ def _apply(
         "shortcuts": len(made.made),
         **brought.moved.told(),
     }
-    done = f"{len(brought.changed)} conduits, {len(brought.gone)} gone"
-    run.say(f"{len(votes)} votes on {len(questions)} questions: {done}.")
+    done = f"{len(brought.changed)} links changed, {len(brought.gone)} removed"
+    run.say(f"{len(votes)} ratings on {len(questions)} questions: {done}.")
     events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
         chores.ask_for_learning(space)

@@ -103,13 +103,13 @@ def feedback(act: RunningCall, **given: Any) -> Change:
 def feedback_batch(act: RunningCall, *, items: object) -> Change:
     """Up to a hundred ballots, each recorded or refused on its own."""
     if not isinstance(items, list) or not 1 <= len(items) <= vote_input.MAX_ITEMS:
-        raise Invalid(f"items is a list of 1 to {vote_input.MAX_ITEMS} votes.", field="items")
+        raise Invalid(f"items must be a list of 1 to {vote_input.MAX_ITEMS} objects.", field="items")
     good: list[tuple[int, VoteInput]] = []
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, item in enumerate(items):
         try:
             if not isinstance(item, dict):
-                raise Invalid("A vote is an object.", field="items")
+                raise Invalid("Each item must be an object.", field="items")
             good.append((index, vote_input.check_vote_input(item)))
         except FluxError as error:
             results[index] = _refused(index, error)
@@ -148,10 +148,12 @@ def withdraw(act: RunningCall, *, trace: str, grain: str) -> Change:
     try:
         ids = uuid.UUID(trace), uuid.UUID(grain)
     except (ValueError, TypeError, AttributeError):
-        raise Invalid("A vote is named by the ids of its trace and its grain.", field="trace_id") from None
+        raise Invalid(
+            "trace_id and grain_id must be the ids of a trace and of a memory in it.", field="trace_id"
+        ) from None
     vote = Vote.objects.filter(judged__uuid=ids[0], grain__uuid=ids[1], judged__actor=act.principal.actor).first()
     if vote is None or not act.principal.reaches(vote.space_id):
-        raise NotFound("There is no such vote of yours.")
+        raise NotFound("You gave no such feedback.")
     act.space = vote.space_id
 
     def change() -> dict[str, Any]:
@@ -192,7 +194,10 @@ class _VoteTargets:
         receipt = self.receipts.get(ballot.trace)
         mine = receipt is not None and receipt.actor == self.principal.actor
         if receipt is None or not mine or not self.principal.reaches(receipt.space):
-            raise NotFound("There is no such trace of yours. Votes are for whoever asked, as long as it lasts.")
+            raise NotFound(
+                "You have no trace with this id. Only the caller of a recall can give feedback, until its "
+                "trace is deleted."
+            )
         returned = {grain["id"]: place for place, grain in enumerate(receipt.body["grains"], start=1)}
         words: list[NewVote] = []
         if ballot.grain is not None:
@@ -209,7 +214,7 @@ class _VoteTargets:
     ) -> NewVote:
         number = self.grains.get((grain, receipt.space))
         if number is None:
-            raise NotFound("There is no such grain.", grain_id=str(grain))
+            raise NotFound("There is no memory with this id.", grain_id=str(grain))
         return NewVote(number, str(grain), useful, ballot.strength, place is None, place)
 
 
@@ -221,7 +226,7 @@ def _refuse_what_is_gone(said: JudgedAnswer, there: Mapping[int, float]) -> None
     """Inside the write: a grain may have been purged since it was looked up."""
     for word in said.words:
         if word.grain not in there:
-            raise NotFound("There is no such grain.", grain_id=word.outside)
+            raise NotFound("There is no memory with this id.", grain_id=word.outside)
 
 
 def _record(act: RunningCall, given: Sequence[JudgedAnswer], scale: Mapping[int, float]) -> list[dict[str, Any]]:

@@ -191,6 +191,6 @@ def _apply(run: jobs.Run, space: int, found: Sequence[InferredVote]) -> None:
     if not written:
         return
     told: dict[str, Any] = {"votes": len(written), "corrected": sum(one.corrected for one in kept)}
-    run.say(f"{len(written)} weak votes against what askers were not content with.")
+    run.say(f"{len(written)} weak negative ratings inferred from repeated questions.")
     events.append("votes.implied", space=space, actor="worker", subject="", data=told)
     chores.ask_for_learning(space)

@@ -24,7 +24,7 @@ UNDONE_AT_ONCE = 5_000
 def list_votes(principal: Principal, *, limit: int = 50, **bounds: Any) -> dict[str, Any]:
     """Votes, newest first: who said what about which grain for which question."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
-        raise Invalid(f"limit is 1 to {MOST}.", field="limit")
+        raise Invalid(f"limit must be from 1 to {MOST}.", field="limit")
     found = _bounded(principal, standing=False, **bounds).select_related("judged", "grain", "space").order_by("-id")
     shown = list(found[: limit + 1])
     return {"votes": [_shape(row) for row in shown[:limit]], "more": len(shown) > limit}
@@ -66,7 +66,7 @@ def explain_vote(principal: Principal, *, trace: str, grain: str) -> dict[str, A
         _bounded(principal, standing=False, trace=trace, grain=grain).select_related("judged", "grain", "space").first()
     )
     if row is None:
-        raise NotFound("There is no such vote.")
+        raise NotFound("There is no such feedback.")
     effects = Effect.objects.filter(space=row.space_id, vote=row.pk).select_related("conduit__from_entry")
     return {
         **_shape(row),
@@ -118,7 +118,7 @@ def _shortcuts(pairs: QuerySet[Pair]) -> list[dict[str, Any]]:
 def undo_votes(act: RunningCall, **bounds: Any) -> Change:
     """Take back every vote within the bounds: of a trace, a grain, a caller, a time. There must be a bound."""
     if not any(value is not None for value in bounds.values()):
-        raise Invalid("Say which votes: of a trace, a grain, a caller, or a time.", field="caller")
+        raise Invalid("Which feedback is missing: give a trace, a grain, a caller or a time.", field="caller")
     found = _bounded(act.principal, standing=True, **bounds)
 
     def change() -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _bounded(
         found = found.filter(grain__uuid=parse_uuid(grain, "grain"))
     if caller is not None:
         if not isinstance(caller, str) or not caller or "\0" in caller or len(caller) > 160:
-            raise Invalid("caller is who voted, for example agent:helper.", field="caller")
+            raise Invalid("caller must be who gave the feedback, for example agent:helper.", field="caller")
         found = found.filter(judged__actor=caller)
     if since is not None:
         found = found.filter(at__gte=clock.parse(since, name="since"))

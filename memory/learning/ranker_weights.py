@@ -168,8 +168,8 @@ def _keep(space: int, found: engine.FittedWeights) -> None:
 
 def _says(found: engine.FittedWeights) -> str:
     if found.questions < engine.FEWEST_QUESTIONS:
-        return f"{found.questions} judged questions: too few to move weights. The shipped ones hold."
-    measured = f"questions left out of the fit: nDCG {100 * found.before:.1f} → {100 * found.after:.1f}"
+        return f"{found.questions} questions with feedback: too few to learn weights. The default weights are used."
+    measured = f"held-out questions: nDCG {100 * found.before:.1f} → {100 * found.after:.1f}"
     if not found.moved:
-        return f"{found.questions} judged questions, {measured}. The shipped weights hold."
-    return f"{found.questions} judged questions, {measured}. The weights moved."
+        return f"{found.questions} questions with feedback, {measured}. The default weights are used."
+    return f"{found.questions} questions with feedback, {measured}. New weights are used."

@@ -39,14 +39,14 @@ def check_vote_input(given: Mapping[str, Any]) -> VoteInput:
     if missed is None:
         missed = []
     if not isinstance(missed, list) or len(missed) > MAX_MISSED:
-        raise Invalid(f"missed is a list of at most {MAX_MISSED} grain ids.", field="missed")
+        raise Invalid(f"missed must be a list of at most {MAX_MISSED} grain ids.", field="missed")
     grain, useful = given.get("grain_id"), given.get("useful")
     if grain is None and not missed:
-        raise Invalid("Say which grain (grain_id), or what was missing (missed).", field="grain_id")
+        raise Invalid("The memory is missing: give grain_id, or missed.", field="grain_id")
     if grain is not None and not isinstance(useful, bool):
-        raise Invalid("useful is true or false.", field="useful")
+        raise Invalid("useful must be true or false.", field="useful")
     if grain is None and useful is not None:
-        raise Invalid("useful is said of a grain: give its grain_id.", field="grain_id")
+        raise Invalid("useful needs the memory it rates: give its grain_id.", field="grain_id")
     found = VoteInput(
         parse_uuid(given.get("trace_id"), "trace_id"),
         None if grain is None else parse_uuid(grain, "grain_id"),
@@ -55,7 +55,7 @@ def check_vote_input(given: Mapping[str, Any]) -> VoteInput:
         tuple(dict.fromkeys(parse_uuid(one, "missed") for one in missed)),
     )
     if found.grain in found.missed and not found.useful:
-        raise Invalid("missed names the grain that is said not to be useful.", field="missed")
+        raise Invalid("missed contains the memory that is rated not useful.", field="missed")
     return found
 
 
@@ -63,9 +63,9 @@ def _strength(given: Any) -> float:
     if given is None:
         return MOST_STRENGTH
     if isinstance(given, bool) or not isinstance(given, int | float):
-        raise Invalid(f"strength is a number from {LEAST_STRENGTH} to {MOST_STRENGTH:g}.", field="strength")
+        raise Invalid(f"strength must be a number from {LEAST_STRENGTH} to {MOST_STRENGTH:g}.", field="strength")
     if not LEAST_STRENGTH <= given <= MOST_STRENGTH:  # nor what is no number at all
-        raise Invalid(f"strength is between {LEAST_STRENGTH} and {MOST_STRENGTH:g}.", field="strength")
+        raise Invalid(f"strength must be from {LEAST_STRENGTH} to {MOST_STRENGTH:g}.", field="strength")
     return float(given)
 
 
@@ -74,4 +74,4 @@ def parse_uuid(given: Any, name: str) -> uuid.UUID:
     try:
         return uuid.UUID(given)
     except (ValueError, TypeError, AttributeError):
-        raise Invalid(f"{name}: that is not an id.", field=name) from None
+        raise Invalid(f"{name} is not an id.", field=name) from None

@@ -60,10 +60,11 @@ class FluxCommand(BaseCommand):
             if self.needs_instance and not home.current_home().initialised:
                 here = home.current_home()
                 raise Invalid(
-                    f"There is no instance {here.name!r} in {here.path.parent}. Make it: {typed_command('flux_init')}."
+                    f"There is no instance {here.name!r} in {here.path.parent}. Create it: "
+                    f"{typed_command('flux_init')}."
                 )
             if self.needs_tables and Job._meta.db_table not in connection.introspection.table_names():
-                raise NotReady(f"The database has no tables yet. Make them: {typed_command('flux_init')}.")
+                raise NotReady(f"The database has no tables yet. Create them: {typed_command('flux_init')}.")
             self.run(options)
         except (FluxError, DatabaseError) as error:
             self._refuse(translate(error))
@@ -125,6 +126,6 @@ class FluxCommand(BaseCommand):
     def confirm(self, given: str | None, wanted: str, *, what: str) -> None:
         """A destructive step is confirmed by repeating the name of what it destroys."""
         if given is None and sys.stdin.isatty():
-            given = input(f"{what} Type {wanted} to go on: ")
+            given = input(f"{what} Type {wanted} to continue: ")
         if given != wanted:
             raise Invalid(f"{what} Repeat it with --confirm {wanted}.", confirm=wanted)

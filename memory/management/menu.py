@@ -34,7 +34,7 @@ _UNDO = {
 }
 _CHOICES = (
     ("search", "Search memories"),
-    ("purge", "Purge a memory for good"),
+    ("purge", "Purge a memory permanently"),
     ("restore", "Restore a memory"),
     ("export", "Export a memory to a file"),
     ("audit", "Show the audit log"),
@@ -118,7 +118,7 @@ class AdminMenu:
         self.command.table(
             ("memory", "status", "text"),
             [(one["id"], one["status"], _shortened(one["content"])) for one in found],
-            empty="Nothing answers that.",
+            empty="No memories found.",
         )
 
     def _purge(self) -> None:
@@ -126,12 +126,12 @@ class AdminMenu:
 
         row = self._memory()
         reason = self._ask("Why: ")
-        if self._ask("This removes it for good. Type its id again to continue: ") != str(row.uuid):
-            self._warn("That is another id. Nothing was purged.")
+        if self._ask("This permanently removes the memory. Type its id again to continue: ") != str(row.uuid):
+            self._warn("The ids differ. Nothing was purged.")
             return
         purge.purge(self._fresh_principal(), grain=str(row.uuid), reason=reason)
         scrub.scrub_now()
-        self._say("Purged. Backups made before still hold it.")
+        self._say("Purged. Earlier backups still contain it.")
 
     def _restore(self) -> None:
         from memory.grains.lifecycle import verbs
@@ -139,10 +139,10 @@ class AdminMenu:
         row = self._memory()
         step = _UNDO.get(Grain.Status(row.status))
         if step is None:
-            self._say("It is active already.")
+            self._say("The memory is already active.")
             return
         getattr(verbs, step)(self._principal(), grain=str(row.uuid), reason=self._ask("Why: "))
-        self._say("It is active again.")
+        self._say("Restored. It is active again.")
 
     def _export(self) -> None:
         from memory.grains import dossier
@@ -166,16 +166,16 @@ class AdminMenu:
                 (row["at"][:19], row["actor"], row["action"], row["object"], row["outcome"])
                 for row in audit.tail(chain=who.chain, actor=None, limit=20)
             ],
-            empty="Nothing has been recorded yet.",
+            empty="No audit entries yet.",
         )
 
     def _password(self) -> None:
         password = getpass.getpass("New password (at least 12 characters): ")
         people.check_password(self.user.get_username(), password)
-        if getpass.getpass("Once more: ") != password:
-            raise Invalid("The two differ. The password was not changed.", field="password")
+        if getpass.getpass("Repeat the password: ") != password:
+            raise Invalid("The two passwords differ. The password was not changed.", field="password")
         own_account.change_password(self._fresh_principal(), password=password)
-        self._say("Changed. Every session of yours has ended.")
+        self._say("Password changed. All your sessions have ended.")
 
     def _dashboard(self) -> None:
         state = running_state.read_state(settings.HOME)

@@ -27,7 +27,7 @@ def ask_password(command: FluxCommand, username: str, file: Path | None, *, asks
         people.check_password(username, found)
         return found
     if not asks:
-        raise Invalid("An administrator needs a password: --password-file FILE.", field="password_file")
+        raise Invalid("The password of the administrator is missing: add --password-file FILE.", field="password_file")
     while True:
         found = getpass.getpass("Password (at least 12 characters): ")
         try:
@@ -35,9 +35,9 @@ def ask_password(command: FluxCommand, username: str, file: Path | None, *, asks
         except Invalid as error:
             command.notes.print(f"[red]{error.message}[/]")
             continue
-        if getpass.getpass("Once more: ") == found:
+        if getpass.getpass("Repeat the password: ") == found:
             return found
-        command.notes.print("[red]The two differ.[/]")
+        command.notes.print("[red]The two passwords differ.[/]")
 
 
 def ask_second_factor(
@@ -47,7 +47,10 @@ def ask_second_factor(
     key = _read_key(file) if file is not None else second_factors.new_key()
     if code is None:
         if not asks:
-            raise Invalid("A second factor needs --totp-key-file and --totp-code, or a terminal.", field="totp_code")
+            raise Invalid(
+                "The second factor cannot be set up without a terminal. Give --totp-key-file and --totp-code.",
+                field="totp_code",
+            )
         command.console.print("Scan this with your authenticator app:")
         segno.make(second_factors.otp_uri(key, username)).terminal(compact=True)
         command.console.print(f"or type the key: {base64.b32encode(key).decode()}")
@@ -67,6 +70,6 @@ def _read_key(file: Path) -> bytes:
     try:
         key = base64.b32decode(file.read_text(encoding="ascii").strip().replace(" ", ""), casefold=True)
     except (OSError, UnicodeDecodeError, binascii.Error):
-        raise Invalid(f"{file} does not hold a base32 key.", field="totp_key_file") from None
+        raise Invalid(f"{file} does not contain a base32 key.", field="totp_key_file") from None
     second_factors.check_key(key)
     return key

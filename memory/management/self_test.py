@@ -53,10 +53,10 @@ def run_self_test(command: FluxCommand) -> None:
             answer = _call(state, "POST", "/store", {"content": TEXT, "provenance": "user_stated"})
             grain = _call(state, "GET", f"/grains/{answer['grain_id']}")
             if grain["content"] != TEXT:
-                raise StorageUnavailable("The grain came back changed.")
+                raise StorageUnavailable("The memory came back changed.")
             recalled = _call(state, "POST", "/retrieve", {"query": QUESTION, "explain": True})
             if [found["id"] for found in recalled["grains"]] != [grain["id"]]:
-                raise StorageUnavailable("The grain was not recalled.")
+                raise StorageUnavailable("The memory was not recalled.")
             verdict = subprocess.run(
                 [*rerun_command(), "flux_audit", "verify", "--json"],
                 env=environment,
@@ -78,7 +78,7 @@ def run_self_test(command: FluxCommand) -> None:
         {"grain": grain, "recalled": recalled, "audit_entries": entries, "exit_status": server.returncode},
         says=f"stored    {grain['id']}\nread back {grain['content']!r}\n"
         f"recalled  {QUESTION!r} {recalled['explanation']['grains'][0]['says']}\n"
-        f"audit     {entries} entries in {len(chains)} chains, all sound\n"
+        f"audit     {entries} entries in {len(chains)} chains, all intact\n"
         f"[bold green]It works[/] ({time.monotonic() - started:.1f} s).",
     )
     if server.returncode != 0:

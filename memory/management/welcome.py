@@ -65,7 +65,7 @@ def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None
     if broadcast:
         for host in dict.fromkeys([*lan_addresses(), *lan_names()]):
             console.print(f"             http://{host}:{state['ports']['people']}/")
-        console.print(f"             as a phone shows it: {urls['people']}/mobile-preview")
+        console.print(f"             phone preview: {urls['people']}/mobile-preview")
     console.print(f"  REST       {urls['rest']}/      docs: {urls['rest']}/api/v1/docs")
     console.print(f"  MCP        {urls['mcp']}/mcp")
     console.print()
@@ -79,17 +79,17 @@ def welcome(console: Console, state: dict[str, Any], *, broadcast: bool) -> None
             console.print("  From another machine: the same path at one of the addresses above.")
         console.print()
     if token is not None:
-        console.print("[bold]Token of the agent 'assistant'[/] (shown only now):")
+        console.print("[bold]Token of the agent 'assistant'[/] (shown only once):")
         console.print(f"  {token}")
         console.print()
     _example(console, urls, token, state["mint"])
-    console.print(f"[dim]Ctrl-C or {typed_command('flux_stop')} stops it.[/]")
+    console.print(f"[dim]Stop it with Ctrl-C or {typed_command('flux_stop')}.[/]")
 
 
 def _example(console: Console, urls: dict[str, str], token: str | None, mint: str | None) -> None:
     """Lines that run as they are printed. Provenance is left out: every token may do that."""
     if token is None and mint is None:
-        console.print(f"[bold]Connect a program:[/] make an agent at {urls['people']}/agents")
+        console.print(f"[bold]Connect a program:[/] create an agent at {urls['people']}/agents")
         console.print()
         return
     console.print("[bold]Try it[/] in another terminal:" if token else "[bold]Try it[/] with a new token:")

@@ -1,4 +1,4 @@
-"""Why a recall returned what it did, in words and in numbers, from its receipt alone."""
+"""Explanation of a recall in words and numbers, computed from its trace alone."""
 
 from __future__ import annotations
 
@@ -16,37 +16,34 @@ from memory.grains.sizes import QUERY_BYTES
 from memory.recall import traces
 from memory.recall.trace_record import TraceRecord
 
-# Parts of a score as people call them. A part without a name here is shown under its own.
+# Labels of the parts of a score. A part without a label is shown under its own name.
 SIGNAL_NAMES = {
     "words": "shared words",
     "meaning": "similar meaning",
-    "links": "links to other grains",
-    "neighbours": "what was said next to it",
-    "session": "its conversation",
-    "speaker": "who said it",
-    "time": "when it was said",
-    "standing": "a standing wish or rule",
-    "learning": "votes on such questions",
-    "correction": "the fitted correction",
+    "links": "links to other memories",
+    "neighbours": "adjacent messages",
+    "session": "same conversation",
+    "speaker": "speaker",
+    "time": "time",
+    "standing": "preference or rule",
+    "learning": "feedback on similar questions",
+    "correction": "learned adjustment",
 }
 RUNG_SENTENCES = {
-    "warm": "All signals took part.",
-    "behind": "The index was behind the newest writes and is catching up; those may be missing here.",
-    "encoding": "Vectors are still being made: memories without one were found by words and links alone.",
-    "cold": "There was no index in memory yet: full text and a few links answered.",
-    "no encoder": "No encoder was ready, or nothing is encoded yet, so meaning took no part: words and links answered.",
+    "warm": "All signals were used.",
+    "behind": "The index did not have the newest memories yet; they may be missing here.",
+    "encoding": "Some vectors are not computed yet: memories without one were matched by words and links only.",
+    "cold": "The index was not loaded yet: only full text and a few links were used.",
+    "no encoder": "No encoder was ready, or nothing is encoded yet: only words and links were used, not meaning.",
 }
-REDUCED = (
-    "Only ids and scores were kept: its agent had left more bytes of traces within the hour than "
-    "MAX_TRACE_BYTES_PER_HOUR allows."
-)
+REDUCED = "Only ids and scores were kept: the traces of this agent exceeded MAX_TRACE_BYTES_PER_HOUR."
 _MARKS = ".,;:!?\"'()[]{}«»“”‘’…"  # noqa: RUF001
 _SHOWN = tuple(status for status in Grain.Status.values if status != Grain.Status.PENDING_DELETION)
 
 
 @selector("grains.trace", needs="grains.read")
 def explain_trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
-    """One receipt, explained. Grains that are gone since are named by their id alone."""
+    """One trace, explained. Memories that were purged since have only their id."""
     receipt = traces.find_trace(principal, found)
     texts = hydrate.load_texts(receipt.space, _named(receipt), _SHOWN)
     return {
@@ -91,11 +88,13 @@ def _named(receipt: TraceRecord) -> list[str]:
 
 def _whole(receipt: TraceRecord) -> str:
     if not receipt.body["grains"]:
-        return f"{_cut(receipt.body)}Nothing answered. {search_mode(receipt.rung, receipt.body)}"
-    chance = f"A right grain is among the first five with a chance of {receipt.confidence:.0%}."
+        return f"{_cut(receipt.body)}No memories found. {search_mode(receipt.rung, receipt.body)}"
+    chance = f"Confidence {receipt.confidence:.0%}: the estimated chance that a right memory is among the first five."
     questions = receipt.body["weights"].get("questions")
-    own = f" {questions} judged questions of this space moved its weights." if questions else ""
-    wider = " The subject seems to have changed: more is offered beside the answer." * receipt.body.get("exploring", 0)
+    own = f" The weights of this space were learned from {questions} questions with feedback." if questions else ""
+    wider = " The subject seems to have changed, so related memories are offered too." * receipt.body.get(
+        "exploring", 0
+    )
     return f"{_cut(receipt.body)}{chance} {search_mode(receipt.rung, receipt.body)}{own}{wider}"
 
 
@@ -109,13 +108,13 @@ def search_mode(rung: str, answer: Mapping[str, Any]) -> str:
 
 def _cut(body: dict[str, Any]) -> str:
     """What is missing from the query or from the trace itself."""
-    query = f"Of the query the first {QUERY_BYTES} bytes were used. " if body.get("query_truncated") else ""
+    query = f"Only the first {QUERY_BYTES} bytes of the query were used. " if body.get("query_truncated") else ""
     return query + (f"{REDUCED} " if body.get("reduced") else "")
 
 
 def _offered(grain: str, cluster: str | None) -> dict[str, Any]:
-    """Why a grain is offered beside the answer."""
-    says = f"Typical of the cluster “{cluster}”, which the answer is in." if cluster else "Next to the answer."
+    """Why a memory is offered in addition to the answer."""
+    says = f"Typical of the cluster “{cluster}”, to which the answer belongs." if cluster else "Adjacent to the answer."
     return {"grain_id": grain, "cluster": cluster, "says": says}
 
 
@@ -151,15 +150,15 @@ def _grain(place: int, grain: dict[str, Any], body: dict[str, Any], said: dict[s
 
 
 def _says(grain: dict[str, Any], words: list[str]) -> str:
-    """One sentence: the strongest reasons first, then what spoke against it."""
+    """One sentence: the strongest parts of the score first, then those that lowered it."""
     parts = sorted(grain["parts"].items(), key=lambda item: -item[1])
     reasons = [_reason(name, words, grain["path"]) for name, part in parts[:3] if part > 0.01]
     against = [SIGNAL_NAMES.get(name, name) for name, part in parts if part < -0.05]
-    sentence = f"Found through {_listed(reasons)}." if reasons else "Nothing spoke for it strongly."
+    sentence = f"Matched by {_listed(reasons)}." if reasons else "No strong match."
     if against:
-        sentence += f" Less because of {_listed(against)}."
+        sentence += f" Lowered by {_listed(against)}."
     if grain["same"]:
-        sentence += f" {grain['same']} more grain{'s say' if grain['same'] > 1 else ' says'} the same."
+        sentence += f" {grain['same']} more {'memories have' if grain['same'] > 1 else 'memory has'} the same text."
     return sentence
 
 

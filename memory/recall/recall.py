@@ -70,7 +70,7 @@ def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     """The grains that answer a question, best first, with the confidence that a right one is among the first five."""
     ask = asking.check_request(given)
     if principal.space is None:
-        raise Invalid("Name a space to recall from.", field="space")
+        raise Invalid("The space to recall from is missing.", field="space")
     _count(principal)
     later = query_expansion.start_expansion(principal.space, ask.query, principal.actor)
     pending_feedback.require_feedback(principal)
@@ -231,7 +231,7 @@ def _place(principal: Principal) -> Iterator[None]:
             _places = _places or FairQueue(config.current().READ_WORKERS)
     with _places.place(principal.space, principal.actor, PATIENCE_SECONDS) as given:
         if not given:
-            raise Busy("Too many recalls are under way. Try again.", retry_after=1)
+            raise Busy("Too many recalls at the same time. Try again.", retry_after=1)
         began = time.monotonic()
         yield
         _places.rest(principal.space, principal.actor, time.monotonic() - began)

@@ -70,7 +70,7 @@ def check_request(given: dict[str, Any]) -> RecallRequest:
     said = {name: _CHECKS[name](value, name) for name, value in given.items() if value is not None and name in _CHECKS}
     since, until = said.get("since"), said.get("until")
     if since is not None and until is not None and since >= until:
-        raise Invalid("since must lie before until.", field="since")
+        raise Invalid("since must be before until.", field="since")
     said.setdefault("k", config.current().TOP_K)
     query = texts.check_text(given.get("query"), name="query")
     used = query.encode()[:QUERY_BYTES].decode(errors="ignore")  # a character that is cut in two is left out
@@ -81,19 +81,19 @@ def check_request(given: dict[str, Any]) -> RecallRequest:
 
 def _whole(value: Any, name: str) -> int:
     if type(value) is not int or not 1 <= value <= MAX_K:
-        raise Invalid(f"{name} is a whole number from 1 to {MAX_K}.", field=name)
+        raise Invalid(f"{name} must be a whole number from 1 to {MAX_K}.", field=name)
     return value
 
 
 def _share(value: Any, name: str) -> float:
     if type(value) not in (int, float) or not 0 <= value <= 1:
-        raise Invalid(f"{name} is a number from 0 to 1.", field=name)
+        raise Invalid(f"{name} must be a number from 0 to 1.", field=name)
     return float(value)
 
 
 def _yes_or_no(value: Any, name: str) -> bool:
     if not isinstance(value, bool):
-        raise Invalid(f"{name} is true or false.", field=name)
+        raise Invalid(f"{name} must be true or false.", field=name)
     return value
 
 
@@ -103,7 +103,7 @@ def _moment(value: Any, name: str) -> datetime:
 
 def _names(value: Any, name: str, *, longest: int) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_VALUES:
-        raise Invalid(f"{name} is a list of at most {MAX_VALUES} texts.", field=name)
+        raise Invalid(f"{name} must be a list of at most {MAX_VALUES} texts.", field=name)
     return tuple(grain_input.check_visible_name(one, name=name, longest=longest) for one in value)
 
 
@@ -115,7 +115,7 @@ def _one_of(value: Any, name: str, *, allowed: tuple[str, ...]) -> Any:
 
 def _some_of(value: Any, name: str, *, allowed: tuple[str, ...]) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) and one in allowed for one in value):
-        raise Invalid(f"{name} is a list of {', '.join(allowed)}.", field=name)
+        raise Invalid(f"{name} must be a list of {', '.join(allowed)}.", field=name)
     return tuple(dict.fromkeys(value))
 
 

@@ -86,7 +86,7 @@ def list_traces(
 def preview_traces(principal: Principal, wanted: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
     """What was asked and which grains answered, of recalls the caller may look at; others are left out."""
     if len(wanted) > GLIMPSED:
-        raise Invalid(f"Ask about {GLIMPSED} recalls at most.", field="trace")
+        raise Invalid(f"Too many recalls at once: at most {GLIMPSED}.", field="trace")
     everybody = may(principal, "grains.manage")
     return [
         {

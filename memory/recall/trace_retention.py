@@ -34,7 +34,7 @@ def expire_traces(run: jobs.Run) -> None:
     doubt = uptime.now().doubt
     forgotten = 0 if doubt else delete_expired()
     if doubt or forgotten:
-        run.say(doubt or f"{forgotten} traces were let go.")
+        run.say(doubt or f"{forgotten} old traces were deleted.")
     if forgotten >= _AT_ONCE:
         jobs.enqueue(run.kind, once_key="instance")
 

@@ -95,7 +95,7 @@ def flush() -> None:
     try:
         _keep()
     except Exception as error:
-        log.warning("receipts could not be kept: %s", type(error).__name__)
+        log.warning("traces could not be stored: %s", type(error).__name__)
 
 
 def _keep() -> None:
@@ -210,9 +210,9 @@ def find_trace(principal: Principal, trace: uuid.UUID) -> TraceRecord:
     """The caller's own receipt. Those of others in the space are for whoever manages its grains."""
     found = _read(trace)
     if found is None or not principal.reaches(found.space):
-        raise NotFound("There is no such trace.")
+        raise NotFound("There is no trace with this id.")
     if found.actor != principal.actor and not may(principal, "grains.manage"):
-        raise NotFound("There is no such trace.")
+        raise NotFound("There is no trace with this id.")
     return found
 
 

@@ -6,7 +6,7 @@ from django.apps import AppConfig
 class TransferConfig(AppConfig):
     name = "memory.transfer"
     label = "transfer"
-    verbose_name = "Moving in and out"
+    verbose_name = "Import and export"
 
     def ready(self) -> None:
         from fluxcore.sweep import every_minute

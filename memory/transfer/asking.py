@@ -27,14 +27,14 @@ def begin(act: RunningCall, *, source: Source, provenance: str | None, ceiling: 
     """Lay a source down in pieces and have the worker take them."""
     space = act.principal.space
     if space is None:
-        raise Invalid("Name a space to import into.", field="space")
+        raise Invalid("The space to import into is missing.", field="space")
     items = list(islice(with_default_provenance(source.items(), provenance), MOST + 1))
     ties = list(islice(source.links(), MOST + 1))
     if not items:
-        raise Invalid(f"There is nothing to import in {source.name}.", field="file")
+        raise Invalid(f"{source.name} contains nothing to import.", field="file")
     if len(items) + len(ties) > MOST:
         raise Invalid(
-            f"That is more than {MOST} items. Use {typed_command('flux_import PATH')} at the shell.",
+            f"The file has more than {MOST} memories. {typed_command('flux_import PATH')} has no size limit.",
             field="file",
             limit=MOST,
         )
@@ -70,7 +70,7 @@ def _laid(one: SourceItem) -> list[Any]:
     """As a column of JSON holds it. What no column can hold is refused where it stands, and the rest comes in."""
     place, problem = one.place.replace("\0", "\ufffd").encode(errors="replace").decode(), one.problem
     if not _fits([one.key, one.given]):
-        problem = problem or Invalid("It holds a number or a character that cannot be stored.", field="content")
+        problem = problem or Invalid("It contains a number or a character that cannot be stored.", field="content")
         return [place, "", {}, [problem.code, problem.message]]
     return [place, one.key, one.given, [problem.code, problem.message] if problem else None]
 

@@ -89,10 +89,10 @@ def _around(space: int, around: str, hops: int, limit: int | None) -> tuple[list
     try:
         wanted = uuid.UUID(around)
     except (ValueError, AttributeError):
-        raise NotFound("There is no such grain.") from None
+        raise NotFound("There is no memory with this id.") from None
     first = Grain.objects.filter(space=space, uuid=wanted, status__in=_SHOWN).values_list("pk", flat=True).first()
     if first is None:
-        raise NotFound("There is no such grain.")
+        raise NotFound("There is no memory with this id.")
     most = MOST_GRAINS if limit is None else limit
     found, edge, more = {first: None}, [first], False
     for _ in range(hops):

@@ -23,7 +23,7 @@ from memory.transfer.formats.source import SourceItem
 from memory.transfer.importer import ImportTally, ItemOutcome, import_grains, import_links, refused_outcome
 from memory.transfer.models import Import, Piece
 
-_LOST = "Whoever asked for this import may not import into the space any more."
+_LOST = "The person who started this import may no longer import into the space."
 
 
 def take_next_piece(run: jobs.Run) -> jobs.Apply | None:
@@ -38,7 +38,7 @@ def take_next_piece(run: jobs.Run) -> jobs.Apply | None:
             booth.write(partial(_taken, act, whole, piece, known), lane=write_locks.lock_name(whole.space_id))
         if not piece.links:
             known |= {key: grain for _, key, _, grain, _, _ in piece.report if key and grain}
-    run.say(f"{whole.source}: all of it was looked at.")
+    run.say(f"{whole.source}: import finished.")
     return lambda: _finish(whole)
 
 

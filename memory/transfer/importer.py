@@ -80,7 +80,7 @@ def import_links(some: Sequence[SourceItem], known: dict[str, str], take: TakeBa
         whole = one.problem is None and None not in ends.values()
         resolved.append((one, one.given | ends if whole else None))
     results = iter(take(given) if (given := [found for _, found in resolved if found is not None]) else ())
-    lost = Invalid("One of its grains was not taken.", field="links")
+    lost = Invalid("One of the memories it links was not imported.", field="links")
     return [
         refused_outcome(one, one.problem or lost, link=True) if found is None else _told(one, next(results), link=True)
         for one, found in resolved

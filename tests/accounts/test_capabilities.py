@@ -77,7 +77,7 @@ def test_it_refuses_what_is_no_capability(text):
 @pytest.mark.parametrize("operation", sorted(caps.NEVER_FOR_AGENTS))
 def test_what_is_for_people_is_never_for_agents(operation):
     for text in (operation, f"{operation}:*"):
-        with pytest.raises(Invalid, match="never for agents"):
+        with pytest.raises(Invalid, match="cannot be given to agents"):
             caps.check([text])
 
 

@@ -162,7 +162,7 @@ def test_its_parent_is_of_its_space_and_for_life(make_token, child):
     with pytest.raises(NotFound):
         agents.create_agent(shell(), space="home", name="x", capabilities=[], parent="stranger")
     for parent in ("other", "nobody"):
-        with pytest.raises(Conflict, match="for life"):
+        with pytest.raises(Conflict, match="cannot be changed"):
             agents.apply_agent(shell(), space="home", name="child", capabilities=[], parent=parent)
     kept = agents.apply_agent(shell(), space="home", name="child", capabilities=["grains.read"], parent="parent")
     assert kept["parent"] == "parent"

@@ -30,8 +30,8 @@ def test_both_shapes_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "holds no manifest"),
-        ("# nothing\n", "holds no manifest"),
+        ("", "contains no manifest"),
+        ("# nothing\n", "contains no manifest"),
         ("- a\n", "line 1: expected `key: value` lines"),
         ("name: a\nspec: [x]\n", "line 2: expected `key: value` lines"),
         ("name: a\ncolour: red\nspec:\n  capabilities: []\n", "line 2: unknown key 'colour'"),
@@ -44,9 +44,9 @@ def test_both_shapes_are_read(tmp_path):
         ("name: a\nspec: {}\n", "line 2: spec.capabilities must be a list"),
         ("name: [a]\nspec:\n  capabilities: []\n", "line 1: name must be a text"),
         ("name: a\nspec:\n  capabilities:\n    - grains.read\n    - grains.fly\n", "line 5: Unknown capability"),
-        ("name: a\nspec:\n  capabilities:\n    - purge\n", "line 4: purge is for people"),
+        ("name: a\nspec:\n  capabilities:\n    - purge\n", "line 4: purge cannot be given"),
         ("name: a\nspec:\n  capabilities:\n    - 7\n", "line 4: Unknown capability '7'"),
-        ("name: a\nspec:\n  trust: root\n  capabilities: []\n", "line 3: A trust level is one of"),
+        ("name: a\nspec:\n  trust: root\n  capabilities: []\n", "line 3: Unknown trust level"),
         ("name: a\nspec:\n  trust: [trusted]\n  capabilities: []\n", "line 3: spec.trust must be a text"),
         ("name: a\nspec:\n  capabilities: []\n  parent: Boss!\n", "line 4: "),
         ("name: a\nspec:\n  capabilities: []\n  parent: {a: b}\n", "line 4: spec.parent must be a text"),
@@ -82,9 +82,9 @@ def test_a_bare_fragment_is_for_the_agent_that_is_named(tmp_path):
     ("text", "agent", "says"),
     [
         (FRAGMENT, None, "Name the agent with --agent"),
-        (FRAGMENT, "Al ice", "A name of an agent"),
+        (FRAGMENT, "Al ice", "The name of an agent"),
         ("name: bob\n" + FRAGMENT, "alice", "for 'bob', not for 'alice'"),
-        (FRAGMENT + "---\n" + FRAGMENT, "alice", "for one only"),
+        (FRAGMENT + "---\n" + FRAGMENT, "alice", "with one only"),
     ],
 )
 def test_a_name_that_does_not_fit_the_file(tmp_path, text, agent, says):
@@ -111,5 +111,5 @@ def test_trust_and_parent_are_read_and_may_be_left_out(tmp_path):
 
 def test_what_lies_above_its_own_trust_is_refused_with_its_line(tmp_path):
     text = "name: a\nspec:\n  trust: untrusted\n  capabilities:\n    - grains.read\n    - grains.write\n"
-    with pytest.raises(AboveTrust, match=r"line 6: grains\.write is for trusted agents"):
+    with pytest.raises(AboveTrust, match=r"line 6: grains\.write needs the trust level trusted"):
         read(tmp_path, text)

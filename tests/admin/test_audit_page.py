@@ -62,7 +62,7 @@ def test_a_sound_chain_is_verified_with_a_click(house, own_home):
     for role, chains in (("viewer", [hexes(house)["home"]]), ("administrator", ["", "instance"])):
         for chain in chains:
             answer = post(house.client(role), CHAINS, chain=chain)
-            assert answer.status_code == 200 and "holds" in words(answer) and "broken" not in words(answer)
+            assert answer.status_code == 200 and "intact" in words(answer) and "broken" not in words(answer)
 
 
 @pytest.mark.parametrize("harm", ["edited", "removed", "cut off"])
@@ -77,10 +77,10 @@ def test_a_broken_chain_is_named_and_the_index_remembers(house, own_home, harm):
     else:
         last.delete()
     client = house.client("administrator")
-    assert "did not hold" not in words(client.get("/admin/"))
+    assert "failed its last" not in words(client.get("/admin/"))
     answer = post(client, CHAINS, chain="")
     assert "broken" in words(answer) and f"entry {last.seq if harm == 'cut off' else 2}" in words(answer)
-    assert "1 audit chain did not hold" in words(client.get("/admin/"))
+    assert "1 audit chain failed its last verification" in words(client.get("/admin/"))
 
 
 def test_nobody_verifies_or_exports_a_chain_they_may_not_read(house, own_home):
@@ -100,7 +100,7 @@ def test_chains_that_are_too_long_for_a_page_are_for_the_shell(house, own_home, 
 def test_one_verification_at_a_time(house, own_home):
     with chain_status._turn:
         answer = post(house.client("viewer"), CHAINS, chain=hexes(house)["home"])
-    assert answer.status_code == 503 and "verifying already" in words(answer)
+    assert answer.status_code == 503 and "Another verification" in words(answer)
 
 
 def test_an_export_holds_the_entries_as_they_are_hashed_of_the_chains_one_may_read(house):

@@ -73,15 +73,15 @@ def test_a_viewer_does_not_see_what_others_asked(house):
     grain, trace = house.row("grains.grain"), house.row("grains.trace")
     booth.write(lambda: grain_recalls.record_recalls([(grain.space_id, trace.pk, [grain.pk])]))
     text = words(house.client("viewer").get(house.address("grains.grain")))
-    assert "somebody else's question" in text.replace("&#x27;", "'") and "What lies under" not in text
+    assert "question of another caller" in text and "What lies under" not in text
 
 
 def test_a_recall_explains_itself_in_words_and_bars(house, client):
     answer = client.get(house.address("grains.trace"))
     text = words(answer)
-    assert "A right grain is among the first five with a chance of 80%" in text
-    assert "Found through shared words (mat)" in text and "Less because of the fitted correction" in text
-    assert "-0.10 the fitted correction" in text and "name:mat related" in text
+    assert "Confidence 80%" in text
+    assert "Matched by shared words (mat)" in text and "Lowered by learned adjustment" in text
+    assert "-0.10 learned adjustment" in text and "name:mat related" in text
     body = answer.content.decode()
     assert 'fill="var(--brand)"' in body and 'fill="var(--bad)"' in body
     assert f'href="/admin/grains/grain/{house.row("grains.grain").pk}/change/"' in body
@@ -89,12 +89,12 @@ def test_a_recall_explains_itself_in_words_and_bars(house, client):
 
 def test_a_cluster_shows_its_most_typical_members(house, client):
     text = words(client.get(house.address("grains.cluster")))
-    assert "home, mat" in text and "The most typical of it" in text and "0.75" in text
+    assert "home, mat" in text and "Most typical members" in text and "0.75" in text
 
 
 def test_a_touch_shows_the_votes_it_is_the_sum_of(house, client):
     text = words(client.get(house.address("grains.clusteruse")))
-    assert f"vote {house.row('grains.vote').pk} 0.500" in text
+    assert f"feedback {house.row('grains.vote').pk} 0.500" in text
 
 
 def test_a_recall_names_what_is_gone(house, client):
@@ -104,7 +104,7 @@ def test_a_recall_names_what_is_gone(house, client):
     Conduit.objects.all().delete()
     Vector.objects.all().delete()
     Grain.objects.filter(pk=house.row("grains.grain").pk).delete()
-    assert "a grain that is gone" in words(client.get(house.address("grains.trace")))
+    assert "purged memory" in words(client.get(house.address("grains.trace")))
 
 
 def test_an_answer_of_nothing_is_a_page_too(house, client):
@@ -119,7 +119,7 @@ def test_an_answer_of_nothing_is_a_page_too(house, client):
         "grains": [],
     }
     Trace.objects.filter(pk=house.row("grains.trace").pk).update(body=pack_trace(body), confidence=0)
-    assert "Nothing answered." in words(client.get(house.address("grains.trace")))
+    assert "No memories found." in words(client.get(house.address("grains.trace")))
 
 
 def test_an_entry_shows_where_it_leads(house, client):
@@ -189,7 +189,7 @@ def test_closing_asks_until_when_and_says_why_not(house, client):
     Grain.objects.filter(pk=house.row("grains.grain").pk).update(valid_from="2026-03-01T00:00:00Z")
     path = house.address("grains.grain", act="close")
     refused = post(client, path, at="2026-02-01T00:00:00", reason="moved")
-    assert refused.status_code == 422 and "cannot end before" in words(refused)
+    assert refused.status_code == 422 and "The end must be after" in words(refused)
     assert post(client, path, at="", reason="moved").status_code == 302
     grain = Grain.objects.get(pk=house.row("grains.grain").pk)
     assert abs((clock.now() - grain.valid_to).total_seconds()) < 30

@@ -49,7 +49,7 @@ def test_it_needs_grains_manage(make_token, grain):
 def test_a_grain_of_another_space_is_answered_like_one_that_is_not_there(make_token, grain):
     stranger = tokens.authenticate(make_token("stranger", space="office", capabilities=("grains.manage",)))
     for number in (grain, "0b2f6c0e-8f0c-4d7c-9f0f-3c1f7c2f9d11"):
-        with pytest.raises(NotFound, match="There is no such grain"):
+        with pytest.raises(NotFound, match="There is no memory with this id"):
             pin(stranger, grain=number)
     assert not Grain.objects.get().pinned
 

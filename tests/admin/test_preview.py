@@ -43,27 +43,27 @@ def test_capabilities_are_shown_on_names_that_exist_and_on_names_to_try(house, p
         names="home/deep/er.md\nelsewhere",
     )
     assert reached(answer, "artifacts.read") == (
-        "by name",
+        "some names",
         ["home/report-0.md", "home/report-1.md"],
         ["home/deep/er.md", "elsewhere"],
     )
-    assert reached(answer, "artifacts.write")[0] == "everywhere" and len(reached(answer, "artifacts.write")[1]) == 4
+    assert reached(answer, "artifacts.write")[0] == "everything" and len(reached(answer, "artifacts.write")[1]) == 4
     assert reached(answer, "artifacts.propose") == ("no", [], [])
-    assert reached(answer, "grains.read") == ("everywhere", ["The secret of the home is under the mat"], [])
+    assert reached(answer, "grains.read") == ("everything", ["The secret of the home is under the mat"], [])
 
 
 def test_a_room_without_names_says_so(house):
     answer = post(house.client("viewer"), PAGE, space="home", capabilities="memory.read:notes/*")
-    assert "Nothing of memory has a name here yet. Type some to try." in words(answer)
+    assert "There are no names in memory yet. Enter names to test." in words(answer)
 
 
 def test_as_an_agent_its_grants_count_and_its_trust_cuts(house):
     alice = Agent.objects.get(name="alice")
     Agent.objects.filter(pk=alice.pk).update(trust="sandboxed")
     answer = house.client("viewer").get(PAGE, {"agent": alice.pk})
-    assert reached(answer, "grains.read")[0] == "everywhere"
+    assert reached(answer, "grains.read")[0] == "everything"
     assert reached(answer, "grains.write")[0] == "no", "sandboxed agents never write grains"
-    assert reached(answer, "bb.read")[0] == "by name", "it was granted"
+    assert reached(answer, "bb.read")[0] == "some names", "it was granted"
 
 
 def test_an_agent_whose_parent_is_stopped_can_do_nothing(house):
@@ -72,7 +72,7 @@ def test_an_agent_whose_parent_is_stopped_can_do_nothing(house):
 
     agents.create_agent(shell(), space="home", name="child", capabilities=["grains.read"], parent="alice")
     child = Agent.objects.get(name="child").pk
-    assert reached(house.client("viewer").get(PAGE, {"agent": child}), "grains.read")[0] == "everywhere"
+    assert reached(house.client("viewer").get(PAGE, {"agent": child}), "grains.read")[0] == "everything"
     agents.switch_agent(shell(), space="home", name="alice", active=False)
     assert reached(house.client("viewer").get(PAGE, {"agent": child}), "grains.read")[0] == "no"
 

@@ -81,7 +81,7 @@ def test_a_question_is_answered_with_bars_with_and_without_javascript(house, bro
     page.get_by_role("link", name="Recall", exact=True).click()
     ask(page, "Where does Anna work as a nurse?")
     first = page.locator(".grain").first
-    assert "Anna works as a nurse in Lisbon" in first.inner_text() and "Found through" in first.inner_text()
+    assert "Anna works as a nurse in Lisbon" in first.inner_text() and "Matched by" in first.inner_text()
     assert first.locator("mark").count() >= 2
     widths = [bar.bounding_box()["width"] for bar in first.locator(".parts .fill").all()]
     assert len(widths) >= 2 and max(widths) > 50 and widths[0] == max(widths)

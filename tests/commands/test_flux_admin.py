@@ -186,7 +186,7 @@ def test_link_is_for_an_instance_nobody_looks_after(run, create):
 
 
 def test_list_shows_who_there_is_and_who_looks_like_whom(run, create):
-    assert "Nobody yet" in run("flux_admin", "list").text
+    assert "No people yet" in run("flux_admin", "list").text
     create()
     User.objects.create(username="\u0430da")  # from before names were compared
     said = run("flux_admin", "list").text

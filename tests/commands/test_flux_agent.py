@@ -95,7 +95,7 @@ def test_it_makes_an_agent_for_another_and_shows_what_it_holds_now(run):
 
 def test_votes_are_required_of_one_agent_and_no_longer(run):
     run("flux_agent", "create", "rater")
-    assert "recalls no further" in run("flux_agent", "rating", "rater", "required").text
+    assert "before it can recall again" in run("flux_agent", "rating", "rater", "required").text
     assert run("flux_agent", "show", "rater", "--json").json()["must_rate"] is True
     assert "only reminded" in run("flux_agent", "rating", "rater", "optional").text
     assert run("flux_agent", "rating", "rater", "often", "--json").json()["error"]["code"] == "invalid"
@@ -126,4 +126,4 @@ def test_a_manifest_sets_trust_and_parent(run, tmp_path):
 def test_stopping_says_that_grants_were_taken_back(run):
     run("flux_agent", "create", "helper")
     run("flux_grant", "give", "helper", "metrics.read")
-    assert "grants were taken back: 1" in run("flux_agent", "stop", "helper").text
+    assert "Grants revoked: 1" in run("flux_agent", "stop", "helper").text

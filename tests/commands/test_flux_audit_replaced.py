@@ -92,7 +92,7 @@ def test_an_outside_folder_inside_the_data_home_is_refused(instance):
     one.environment["FLUX_CHECKPOINTS"] = str(one.folder / "checkpoints")
     refused = one.command("flux_init", "--no-input", check=False)
     assert refused.returncode != 0
-    assert "FLUX_CHECKPOINTS must lie outside the data home" in refused.stdout + refused.stderr
+    assert "FLUX_CHECKPOINTS must be outside the data home" in refused.stdout + refused.stderr
     one.environment["FLUX_CHECKPOINTS"] = "somewhere"
     refused = one.command("flux_init", "--no-input", check=False)
     assert "FLUX_CHECKPOINTS must be an absolute path" in refused.stdout + refused.stderr

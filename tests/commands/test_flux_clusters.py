@@ -31,7 +31,7 @@ def test_it_computes_lists_and_shows_clusters(run, grown):
 
 
 def test_it_says_so_when_there_are_none_or_more(run, grown):
-    assert "no clusters yet" in run("flux_clusters", "--space", "main").text
+    assert "No clusters yet" in run("flux_clusters", "--space", "main").text
     assert "made" in run("flux_clusters", "run", "--space", "main").text
     assert "There are more" in run("flux_clusters", "--space", "main", "--limit", "1").text
     one = Cluster.objects.get(layer=0)

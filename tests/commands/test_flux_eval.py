@@ -38,7 +38,7 @@ def test_it_shows_what_votes_are_worth(run):
     judged(run)
     said = run("flux_eval", "--space", "main")
     assert said.status == 0
-    assert "1 judged questions" in said.text and "without votes" in said.text and "learning gain" in said.text
+    assert "1 questions with feedback" in said.text and "without feedback" in said.text and "learning gain" in said.text
     found = run("flux_eval", "--json").json()["spaces"]["main"]
     assert found["questions"] == 1 and found["own"]["ndcg"] == 1.0
     assert AuditEntry.objects.filter(action="health.replay").count() == 2

@@ -21,7 +21,7 @@ def grain(run):
 
 
 def test_it_shows_a_grain_and_what_became_of_it(run, grain):
-    assert "It has always been as it is." in run("flux_grain", "show", grain).text
+    assert "No changes since it was stored." in run("flux_grain", "show", grain).text
     run("flux_grain", "quarantine", grain, "--reason", "he denies it")
     shown = run("flux_grain", "show", grain, "--json").json()
     assert shown["status"] == "quarantined"
@@ -43,7 +43,7 @@ def test_there_and_back(run, grain):
         ("delete", "undelete", "pending_deletion"),
     ):
         assert run("flux_grain", there, grain, "--json").json()["status"] == status
-        assert run("flux_grain", there, grain).text.strip() == "It was so already."
+        assert run("flux_grain", there, grain).text.strip() == "Nothing changed: it already has this state."
         assert run("flux_grain", back, grain, "--json").json()["status"] == "active"
     assert run("flux_grain", "promote", grain, "--json").json()["decay_class"] == "core"
     assert run("flux_grain", "demote", grain, "--json").json()["decay_class"] == "working"

@@ -29,7 +29,7 @@ def test_it_gives_and_takes_back_at_once(run, helper, as_agent):
     assert f"flux_grant revoke {grant[:8]}" in given.text
     assert as_agent(helper).get("/grains").status_code == 200
     assert "grains.read" in run("flux_grant").text
-    assert "Taken back" in run("flux_grant", "revoke", grant).text
+    assert "Revoked from" in run("flux_grant", "revoke", grant).text
     assert as_agent(helper).get("/grains").status_code == 403
     assert "flux_grant give" in run("flux_grant").text
     assert run("flux_grant", "list", "--all", "--json").json()["grants"][0]["revoked_at"] is not None
@@ -85,12 +85,12 @@ def test_it_shows_what_waits_and_what_to_do(run, helper, asked):
     accepted = run("flux_grant", "accept", asked["id"][:8], "--days", "1")
     assert "flux_grant revoke" in accepted.text
     assert "grains.read" in tokens.authenticate(helper).capabilities.texts
-    assert "Nobody waits" in run("flux_grant", "requests").text
+    assert "No open requests" in run("flux_grant", "requests").text
     assert run("flux_grant", "requests", "--all", "--json").json()["requests"][0]["state"] == "accepted"
 
 
 def test_it_declines_with_words_for_the_agent(run, helper, asked):
-    assert "goes without grains.read" in run("flux_grant", "decline", asked["id"], "--reason", "not today").text
+    assert "does not get grains.read" in run("flux_grant", "decline", asked["id"], "--reason", "not today").text
     answer = grants.own_requests(tokens.authenticate(helper))["requests"][0]
     assert (answer["state"], answer["answer"]) == ("declined", "not today")
 

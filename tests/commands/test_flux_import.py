@@ -32,7 +32,12 @@ def test_it_says_what_became_of_each_and_ends_with_65_if_something_was_refused(r
         "refused": 1,
     }
     assert found["errors"] == [
-        {"place": "b.md", "status": "refused", "code": "invalid", "message": "It is not UTF-8: byte 3 cannot be read."}
+        {
+            "place": "b.md",
+            "status": "refused",
+            "code": "invalid",
+            "message": "The file is not UTF-8: byte 3 cannot be read.",
+        }
     ]
     report = [json.loads(line) for line in (tmp_path / "report").read_text().splitlines()]
     assert [(one["place"], one["status"]) for one in report] == [("a.md, piece 1", "stored"), ("b.md", "refused")]
@@ -43,12 +48,12 @@ def test_when_all_went_it_ends_with_0(run, notes):
     (notes / "b.md").unlink()
     said = run("flux_import", str(notes), "--provenance", "user_stated", "--ceiling", "external_source")
     assert said.status == 0
-    assert "Imported 1 grains and 0 links from Markdown notes; 0 were there already, 0 refused, 1 lowered" in said.text
+    assert "Imported 1 memories and 0 links from Markdown notes; 0 existed already, 0 refused, 1 lowered" in said.text
     assert Grain.objects.get().origin == "external_source"
 
 
 def test_a_dry_run_imports_nothing(run, notes):
-    assert "Would import 1 grains" in run("flux_import", str(notes), "--dry-run").text
+    assert "Would import 1 memories" in run("flux_import", str(notes), "--dry-run").text
     assert Grain.objects.count() == 0
 
 

@@ -43,12 +43,12 @@ def test_for_people_it_is_a_list_with_scores_confidence_and_rung(run, memory):
     first, *_, last = text.splitlines()
     assert first.startswith(" 1 ") and "█" in first and "The boiler was serviced in March" in first and "Ada" in first
     assert last.startswith("confidence ") and "%, " in last and str(Trace.objects.get().uuid) in last
-    assert "Found through" not in text
+    assert "Matched by" not in text
 
 
 def test_it_explains_each_grain_in_words_and_parts(run, memory):
     text = run("flux_recall", "When was the boiler serviced?", "--explain").text
-    assert "Found through" in text and "shared words" in text
+    assert "Matched by" in text and "shared words" in text
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_statuses_and_times_bound_it_too(run, memory):
 
 def test_where_nothing_answers_it_says_so(run, memory):
     text = run("flux_recall", "qwertyuiop", "--tag", "none").text
-    assert text.startswith("Nothing answers that.") and "confidence 0%" in text
+    assert text.startswith("No memories found.") and "confidence 0%" in text
 
 
 @pytest.mark.parametrize(

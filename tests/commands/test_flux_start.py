@@ -133,7 +133,7 @@ def test_a_taken_port_is_named(instance):
             "flux_start", "--json", "--rest-port", str(port), "--people-port", "0", "--mcp-port", "0", check=False
         )
     message = json.loads(refused.stdout)["error"]["message"]
-    assert f"REST door: port {port}" in message
+    assert f"REST server: port {port}" in message
     assert "REST_PORT" in message
 
 

@@ -117,7 +117,7 @@ def test_a_dying_child_ends_the_rest_with_a_status(made, who):
     os.kill(_child(victim) if who == "rest" else victim, signal.SIGKILL)
     assert one.process.wait(timeout=15) != 0
     assert _gone(pids, 1) == []
-    assert f"{who} process died" in one.output.read_text()
+    assert f"{who} process ended unexpectedly" in one.output.read_text()
     logged = [json.loads(line) for line in (one.folder / "flux.log").read_text().splitlines()]
     if who == "rest":
         assert "_granian" in {line["logger"] for line in logged}  # the server's own word is where we say: in flux.log

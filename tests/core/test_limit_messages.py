@@ -50,7 +50,7 @@ def test_a_limit_nobody_described_is_named_by_its_value():
     assert isinstance(error, RateLimited) and not isinstance(error, QuotaReached)
     assert (
         error.message
-        == "The limit is reached: 3 calls in 60 seconds. Wait as long as Retry-After says. This limit is fixed."
+        == "The limit is reached: 3 calls in 60 seconds. Wait for the seconds in Retry-After. This limit is fixed."
     )
     assert "raised_by" not in error.details
 
@@ -75,7 +75,7 @@ def test_every_refusal_for_a_limit_is_written_here():
 def test_a_page_that_takes_only_so_much_names_the_command_without_a_limit():
     error = limit_messages.too_large_for_a_page("A check", limit=7, unit="entries", command="flux_audit verify")
     command = typed_command("flux_audit verify")
-    assert error.message == f"A check has at most 7 entries. `{command}` in the shell has no limit."
+    assert error.message == f"A check has at most 7 entries. `{command}` on the command line has no size limit."
     assert error.details == {"limit": 7, "what": "entries", "without_limit": command}
 
 

@@ -112,7 +112,7 @@ def test_the_largest_clusters_are_named_regions(memory, grace):
             Member.objects.create(space_id=space, cluster=cluster, grain=next(rows))
     found = drawn(grace)
     assert [one["name"] for one in found.header["regions"]] == [
-        "without a name",
+        "unnamed",
         *(f"region {place}" for place in range(1, 8)),
     ]
     assert [one["grains"] for one in found.header["regions"]] == sizes[:8]

@@ -77,7 +77,7 @@ def test_a_failure_inside_is_a_friendly_500(people_client, monkeypatch):
 
 @pytest.mark.parametrize(
     ("words", "status", "says"),
-    [("database is locked", 503, "did not take the write"), ("database or disk is full", 507, "The disk is full")],
+    [("database is locked", 503, "refused the write"), ("database or disk is full", 507, "The disk is full")],
 )
 def test_a_database_that_is_busy_or_full_is_said_to_be_so(people_client, monkeypatch, words, status, says):
     def fail() -> bool:

@@ -62,7 +62,7 @@ def test_a_question_is_answered_with_cards_that_say_why(memory, grace):
     first = cards(page)[0]
     assert "Anna works as a nurse in Lisbon" in first and "stated by a person" in first
     assert "#work" in first and "session one" in first
-    assert "Found through" in first and re.search(r"shared words [+]\d", first)
+    assert "Matched by" in first and re.search(r"shared words [+]\d", first)
     assert "the chance that a right grain is among the first five" in words(page)
 
 
@@ -136,7 +136,7 @@ def test_a_card_leads_to_the_grains_page_and_the_answer_to_its_receipt(memory, g
     assert "Anna works as a nurse" in words(grace.get(address))
     kept = grace.get(re.search(r'href="(/recall/[0-9a-f-]{36})">The receipt', page).group(1))
     assert kept.status_code == 200 and "Anna works as a nurse in Lisbon" in cards(kept)[0]
-    assert "You asked this" in words(kept) and "Found through" in cards(kept)[0]
+    assert "You asked this" in words(kept) and "Matched by" in cards(kept)[0]
 
 
 def test_bounds_are_those_an_agent_has(memory, grace):

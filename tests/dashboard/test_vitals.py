@@ -187,7 +187,7 @@ def test_an_operator_acknowledges_a_warning_in_the_administration(home, people_c
     measured(home)
     row = Warning.objects.get()
     operator = Person("otto", administrator=False, roles={"home": "operator"}).sign_in()
-    assert "warning about health" in words(operator.get("/"))
+    assert "health warning" in words(operator.get("/"))
     answer = post(operator, f"/admin/health/warning/{row.pk}/do/acknowledge/", reason="an import, it will pass")
     assert answer.status_code == 302, answer.content.decode()[:2000]
     row.refresh_from_db()

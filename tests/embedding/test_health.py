@@ -47,7 +47,7 @@ def test_a_package_that_is_not_there_is_told_but_no_warning(in_this_process, mod
 
 def test_a_fault_is_a_warning(broken):
     (warning,) = [one for one in instance_health.instance_details()["warnings"] if "vectors" in one]
-    assert warning.startswith("recall goes without vectors: ")
+    assert warning.startswith("recall works without vectors: ")
     assert warning.endswith("Install its package again.")
 
 

@@ -95,5 +95,5 @@ def test_more_statements_than_were_asked_for_are_no_answer():
 
 
 def test_nothing_that_stands_in_the_text_is_no_answer():
-    with pytest.raises(BadModelAnswer, match="stands in the text"):
+    with pytest.raises(BadModelAnswer, match="occurs in the text"):
         read([one(quote="the owner said so")])

@@ -73,7 +73,7 @@ def test_the_operator_is_warned(desk, configure):
     assert instance_health.instance_details()["model"]["state"] == "down"
     assert "the model does not answer: the answer is not JSON; texts wait for it" in instance_health.warnings("full")
     configure(LLM_BASE_URL="http://models.example")
-    assert any("leave this machine" in one for one in model_status.warnings())
+    assert any("sent to another machine" in one for one in model_status.warnings())
     configure(LLM_BASE_URL="nonsense")
     assert any("LLM_BASE_URL must begin with http" in one for one in model_status.warnings())
 
@@ -92,7 +92,7 @@ def test_a_text_longer_than_the_model_reads_is_kept_and_not_asked_about(desk, co
     assert desk.model.calls == []
     assert (desk.row(grain).state, desk.row(grain).problem) == (
         "given_up",
-        "the text is longer than the model reads at once",
+        "the text is longer than the model can read at once",
     )
 
 

@@ -56,8 +56,8 @@ def test_a_process_that_is_to_end_lets_go(server):
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (http(b"", "302 Found", "Location: http://127.0.0.1:9/"), "sends elsewhere"),
-        (http(b'{"error": "model \\"x\\" not found"}', "404 Not Found"), "404: the model is not there"),
+        (http(b"", "302 Found", "Location: http://127.0.0.1:9/"), "redirects"),
+        (http(b'{"error": "model \\"x\\" not found"}', "404 Not Found"), "404: the model is not installed there"),
         (http(b"x", "503 Service Unavailable"), "503"),
         (b"SSH-2.0-OpenSSH\r\n\r\n", "no connection"),
     ],
@@ -73,11 +73,11 @@ def test_what_another_try_would_not_mend(server, answer, problem):
         (http(envelope("a"), "200 OK", length=10_000), "cut off"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{", "cut off"),
         (http(b"\x1f\x8b", "200 OK", "Content-Encoding: gzip"), "compressed"),
-        (http(envelope("a", done=False)), "not one of Ollama"),
-        (http(envelope("a", message="a")), "not one of Ollama"),
+        (http(envelope("a", done=False)), "not from an Ollama server"),
+        (http(envelope("a", message="a")), "not from an Ollama server"),
         (http(envelope("  ")), "empty"),
         (http(b"[" * 200_000), "not JSON"),
-        (http(b"[]"), "not one of Ollama"),
+        (http(b"[]"), "not from an Ollama server"),
         (http(b"x" * (ollama_client.MAX_BYTES + 1)), "more than 256 KiB"),
     ],
 )

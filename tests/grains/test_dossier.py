@@ -291,7 +291,7 @@ def test_it_needs_grains_read_in_the_grains_own_space(agent, remember, make_toke
     grain = remember("x")
     stranger = tokens.authenticate(make_token("stranger", space="office"))
     for number in (grain.uuid, uuid.uuid4()):
-        with pytest.raises(NotFound, match="There is no such grain"):
+        with pytest.raises(NotFound, match="There is no memory with this id"):
             dossier.load_dossier(stranger, number)
     with pytest.raises(Forbidden):
         dossier.load_dossier(tokens.authenticate(make_token("writer", capabilities=("grains.write",))), grain.uuid)

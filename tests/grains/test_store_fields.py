@@ -133,7 +133,7 @@ TAGS = {
     "an object": {"a": 1},
     "a number": 3,
     "seventeen": [str(number) for number in range(17)],
-    "one twice": ["a", "b", "a"],
+    "a tag twice": ["a", "b", "a"],
     "an empty one": [""],
     "a blank one": [" "],
     "one too long": ["t" * 65],

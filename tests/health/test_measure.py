@@ -30,7 +30,7 @@ def test_of_two_at_once_one_counts(ward):
     run = jobs.Run(0, None, chores.MEASURE, ward.space.pk, {}, 1)  # type: ignore[arg-type]
     first, second = measure.measure(run), measure.measure(run)
     booth.write(first)
-    with pytest.raises(Exception, match="measured by somebody else"):
+    with pytest.raises(Exception, match="measured by another process"):
         booth.write(second)
     assert SpaceHealth.objects.get().beat == 2
 

@@ -43,7 +43,7 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
         ("flux_retrieve", {"query": "a", "explain": "yes"}, "invalid", "explain"),
         ("flux_retrieve", {"query": "a", "since": "2026-01-02T00:00:00"}, "invalid", "since"),
         ("flux_feedback", {"trace_id": "banana", "grain_id": NOBODY, "useful": True}, "invalid", "trace_id"),
-        ("flux_feedback", {"trace_id": NOBODY, "grain_id": NOBODY, "useful": True}, "not_found", "no such trace"),
+        ("flux_feedback", {"trace_id": NOBODY, "grain_id": NOBODY, "useful": True}, "not_found", "no trace"),
         ("flux_feedback", {"trace_id": NOBODY, "grain_id": NOBODY, "useful": "yes"}, "invalid", "useful"),
         ("flux_feedback", {"items": []}, "invalid", "items"),
         ("flux_list_grains", {"status": "banana"}, "invalid", "status"),
@@ -63,7 +63,7 @@ def test_a_call_that_cannot_be(stdio: Driver, tool: str, given: dict[str, Any], 
 
 @pytest.mark.parametrize("tool", ["flux_purge", "flux_extract"])  # the second is of a group that is not switched on
 def test_a_tool_that_is_not_offered_is_an_error_of_the_protocol(stdio: Driver, tool: str) -> None:
-    with pytest.raises(Exception, match=f"no tool '{tool}' for you. There are: flux_onboard") as refused:
+    with pytest.raises(Exception, match=f"no tool '{tool}' for you. Allowed: flux_onboard") as refused:
         stdio.try_call(tool, content="x")
     assert refused.value.error.code == -32602  # type: ignore[attr-defined]
 

@@ -127,12 +127,12 @@ def test_the_limit_is_exact_and_retry_after_is_true(api, configure):
     assert details == {
         "limit": 3,
         "per_seconds": 60,
-        "what": "grains stored by one caller",
+        "what": "memories stored by one caller",
         "raised_by": "MAX_GRAINS_PER_MINUTE",
         "without_limit": "flux import",
     }
     assert answers[-1].json()["message"] == (
-        "The limit is reached: 3 grains stored by one caller in 60 seconds. Wait as long as Retry-After says. "
+        "The limit is reached: 3 memories stored by one caller in 60 seconds. Wait for the seconds in Retry-After. "
         "MAX_GRAINS_PER_MINUTE in config.yaml raises it. To load many at once without this limit: "
         "`flux import FILE` (in a checkout `manage.py flux_import FILE`)."
     )

@@ -34,7 +34,7 @@ def test_help_lists_them_all_with_what_they_do(capsys):
         cli.main(words)
         said = capsys.readouterr().out
         assert all(f"\n  {name} " in said for name in cli.commands())
-        assert "Recall what answers a question, best first." in said
+        assert "Recall the memories that answer a question, best first." in said
 
 
 def test_every_command_says_what_it_is_for():

@@ -1,5 +1,6 @@
-"""What the administration shows of memory: grains, how they hang together, and the receipts of recalling them."""
+"""Admin pages of memory: memories (grains), links (conduits), clusters, traces of recalls, feedback."""
 
 from __future__ import annotations
 
-from memory.grains.admin import clusters, grains, lifecycle, links, removals, traces, vectors, votes  # noqa: F401  importing registers the pages
+# Importing registers the pages; the index lists them in this order.
+from memory.grains.admin import grains, links, clusters, traces, votes, lifecycle, removals, vectors  # noqa: F401  # isort: skip

@@ -1,4 +1,4 @@
-"""Small pictures in the cells of a page: how much, and the way to a grain."""
+"""Cells of admin tables: bars for numbers, links to memories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BAR, _NUMBER, _LABEL = 72, 44, 170  # widths
 
 
 def bar(value: float, *, most: float = 1.0, label: str = "", says: str = "") -> SafeString:
-    """A number with a bar of its size, and what it is the size of. What speaks against has the other colour."""
+    """A number with a bar of its size and a label. Negative numbers have another colour."""
     share = min(abs(value) / most, 1.0) if most > 0 else 0.0
     # Drawn as a whole, because a page may carry no style of its own and the three must not part.
     return format_html(
@@ -37,11 +37,11 @@ def bar(value: float, *, most: float = 1.0, label: str = "", says: str = "") -> 
 
 
 def link_to(model: str, number: int, text: Any) -> SafeString:
-    """A link to a row of this room."""
+    """A link to the admin page of a row."""
     return formatting.link(reverse(f"admin:grains_{model}_change", args=[number]), text)
 
 
 def grain_link(number: int, text: str | None, status: str) -> SafeString:
-    """A grain by its beginning, with its state where that is not the usual one."""
-    link = link_to("grain", number, formatting.shorten(text) if text else "a grain that is held back")
+    """A link to a memory by its first words, with its status unless it is active."""
+    link = link_to("grain", number, formatting.shorten(text) if text else "hidden memory")
     return link if status == "active" else format_html("{} {}", link, formatting.badge(status.replace("_", " ")))

@@ -1,4 +1,4 @@
-"""The pages of clusters: what hangs together, who belongs to it, and through what a grain came to be of use."""
+"""Admin pages of clusters, their members, and the usefulness of memories by cluster (Touch)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memory.learning.credit import UNIT
 
 _BEGINNING = 200
 _MOST = 50
-_LAYERS = {layer.value: layer.label.lower() for layer in Cluster.Layer}
+_LAYERS = {Cluster.Layer.GRAINS.value: "memories", Cluster.Layer.ENTRIES.value: "entities"}
 
 
 def _of_cluster(text: str) -> Q:
@@ -30,7 +30,7 @@ def _of_cluster(text: str) -> Q:
 
 
 def _called(row: Any) -> str:
-    return row.cluster_name or "without a name"
+    return row.cluster_name or "unnamed"
 
 
 @admin.register(Cluster)
@@ -39,25 +39,25 @@ class ClusterAdmin(FluxModelAdmin):
     called = ("cluster", "clusters")
     group = "Memory"
     about = (
-        "Grains, or entries, that are tied to each other more than to the rest, called by their most typical words. "
-        "A cluster keeps its id while most of it stays."
+        "Groups of memories, or of entities, that are linked more closely to each other than to the rest, named after "
+        "their most typical words. A cluster keeps its id as long as most of its members stay."
     )
     space_path = "space_id"
     list_display = ["shown_name", "of_what", "size", "changed", "state", "space"]
     list_filter = [
         filters.choice(
             "of",
-            "of",
+            "type",
             {
-                "grains": ("grains", lambda: Q(layer=Cluster.Layer.GRAINS)),
-                "entries": ("entries", lambda: Q(layer=Cluster.Layer.ENTRIES)),
+                "grains": ("memories", lambda: Q(layer=Cluster.Layer.GRAINS)),
+                "entries": ("entities", lambda: Q(layer=Cluster.Layer.ENTRIES)),
             },
         ),
         filters.choice(
             "state",
             "state",
             {
-                "there": ("there", lambda: Q(dissolved_at=None)),
+                "there": ("current", lambda: Q(dissolved_at=None)),
                 "dissolved": ("dissolved", lambda: ~Q(dissolved_at=None)),
             },
         ),
@@ -66,20 +66,21 @@ class ClusterAdmin(FluxModelAdmin):
     ordering = ["-id"]
     fields = ["shown_name", "of_what", "size", "uuid", "made", "changed", "state", "space"]
     empty_says = (
-        f"No clusters yet. They are computed once a space has grown; {typed_command('flux_clusters run')} does it now."
+        "No clusters yet. They are computed when a space has enough memories, or now with "
+        f"{typed_command('flux_clusters run')}."
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
 
     def titled(self, row: Any) -> str:
-        return row.name or "A cluster without a name"
+        return row.name or "Unnamed cluster"
 
     @admin.display(description="name", ordering="name")
     def shown_name(self, row: Any) -> str:
-        return row.name or "without a name"
+        return row.name or "unnamed"
 
-    @admin.display(description="of")
+    @admin.display(description="type")
     def of_what(self, row: Any) -> str:
         return _LAYERS[row.layer]
 
@@ -87,18 +88,18 @@ class ClusterAdmin(FluxModelAdmin):
     def changed(self, row: Any) -> Any:
         return formatting.relative_time(row.changed_at)
 
-    @admin.display(description="made", ordering="made_at")
+    @admin.display(description="created", ordering="made_at")
     def made(self, row: Any) -> Any:
         return formatting.relative_time(row.made_at)
 
     @admin.display(description="state")
     def state(self, row: Any) -> Any:
-        return formatting.badge("dissolved") if row.dissolved_at else formatting.badge("there", "good")
+        return formatting.badge("dissolved") if row.dissolved_at else formatting.badge("current", "good")
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
         found = _members(Member.objects.filter(space=row.space_id, cluster=row)).order_by("-weight", "id")
         shown = [(_member(one), cells.link_to("member", one.pk, cells.bar(one.weight))) for one in found[:_MOST]]
-        return [Section("The most typical of it", ("member", "weight"), shown, says="Nobody belongs to it any more.")]
+        return [Section("Most typical members", ("member", "weight"), shown, says="It has no members any more.")]
 
 
 def _members(rows: QuerySet[Any]) -> QuerySet[Any]:
@@ -121,9 +122,12 @@ def _member(row: Any) -> Any:
 @admin.register(Member)
 class ClusterMemberAdmin(FluxModelAdmin):
     reads = "grains.read"
-    called = ("member of a cluster", "members of clusters")
+    called = ("cluster member", "cluster members")
     group = "Memory"
-    about = "Who belongs where: a grain to one cluster, by how typical it is; an entry to several, by its shares."
+    about = (
+        "Members of clusters. A memory belongs to one cluster, with a weight for how typical it is; an entity can "
+        "belong to several, with a share in each."
+    )
     space_path = "space_id"
     list_display = ["who", "of_cluster", "how_much", "space"]
     list_display_links = ["how_much"]  # the first column leads elsewhere
@@ -132,16 +136,16 @@ class ClusterMemberAdmin(FluxModelAdmin):
             "kind",
             "kind",
             {
-                "grain": ("grain", lambda: Q(entry=None)),
-                "entry": ("entry", lambda: Q(grain=None)),
+                "grain": ("memory", lambda: Q(entry=None)),
+                "entry": ("entity", lambda: Q(grain=None)),
             },
         ),
-        filters.typed("cluster", "cluster's id", _of_cluster),
+        filters.typed("cluster", "cluster id", _of_cluster),
         filters.spaces("space_id"),
     ]
     ordering = ["-id"]
     fields = ["who", "of_cluster", "how_much", "space"]
-    empty_says = "Nobody belongs to a cluster yet."
+    empty_says = "No members yet. They are listed here once clusters have been computed."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return _members(super().get_queryset(request)).select_related("space")
@@ -165,16 +169,19 @@ class ClusterMemberAdmin(FluxModelAdmin):
 @admin.register(ClusterUse)
 class ClusterUseAdmin(FluxModelAdmin):
     reads = "grains.read"
-    called = ("touch", "touches")
+    called = ("cluster usefulness", "cluster usefulness")
     group = "Memory"
-    about = "Through which clusters of entries a grain came to be of use. Many of them make it core."
+    about = (
+        "Clusters of entities through which a memory was recalled and rated useful. A memory that is useful through "
+        "many clusters becomes core."
+    )
     space_path = "space_id"
     list_display = ["of_grain", "of_cluster", "how_much", "last", "space"]
     list_display_links = ["how_much"]  # the first column leads elsewhere
-    list_filter = [filters.typed("cluster", "cluster's id", _of_cluster), filters.spaces("space_id")]
+    list_filter = [filters.typed("cluster", "cluster id", _of_cluster), filters.spaces("space_id")]
     ordering = ["-id"]
     fields = ["of_grain", "of_cluster", "how_much", "last", "space"]
-    empty_says = "No useful vote has led through a cluster yet."
+    empty_says = "No data yet. It appears when feedback rates a memory useful that was recalled through a cluster."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = (
@@ -187,7 +194,7 @@ class ClusterUseAdmin(FluxModelAdmin):
     def titled(self, row: Any) -> str:
         return f"{formatting.shorten(row.text, 40)} through {_called(row)}"
 
-    @admin.display(description="grain")
+    @admin.display(description="memory")
     def of_grain(self, row: Any) -> Any:
         return cells.grain_link(row.grain_id, row.text, row.status)
 
@@ -199,7 +206,7 @@ class ClusterUseAdmin(FluxModelAdmin):
     def how_much(self, row: Any) -> str:
         return f"{row.weight:.2f}"
 
-    @admin.display(description="last", ordering="at")
+    @admin.display(description="last changed", ordering="at")
     def last(self, row: Any) -> Any:
         return formatting.relative_time(row.at)
 
@@ -208,7 +215,14 @@ class ClusterUseAdmin(FluxModelAdmin):
             "-vote"
         )
         shown = [
-            (cells.link_to("vote", vote, f"vote {vote}"), f"{amount / UNIT:.3f}")
+            (cells.link_to("vote", vote, f"feedback {vote}"), f"{amount / UNIT:.3f}")
             for vote, amount in found.values_list("vote_id", "amount")[:_MOST]
         ]
-        return [Section("The votes that add up to it", ("vote", "part"), shown, says="None stands any more.")]
+        return [
+            Section(
+                "Feedback that adds up to this weight",
+                ("feedback", "contribution"),
+                shown,
+                says="All of its feedback was withdrawn.",
+            )
+        ]

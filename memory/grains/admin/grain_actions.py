@@ -1,4 +1,4 @@
-"""What people do with the life of a grain, and how its history is shown on its page."""
+"""Admin actions on the lifecycle of a memory (archive, restore, quarantine, delete, purge) and its history table."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ GRAIN_ACTIONS = (
         _run(verbs.archive),
         done="Archived.",
         fits=_in(ACTIVE, DORMANT),
-        says="It answers only where others leave room, and comes back by use.",
+        says="It is recalled only after active memories, and becomes active again when it is used.",
     ),
     Action(
         "restore",
         "Restore",
         _MANAGE,
         _run(verbs.restore),
-        done="It is active again.",
+        done="Restored. It is active again.",
         fits=_in(DORMANT, ARCHIVED),
-        says="It answers like any other grain again, and what led to it is made anew.",
+        says="It is recalled like any active memory again, and its links are rebuilt.",
     ),
     Action(
         "quarantine",
@@ -72,25 +72,25 @@ GRAIN_ACTIONS = (
         _run(verbs.release),
         done="Released.",
         fits=_in(QUARANTINED),
-        says="Recalled again, and with it what was quarantined for having the same text.",
+        says="It can be recalled again, and so can memories that were quarantined because they have the same text.",
     ),
     Action(
         "promote",
         "Promote",
         _MANAGE,
         _run(verbs.promote),
-        done="It is core now.",
+        done="Promoted to core.",
         fits=lambda row: row.decay_class != DecayClass.CORE,
-        says="What leads to it fades slowest from now on.",
+        says="Makes it a core memory: its links decay slowest.",
     ),
     Action(
         "demote",
         "Demote",
         _MANAGE,
         _run(verbs.demote),
-        done="It is a working grain now.",
+        done="Demoted to a working memory.",
         fits=lambda row: row.decay_class == DecayClass.CORE,
-        says="What leads to it fades as usual again.",
+        says="Makes it a working memory: its links decay at the normal rate.",
     ),
     Action(
         "delete",
@@ -100,17 +100,17 @@ GRAIN_ACTIONS = (
         done="Marked for deletion.",
         dangerous=True,
         fits=_in(ACTIVE, DORMANT, ARCHIVED, QUARANTINED),
-        says="Excluded from recall, and purged when the time to undo it is over (a day by default). Other memories "
-        "with the same text and no higher provenance are deleted too, also those stored until then.",
+        says="Excluded from recall, and purged after the undo period (a day by default). Other memories with the "
+        "same text and no higher provenance are deleted too, also those stored until then.",
     ),
     Action(
         "undelete",
         "Undo deletion",
         _MANAGE,
         _run(verbs.undelete),
-        done="It is where it was before.",
+        done="Deletion undone.",
         fits=_in(PENDING),
-        says="Restores the status it had, and that of memories deleted for having the same text.",
+        says="Restores its earlier status, and that of memories deleted because they have the same text.",
     ),
     Action(
         "purge",
@@ -119,8 +119,8 @@ GRAIN_ACTIONS = (
         _run(purge),
         done="Purged.",
         dangerous=True,
-        says="Removes its text, words, vectors, links and votes for good, and withholds questions that quote it. "
-        "Only that there was a grain stays known. This cannot be undone.",
+        says="Permanently removes its text, words, vectors, links and feedback, and hides questions that quote it. "
+        "Only its id and the date are kept. This cannot be undone.",
     ),
 )
 
@@ -130,7 +130,7 @@ def badge(name: str) -> Any:
 
 
 def history_rows(found: list[grain_history.HistoryStep]) -> list[tuple[Any, ...]]:
-    """The history of one grain, for its page."""
+    """Rows of the History table on the page of a memory."""
     return [
         (
             formatting.relative_time(one.at),

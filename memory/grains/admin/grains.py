@@ -1,4 +1,4 @@
-"""The page of grains, with everything that belongs to each."""
+"""Admin page of memories (grains): text, provenance, links, recalls, feedback, history."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CloseForm(ActionForm):
     at = forms.DateTimeField(
         label="Until (UTC)",
         required=False,
-        help_text="When it stopped being true. Leave it empty for now.",
+        help_text="When the memory stopped being true. Empty: now.",
         widget=forms.DateTimeInput({"type": "datetime-local", "step": 1}),
     )
 
@@ -59,7 +59,7 @@ def _close(principal: Principal, row: Grain, **given: Any) -> None:
 
 @register_names("grains")
 def _newest(space: int, most: int) -> list[str]:
-    """Grains have no names, and what reads one reads all: a few say enough."""
+    """The newest memories, as examples on the capability preview: memories have no names."""
     found = Grain.objects.filter(space=space, status=Grain.Status.ACTIVE).order_by("-id")
     return [formatting.shorten(text, 60) for text in found.values_list("text", flat=True)[: min(most, 3)]]
 
@@ -67,9 +67,9 @@ def _newest(space: int, most: int) -> list[str]:
 @admin.register(Grain)
 class GrainAdmin(FluxModelAdmin):
     reads = "grains.read"
-    called = ("grain", "grains")
+    called = ("memory", "memories")
     group = "Memory"
-    about = "What is remembered, word for word, and where each text came from."
+    about = "Stored memories with their text, provenance and status."
     space_path = "space_id"
     acts = (
         Action(
@@ -79,33 +79,34 @@ class GrainAdmin(FluxModelAdmin):
             _pin,
             done="Pinned.",
             fits=lambda row: not row.pinned,
-            says="Decay and clean-up leave it alone from now on.",
+            says="Pinned memories are exempt from decay and clean-up.",
         ),
         Action(
             "unpin",
             "Unpin",
             "grains.manage",
             _unpin,
-            done="Let go.",
+            done="Unpinned.",
             fits=lambda row: row.pinned,
-            says="It ages like any other grain again.",
+            says="Decay and clean-up apply to it again.",
         ),
         Action(
             "close",
-            "Close",
+            "Set end of validity",
             "grains.manage",
             _close,
             form=CloseForm,
-            done="Closed.",
+            done="End of validity set.",
             fits=lambda row: row.valid_to is None,
-            says="It was true until then: recall no longer answers with it, except as of an earlier moment.",
+            says="The memory was true until then. It is not recalled any more, except for questions about an "
+            "earlier time.",
         ),
         *grain_actions.GRAIN_ACTIONS,
     )
     list_display = ["beginning", "space", "origin_badge", "state", "writer", "recorded"]
     list_filter = [
         filters.values("status", "status", Grain.Status.values),
-        filters.values("origin", "origin", origins.AUTHORITY),
+        filters.values("origin", "provenance", origins.AUTHORITY),
         filters.choice(
             "pinned",
             "pinned",
@@ -140,7 +141,9 @@ class GrainAdmin(FluxModelAdmin):
         "prepared",
         "outside_id",
     ]
-    empty_says = "Nothing is remembered yet. Store something through REST or MCP and it appears here."
+    empty_says = (
+        "No memories yet. Memories stored through REST, MCP, the dashboard or the command line are listed here."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
@@ -157,42 +160,45 @@ class GrainAdmin(FluxModelAdmin):
                 "Links in",
                 ("from", *columns),
                 [_tie(tie) for tie in found.ties.inward],
-                says="Nothing leads here yet but its words.",
+                says="No incoming links yet. Recall finds it by its words.",
                 more=all_links,
             ),
             Section(
                 "Links out",
                 ("to", *columns),
                 [_tie(tie) for tie in found.ties.outward],
-                says="It leads nowhere yet.",
+                says="No outgoing links yet.",
                 more=all_links,
             ),
             Section(
-                "Found by", ("what", "kind", "weight now"), _doors(found.doors), says="It has no words to be found by."
+                "Words and entities",
+                ("word or entity", "kind", "weight now"),
+                _doors(found.doors),
+                says="It has no words or entities that recall could match.",
             ),
             Section(
                 "Lineage",
-                ("grain", "relation", "other grain", "steps"),
+                ("memory", "relation", "other memory", "steps"),
                 _lineage(found),
-                says="It rests on nothing, and nothing has taken its place.",
+                says="No sources or replacements.",
             ),
             Section(
                 "Recalls",
-                ("when", "question", "by", "place"),
+                ("time", "question", "asked by", "rank"),
                 [_use(use) for use in found.uses],
-                says="No recall that is still on record returned it.",
+                says="No recall has returned it within the retention period of traces.",
             ),
             Section(
-                "Votes",
-                ("when", "said", "question", "by"),
+                "Feedback",
+                ("time", "rating", "question", "by"),
                 [_opinion(one) for one in found.opinions],
-                says="Nobody has judged it yet.",
+                says="No feedback yet.",
             ),
             Section(
                 "History",
-                ("when", "from", "to", "why", "by", "decided by"),
+                ("time", "from", "to", "cause", "by", "measured values"),
                 grain_actions.history_rows(found.steps),
-                says="It has always been as it is.",
+                says="No changes since it was stored.",
                 more=f"{reverse('admin:grains_transition_changelist')}?grain={row.uuid}",
             ),
         ]
@@ -205,7 +211,7 @@ class GrainAdmin(FluxModelAdmin):
     def whole(self, row: Any) -> Any:
         return formatting.multiline(row.text)
 
-    @admin.display(description="origin", ordering="origin")
+    @admin.display(description="provenance", ordering="origin")
     def origin_badge(self, row: Any) -> Any:
         return formatting.badge(row.origin.replace("_", " "), "calm" if row.origin.startswith("user") else "plain")
 
@@ -214,10 +220,13 @@ class GrainAdmin(FluxModelAdmin):
         status = formatting.badge(row.status.replace("_", " "), MOODS.get(row.status, "plain"))
         return format_html("{} {}", status, formatting.badge("pinned", "calm")) if row.pinned else status
 
-    @admin.display(description="believed")
+    @admin.display(description="confidence")
     def believed(self, row: Any) -> Any:
-        authority = origins.AUTHORITY[row.authority].replace("_", " ")
-        return format_html("{} as {}", cells.bar(row.confidence), authority)
+        """With the provenance the memory counts as, where writers of a higher one have confirmed it."""
+        authority = origins.AUTHORITY[row.authority]
+        if authority == row.origin:
+            return cells.bar(row.confidence)
+        return format_html("{} confirmed as {}", cells.bar(row.confidence), authority.replace("_", " "))
 
     @admin.display(description="speaker")
     def said_by(self, row: Any) -> Any:
@@ -228,37 +237,37 @@ class GrainAdmin(FluxModelAdmin):
         if not row.session:
             return formatting.NONE
         address = f"{reverse('admin:grains_grain_changelist')}?{urlencode({'session': row.session})}"
-        return format_html("{}, place {}", formatting.link(address, row.session), row.ordinal + 1)
+        return format_html("{}, message {}", formatting.link(address, row.session), row.ordinal + 1)
 
     @admin.display(description="tags")
     def tagged(self, row: Any) -> Any:
         return formatting.chips(row.tags)
 
-    @admin.display(description="said")
+    @admin.display(description="said at")
     def said(self, row: Any) -> Any:
         return formatting.relative_time(row.said_at)
 
     @admin.display(description="valid")
     def valid(self, row: Any) -> Any:
         if row.valid_from is None and row.valid_to is None:
-            return "always"
+            return "without limit"
         return format_html(
             "from {} until {}",
-            formatting.relative_time(row.valid_from, none="ever"),
-            formatting.relative_time(row.valid_to, none="further notice"),
+            formatting.relative_time(row.valid_from, none="the beginning"),
+            formatting.relative_time(row.valid_to, none="now"),
         )
 
     @admin.display(description="recorded", ordering="id")
     def recorded(self, row: Any) -> Any:
         return formatting.relative_time(row.recorded_at)
 
-    @admin.display(description="links fade")
+    @admin.display(description="decay of links")
     def fades(self, row: Any) -> str:
-        return {0: "as usual", 1: "slowly", 2: "soon"}[DecayClass(row.decay_class)]
+        return {0: "normal", 1: "slow", 2: "fast"}[DecayClass(row.decay_class)]
 
-    @admin.display(description="vector and neighbours")
+    @admin.display(description="vector and similar memories")
     def prepared(self, row: Any) -> Any:
-        return formatting.badge("made", "good") if row.enriched else formatting.badge("waiting", "warn")
+        return formatting.badge("ready", "good") if row.enriched else formatting.badge("queued", "warn")
 
 
 def _tie(tie: GrainLink) -> tuple[Any, ...]:
@@ -278,13 +287,13 @@ def _tie(tie: GrainLink) -> tuple[Any, ...]:
 
 
 def _doors(doors: list[dossier.GrainFeature]) -> list[tuple[Any, ...]]:
-    """Entries and what was learned about terms line by line, the plain words of the text together."""
+    """Rows of entities and learned terms, then one row with all other words of the text."""
     rows: list[tuple[Any, ...]] = [
         (door.feature, door.kind, cells.bar(door.weight)) for door in doors if door.weight is not None
     ]
     plain = [door for door in doors if door.weight is None]
     if plain:
-        # With an index in memory the rarest come first, and say how rare they are.
+        # With an index in memory the rarest come first, with their inverse document frequency.
         said = [door.feature if door.idf is None else f"{door.feature} {door.idf:.1f}" for door in plain]
         rows.append((formatting.chips(said), "words", formatting.NONE))
     return rows
@@ -301,7 +310,7 @@ def _lineage(found: dossier.GrainDossier) -> list[tuple[Any, ...]]:
         for link in (*found.ties.back, *found.ties.ahead)
     ]
     same = [
-        ("this one", "says the same as", cells.grain_link(end.number, str(end.uuid), end.status), 1)
+        ("this memory", "has the same text as", cells.grain_link(end.number, str(end.uuid), end.status), 1)
         for end in found.ties.same_text
     ]
     return [*chain, *same]
@@ -315,7 +324,7 @@ def _opinion(one: GrainVote) -> tuple[Any, ...]:
 
 
 def _use(use: GrainUse) -> tuple[Any, ...]:
-    question: Any = format_html('<span class="none">{}</span>', "somebody else's question")
+    question: Any = format_html('<span class="none">{}</span>', "question of another caller")
     if use.number is not None:
         question = cells.link_to("trace", use.number, formatting.shorten(use.query or "", 80))
     return formatting.relative_time(clock.parse(use.at or "")), question, use.asked_by or formatting.NONE, use.place

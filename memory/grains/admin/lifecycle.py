@@ -1,4 +1,4 @@
-"""The page of the steps in the life of grains, and the page of what was purged."""
+"""Admin pages of status changes of memories (Transition) and of purged memories (Tombstone)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ _BEGINNING = 120
 @admin.register(Transition)
 class TransitionAdmin(FluxModelAdmin):
     reads = "grains.read"
-    called = ("transition", "transitions")
+    called = ("status change", "status changes")
     group = "Memory"
-    about = "Every step in the life of grains: from where to where, why, by which numbers, on whose word."
+    about = "Changes of status and decay class of memories, with their cause, the measured values and who made them."
     space_path = "space_id"
     list_display = ["about_grain", "from_badge", "to_badge", "cause", "by", "when", "space"]
     list_filter = [
         filters.values("after", "to", [*Grain.Status.values, *rules.CLASSES]),
-        filters.typed("why", "why", lambda text: Q(why__startswith=text)),
+        filters.typed("why", "cause", lambda text: Q(why__startswith=text)),
         filters.typed("by", "by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
-        filters.typed("grain", "grain", lambda text: Q(grain__uuid=_uuid(text))),
+        filters.typed("grain", "memory id", lambda text: Q(grain__uuid=_uuid(text))),
         filters.day("since", "from day", "at"),
         filters.spaces("space_id"),
     ]
     ordering = ["-id"]
     fields = ["about_grain", "from_badge", "to_badge", "cause", "decided_by", "said", "by", "when", "space"]
-    empty_says = "Every grain is still as it was stored."
+    empty_says = (
+        "No status changes yet. When a memory is archived, promoted, deleted and so on, the change is listed here."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = (
@@ -52,7 +54,7 @@ class TransitionAdmin(FluxModelAdmin):
     def titled(self, row: Any) -> str:
         return f"{row.before} to {row.after}".replace("_", " ")
 
-    @admin.display(description="grain")
+    @admin.display(description="memory")
     def about_grain(self, row: Any) -> Any:
         return cells.grain_link(row.grain_id, formatting.shorten(row.text, 80), row.grain_status)
 
@@ -64,11 +66,11 @@ class TransitionAdmin(FluxModelAdmin):
     def to_badge(self, row: Any) -> Any:
         return badge(row.after)
 
-    @admin.display(description="why")
+    @admin.display(description="cause")
     def cause(self, row: Any) -> Any:
         return formatting.shorten(row.reason, 80) if row.why == rules.BY_HAND and row.reason else row.why
 
-    @admin.display(description="decided by")
+    @admin.display(description="measured values")
     def decided_by(self, row: Any) -> Any:
         return grain_history.format_numbers(row.numbers) or formatting.NONE
 
@@ -88,9 +90,9 @@ class TransitionAdmin(FluxModelAdmin):
 @admin.register(Tombstone)
 class TombstoneAdmin(FluxModelAdmin):
     reads = "grains.read"
-    called = ("purged grain", "purged grains")
+    called = ("purged memory", "purged memories")
     group = "Memory"
-    about = "That a grain was here, and nothing of what it said: no text, no digest of it."
+    about = "Ids of memories that were purged. Neither their text nor a digest of it is kept."
     space_path = "space_id"
     list_display = ["outside", "origin", "purged", "by", "links", "votes", "space"]
     list_filter = [
@@ -100,7 +102,7 @@ class TombstoneAdmin(FluxModelAdmin):
     ]
     ordering = ["-id"]
     fields = ["outside", "origin", "recorded", "purged", "by", "links", "votes", "space"]
-    empty_says = "Nothing was ever purged."
+    empty_says = "No purged memories."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
@@ -108,7 +110,7 @@ class TombstoneAdmin(FluxModelAdmin):
     def titled(self, row: Any) -> str:
         return str(row.uuid)
 
-    @admin.display(description="grain")
+    @admin.display(description="memory")
     def outside(self, row: Any) -> str:
         return str(row.uuid)
 

@@ -1,4 +1,4 @@
-"""The pages of conduits and entries: how memory hangs together."""
+"""Admin pages of links between memories (conduits) and of entities (entries)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _BEGINNING = 200
 
 
 def _of_grain(text: str) -> Q:
-    """Conduits at either end of a grain. Its number first: the indexes lead with the space."""
+    """Filter links by a memory at either end. Looks up its row id first, because the indexes begin with the space."""
     space, number = Grain.objects.filter(uuid=uuid.UUID(text)).values_list("space_id", "pk").first() or (0, 0)
     return Q(space=space) & (Q(to_grain=number) | Q(from_entry=None, from_grain=number))
 
 
 def weights(rows: Sequence[Conduit]) -> list[float]:
-    """What is left of conduits now."""
+    """Current weights of links, after decay."""
     left = decay.effective_weight(
         np.array([row.weight for row in rows], np.float32),
         used=np.array([row.used_at for row in rows], np.int64),
@@ -55,7 +55,8 @@ class ConduitAdmin(FluxModelAdmin):
     called = ("link", "links")
     group = "Memory"
     about = (
-        "Directed, weighted links: from a name, number or date to a grain, or from grain to grain. They fade unused."
+        "Directed, weighted links from an entity (name, number or date) to a memory, or between two memories. Unused "
+        "links decay."
     )
     space_path = "space_id"
     list_display = ["begins", "relation_name", "leads_to", "weight_now", "last_used", "use_count", "space"]
@@ -66,11 +67,11 @@ class ConduitAdmin(FluxModelAdmin):
             "from",
             "from",
             {
-                "entry": ("an entry", lambda: Q(from_grain=None)),
-                "grain": ("a grain", lambda: Q(from_entry=None)),
+                "entry": ("entity", lambda: Q(from_grain=None)),
+                "grain": ("memory", lambda: Q(from_entry=None)),
             },
         ),
-        filters.typed("grain", "grain's id", _of_grain),
+        filters.typed("grain", "memory id", _of_grain),
         filters.spaces("space_id"),
     ]
     ordering = ["-id"]
@@ -87,7 +88,7 @@ class ConduitAdmin(FluxModelAdmin):
         "made",
         "space",
     ]
-    empty_says = "Nothing is linked yet. Links are made while grains are stored."
+    empty_says = "No links yet. They are created when memories are stored."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = (
@@ -130,21 +131,21 @@ class ConduitAdmin(FluxModelAdmin):
 
     @admin.display(description="weight now")
     def weight_now(self, row: Any) -> Any:
-        return cells.bar(row.left, says=f"{row.weight:.3f} when it was last used")
+        return cells.bar(row.left, says=f"{row.weight:.3f} when last used")
 
     @admin.display(description="weight when last used")
     def weight_stored(self, row: Any) -> str:
         return f"{row.weight:.3f}"
 
-    @admin.display(description="fades")
+    @admin.display(description="decay")
     def fades(self, row: Any) -> str:
-        return {0: "as usual", 1: "slowly", 2: "soon"}[DecayClass(row.decay_class)]
+        return {0: "normal", 1: "slow", 2: "fast"}[DecayClass(row.decay_class)]
 
     @admin.display(description="last used", ordering="used_at")
     def last_used(self, row: Any) -> Any:
         return formatting.relative_time(_at(row.used_at))
 
-    @admin.display(description="made")
+    @admin.display(description="created")
     def made(self, row: Any) -> Any:
         return formatting.relative_time(_at(row.made_at))
 
@@ -152,10 +153,11 @@ class ConduitAdmin(FluxModelAdmin):
 @admin.register(Entry)
 class EntryAdmin(FluxModelAdmin):
     reads = "grains.read"
-    called = ("entry", "entries")
+    called = ("entity", "entities")
     group = "Memory"
     about = (
-        "Where a question enters: names, numbers and dates that texts mention, and terms something was learned about."
+        "Names, numbers and dates that memories share, and terms with learned weights. Recall starts from those in "
+        "the question."
     )
     space_path = "space_id"
     list_display = ["feature", "kind", "space"]
@@ -163,7 +165,7 @@ class EntryAdmin(FluxModelAdmin):
     search_fields = ["feature"]
     ordering = ["-id"]
     fields = ["feature", "kind", "space"]
-    empty_says = "No text has mentioned a name, a number or a date yet."
+    empty_says = "No entities yet. Names, numbers and dates in stored memories are listed here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
@@ -184,8 +186,8 @@ class EntryAdmin(FluxModelAdmin):
             )
             for link, weight in zip(links, left, strict=True)
         ]
-        columns = ("grain", "weight now", "affinity", "last used", "uses")
-        return [Section("Leads to, newest first", columns, shown, says="It leads nowhere any more.")]
+        columns = ("memory", "weight now", "affinity", "last used", "uses")
+        return [Section("Linked memories, newest first", columns, shown, says="It is not linked to any memory.")]
 
     def titled(self, row: Any) -> str:
         return str(row.feature)

@@ -1,4 +1,4 @@
-"""The page of texts people removed, and the count of those that were stored again."""
+"""Admin page of memories people deleted or quarantined, with how often each was stored again."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _LATELY = timedelta(days=7)
 @admin.register(Removal)
 class RemovalAdmin(FluxModelAdmin):
     reads = "grains.read"
-    called = ("removed text", "removed texts")
+    called = ("removed memory", "removed memories")
     group = "Memory"
     about = (
-        "Texts a person deleted or quarantined, and how often each was stored again since. Undo it on the page of "
-        "the memory: Undo deletion or Release."
+        "Memories a person deleted or quarantined, and how often the same text was stored again since. To undo it, "
+        "use Undo deletion or Release on the page of the memory."
     )
     space_path = "space_id"
     list_display = ["about_grain", "again", "last_by", "last", "state", "by", "when", "space"]
@@ -49,7 +49,10 @@ class RemovalAdmin(FluxModelAdmin):
     ]
     ordering = ["-id"]
     fields = ["about_grain", "state", "covers", "by", "when", "again", "last_by", "last", "space"]
-    empty_says = "Nobody has deleted or quarantined a memory, or all of them were released or purged."
+    empty_says = (
+        "No removed memories. Memories that a person deletes or quarantines are listed here until they are released "
+        "or purged."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         same = Grain.objects.filter(space=OuterRef("space"), digest=OuterRef("digest"), status=OuterRef("status"))
@@ -76,7 +79,7 @@ class RemovalAdmin(FluxModelAdmin):
     def state(self, row: Any) -> Any:
         return badge(row.status)
 
-    @admin.display(description="covers")
+    @admin.display(description="applies to")
     def covers(self, row: Any) -> str:
         return f"{origins.AUTHORITY[row.authority].replace('_', ' ')} and lower provenance"
 
@@ -94,11 +97,11 @@ class RemovalAdmin(FluxModelAdmin):
             formatting.badge(f"{row.repeats} times" if row.repeats > 1 else "once", "warn") if row.repeats else "never"
         )
 
-    @admin.display(description="last by", ordering="repeated_by")
+    @admin.display(description="last stored by", ordering="repeated_by")
     def last_by(self, row: Any) -> Any:
         return row.repeated_by or formatting.NONE
 
-    @admin.display(description="last time", ordering="repeated_at")
+    @admin.display(description="last stored", ordering="repeated_at")
     def last(self, row: Any) -> Any:
         return formatting.relative_time(row.repeated_at, none="never")
 
@@ -109,5 +112,5 @@ def _stored_again(who: SignedIn) -> list[Tile]:
         space__in=who.spaces_where("grains.manage"), repeats__gt=0, repeated_at__gte=clock.now() - _LATELY
     )
     link = list_address("grains_removal", repeats="yes")
-    says = ("removed text was stored again this week", "removed texts were stored again this week")
+    says = ("removed memory was stored again this week", "removed memories were stored again this week")
     return [Tile(lately.values("pk"), *says, link)]

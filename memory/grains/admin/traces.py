@@ -1,4 +1,4 @@
-"""The page of recalls: who asked what, what came back, and why."""
+"""Admin page of traces: the record of each recall with its results and their scores."""
 
 from __future__ import annotations
 
@@ -38,15 +38,18 @@ def receipt(row: Trace) -> TraceRecord:
 
 @admin.register(Trace)
 class TraceAdmin(FluxModelAdmin):
-    # What others asked is theirs: the rule of `traces.find`, for people.
+    # Questions of others are private: the same rule as in `traces.find`.
     reads = "grains.manage"
-    called = ("recall", "recalls")
+    called = ("trace", "traces")
     group = "Memory"
-    about = "Who asked what, what came back and which words, vectors and links brought it. Kept for a while only."
+    about = (
+        "Records of recalls: the question, the results, and the words, vectors and links that matched. Deleted after "
+        "the retention period."
+    )
     space_path = "space_id"
     list_display = ["question", "actor", "sure", "rung_badge", "when", "space"]
     list_filter = [
-        filters.values("rung", "rung", list(explain.RUNG_SENTENCES)),
+        filters.values("rung", "search mode", list(explain.RUNG_SENTENCES)),
         filters.typed("actor", "asked by", lambda text: Q(actor=text) | Q(actor__endswith=f":{text}")),
         filters.day("since", "from", "at"),
         filters.day("until", "to", "at", until=True),
@@ -68,7 +71,7 @@ class TraceAdmin(FluxModelAdmin):
         "space",
         "outside_id",
     ]
-    empty_says = "Nobody has asked anything yet."
+    empty_says = "No traces yet. Each recall is recorded here."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("space")
@@ -114,13 +117,23 @@ class TraceAdmin(FluxModelAdmin):
             for step in one["path"]
         ]
         return [
-            Section("What came back", ("place", "grain", "score", "its parts"), found, says="Nothing."),
-            Section("Words", ("place", "word", "part"), words, says="No word of the question stands in an answer."),
             Section(
-                "Links",
-                ("place", "hop", "from", "relation", "to", "weight", "signal"),
+                "Results",
+                ("rank", "memory", "score", "parts of the score"),
+                found,
+                says="The recall returned no memories.",
+            ),
+            Section(
+                "Matched words",
+                ("rank", "word", "part of the score"),
+                words,
+                says="No word of the question occurs in a result.",
+            ),
+            Section(
+                "Links used",
+                ("rank", "hop", "from", "relation", "to", "weight", "signal"),
                 steps,
-                says="No link took part.",
+                says="No links were used.",
             ),
         ]
 
@@ -132,15 +145,15 @@ class TraceAdmin(FluxModelAdmin):
     def whole(self, row: Any) -> Any:
         return formatting.multiline(row.query)
 
-    @admin.display(description="in words")
+    @admin.display(description="summary")
     def says(self, row: Any) -> Any:
         return explain.explain_record(receipt(row))["says"]
 
     @admin.display(description="confidence", ordering="confidence")
     def sure(self, row: Any) -> Any:
-        return cells.bar(row.confidence, says="the chance that a right grain is among the first five")
+        return cells.bar(row.confidence, says="estimated chance that a right memory is among the first five")
 
-    @admin.display(description="rung", ordering="rung")
+    @admin.display(description="search mode", ordering="rung")
     def rung_badge(self, row: Any) -> Any:
         return formatting.badge(row.rung, _MOODS.get(row.rung, "warn"), title=explain.RUNG_SENTENCES.get(row.rung, ""))
 
@@ -148,17 +161,17 @@ class TraceAdmin(FluxModelAdmin):
     def when(self, row: Any) -> Any:
         return formatting.relative_time(row.at)
 
-    @admin.display(description="bounds")
+    @admin.display(description="filters")
     def bounded(self, row: Any) -> Any:
         return formatting.pretty_json(receipt(row).body.get("bounds"))
 
-    @admin.display(description="features")
+    @admin.display(description="words and entities")
     def features(self, row: Any) -> Any:
         return formatting.chips(receipt(row).body.get("features", []))
 
 
 def _of(known: dict[str, SafeString], grain: str | None) -> Any:
-    return known.get(grain or "") or format_html('<span class="none">{}</span>', "a grain that is gone")
+    return known.get(grain or "") or format_html('<span class="none">{}</span>', "purged memory")
 
 
 def _most(words: list[dict[str, Any]]) -> float:
@@ -166,7 +179,7 @@ def _most(words: list[dict[str, Any]]) -> float:
 
 
 def _parts(parts: list[dict[str, Any]], most: float) -> SafeString:
-    """One bar a line; what is too small to be seen is left out."""
+    """One bar per line; parts too small to be seen are left out."""
     seen = [part for part in parts if abs(part["part"]) >= 0.005]
     lines = ((cells.bar(part["part"], most=most, label=part["called"]),) for part in seen)
     return format_html_join("", "<div>{}</div>", lines) or formatting.NONE

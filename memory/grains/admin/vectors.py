@@ -1,4 +1,4 @@
-"""The page of vectors: which grains have been seen by which encoder."""
+"""Admin page of vectors: the embedding of each memory by each encoder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class VectorAdmin(FluxModelAdmin):
     reads = "grains.read"
     called = ("vector", "vectors")
     group = "Memory"
-    about = "Grains as an encoder sees them. Vectors of two encoders are never compared."
+    about = "Embeddings of memories. Vectors of different encoders are never compared."
     space_path = "space_id"
     list_display = ["of_grain", "encoder", "dimension", "space"]
     list_display_links = ["encoder"]  # the first column leads elsewhere
@@ -30,7 +30,7 @@ class VectorAdmin(FluxModelAdmin):
     ]
     ordering = ["-id"]
     fields = ["of_grain", "encoder", "dimension", "scale", "space"]
-    empty_says = "No vector has been made yet. The worker makes them a moment after a grain is stored."
+    empty_says = "No vectors yet. The worker computes them shortly after a memory is stored."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = (
@@ -41,6 +41,6 @@ class VectorAdmin(FluxModelAdmin):
     def titled(self, row: Any) -> str:
         return f"{row.encoder}: {formatting.shorten(row.text, 60)}"
 
-    @admin.display(description="grain")
+    @admin.display(description="memory")
     def of_grain(self, row: Any) -> Any:
         return cells.grain_link(row.grain_id, row.text, row.status)

@@ -1,4 +1,4 @@
-"""The page of votes: who found what useful, and what came of it."""
+"""Admin page of feedback (votes): who rated which memory useful or not useful, and the effect on links."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ _MOST = 50
 
 @admin.register(Vote)
 class VoteAdmin(FluxModelAdmin):
-    # What others asked is theirs, as on the page of recalls.
+    # Questions of others are private, as on the page of traces.
     reads = "grains.manage"
-    called = ("vote", "votes")
+    called = ("feedback", "feedback")
     group = "Memory"
     about = (
-        "What askers said about answers: the memory learns from it. A vote taken back is unlearned to the last digit."
+        "Ratings of recalled memories: useful, not useful or missing. Recall learns from them; withdrawn feedback is "
+        "unlearned exactly."
     )
     space_path = "space_id"
     list_display = ["question", "verdict", "about_grain", "by", "when", "state", "space"]
     list_filter = [
         filters.choice(
             "said",
-            "said",
+            "rating",
             {
                 "useful": ("useful", lambda: Q(useful=True, missed=False)),
                 "missed": ("missing", lambda: Q(missed=True)),
@@ -44,18 +45,18 @@ class VoteAdmin(FluxModelAdmin):
             "state",
             "state",
             {
-                "standing": ("standing", lambda: Q(undone_at=None)),
-                "back": ("taken back", lambda: ~Q(undone_at=None)),
-                "waiting": ("waits for the worker", lambda: Q(applied=False)),
+                "standing": ("in effect", lambda: Q(undone_at=None)),
+                "back": ("withdrawn", lambda: ~Q(undone_at=None)),
+                "waiting": ("queued", lambda: Q(applied=False)),
             },
         ),
-        filters.typed("by", "voted by", lambda text: Q(judged__actor=text) | Q(judged__actor__endswith=f":{text}")),
+        filters.typed("by", "by", lambda text: Q(judged__actor=text) | Q(judged__actor__endswith=f":{text}")),
         filters.day("since", "from", "at"),
         filters.spaces("space_id"),
     ]
     ordering = ["-id"]
     fields = ["question", "verdict", "strength", "about_grain", "by", "when", "state", "scale", "space"]
-    empty_says = "Nobody has voted yet. Agents do it with POST /feedback, people on the Recall page."
+    empty_says = "No feedback yet. Agents send it with POST /feedback, people rate answers on the Recall page."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = (
@@ -77,13 +78,13 @@ class VoteAdmin(FluxModelAdmin):
     def question(self, row: Any) -> str:
         return formatting.shorten(row.query, _BEGINNING)
 
-    @admin.display(description="said")
+    @admin.display(description="rating")
     def verdict(self, row: Any) -> Any:
         if row.missed:
-            return formatting.badge("was missing", "good")
+            return formatting.badge("missing from the answer", "good")
         return formatting.badge("useful", "good") if row.useful else formatting.badge("not useful", "bad")
 
-    @admin.display(description="grain")
+    @admin.display(description="memory")
     def about_grain(self, row: Any) -> Any:
         return cells.grain_link(row.grain_id, row.text, row.grain_status)
 
@@ -98,8 +99,8 @@ class VoteAdmin(FluxModelAdmin):
     @admin.display(description="state")
     def state(self, row: Any) -> Any:
         if not row.applied:
-            return formatting.badge("waits for the worker")
-        return formatting.badge("taken back") if row.undone_at else formatting.badge("applied", "good")
+            return formatting.badge("queued")
+        return formatting.badge("withdrawn") if row.undone_at else formatting.badge("applied", "good")
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
         effects = Effect.objects.filter(space=row.space_id, vote=row.pk).select_related(
@@ -107,10 +108,10 @@ class VoteAdmin(FluxModelAdmin):
         )[:_MOST]
         return [
             Section(
-                "What it did",
-                ("link", "weight before", "weight now", "this vote's part"),
+                "Effect on links",
+                ("link", "weight before", "weight now", "change by this feedback"),
                 [(_link(one.conduit), *_weights(one)) for one in effects],
-                says="Nothing: the question itself is remembered, and no link led to the grain.",
+                says="No link was changed: the rating is stored with the question, and no link led to the memory.",
             )
         ]
 

@@ -50,7 +50,7 @@ class ImportedItem:
 def check_imported_item(given: Any, *, ceiling: str) -> ImportedItem:
     """The arrival, or a refusal that names the field."""
     if not isinstance(given, dict):
-        raise Invalid("An item is an object with a content.", field="items")
+        raise Invalid("Each item must be an object with content.", field="items")
     claimed = given.get("provenance")
     if claimed is not None and not isinstance(claimed, str):
         raise Invalid("provenance must be a text.", field="provenance")

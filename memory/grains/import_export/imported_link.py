@@ -90,7 +90,7 @@ def write_links(
     """Write them inside the running write; what became of each."""
     space = act.principal.space
     if space is None:
-        raise Invalid("Name a space to import into.", field="space")
+        raise Invalid("The space to import into is missing.", field="space")
     named = {one for _, link in good for one in (link.to, link.grain) if one is not None}
     found = Grain.objects.filter(space=space, uuid__in=named).values_list("uuid", "id")
     numbers: dict[uuid.UUID, int] = dict(found)
@@ -101,7 +101,7 @@ def write_links(
     for index, link in good:
         missing = next((one for one in (link.to, link.grain) if one is not None and one not in numbers), None)
         if missing is not None:
-            error = Invalid("One of its grains is not in this space.", field="links", grain=str(missing))
+            error = Invalid("One of the memories it links is not in this space.", field="links", grain=str(missing))
             results[index] = {"status": REFUSED, "error": error.body()}
             continue
         entry = entries[link.entry] if link.entry else None
@@ -162,13 +162,13 @@ class _LinkedEntry:
 def check_imported_link(given: Any) -> ImportedLink:
     """The conduit, or a refusal that names the field."""
     if not isinstance(given, dict) or not set(given) <= set(FIELDS):
-        raise Invalid(f"A link is an object of {', '.join(FIELDS)}.", field="links")
+        raise Invalid(f"A link must be an object with {', '.join(FIELDS)}.", field="links")
     grain, entry = given.get("from"), given.get("entry")
     if (grain is None) == (entry is None):
-        raise Invalid("A link begins at a grain (from) or at an entry.", field="from")
+        raise Invalid("A link must begin at a memory (from) or at an entity (entry).", field="from")
     start, end = None if grain is None else _id(grain, "from"), _id(given.get("to"), "to")
     if start == end:
-        raise Invalid("A link leads from one grain to another.", field="to")
+        raise Invalid("A link must connect two different memories.", field="to")
     settings, moment = config.current(), filters.epoch_seconds(clock.now())
     made, used = (
         moment if given.get(name) is None else filters.epoch_seconds(grain_input.parse_time(given[name], name=name))
@@ -192,13 +192,13 @@ def _id(value: Any, name: str) -> uuid.UUID:
     try:
         return uuid.UUID(value)
     except (ValueError, TypeError, AttributeError):
-        raise Invalid(f"{name} is the id of a grain.", field=name) from None
+        raise Invalid(f"{name} must be the id of a memory.", field=name) from None
 
 
 def _feature(value: Any) -> tuple[str, str]:
     kind, feature = (value.get("kind"), value.get("feature")) if isinstance(value, dict) else (None, None)
     if kind not in Entry.Kind.values or not isinstance(feature, str) or not 1 <= len(feature) <= 128:
-        raise Invalid("An entry has a kind and a feature.", field="entry")
+        raise Invalid("An entity (entry) must have a kind and a feature.", field="entry")
     grain_input.check_visible_name(feature, name="entry", longest=128)
     return kind, feature
 

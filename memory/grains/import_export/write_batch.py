@@ -79,7 +79,10 @@ def _removal(one: ImportedItem, then: Existing) -> FluxError | None:
     status = then.status_for(one.authority)
     if then.same is not None or status == Grain.Status.ACTIVE:
         return None
-    return Conflict("A person removed this text in this space. To import it, take that back first.", status=status)
+    return Conflict(
+        "A person removed this memory in this space. To import it, undo the deletion or release it first.",
+        status=status,
+    )
 
 
 def write_items(
@@ -88,7 +91,7 @@ def write_items(
     """Write them inside the running write; what became of each."""
     space = act.principal.space
     if space is None:
-        raise Invalid("Name a space to import into.", field="space")
+        raise Invalid("The space to import into is missing.", field="space")
     first: dict[tuple[str, str, str], ImportedItem] = {}
     for _, one in good:
         first.setdefault(one.item.key, one)

@@ -105,7 +105,7 @@ def _apply(run: jobs.Run, space: int, seen: list[tuple[int, int, int]], after: i
         # The pair may earn its shortcut again.
         Pair.objects.filter(space=space, conduit__in=cut).update(conduit=None)
         Conduit.objects.filter(space=space, id__in=cut)._raw_delete("default")
-        run.say(f"{len(cut)} links had faded and were cut.")
+        run.say(f"{len(cut)} decayed links were removed.")
         events.append(
             "conduits.cut",
             space=space,

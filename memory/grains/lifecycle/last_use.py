@@ -71,6 +71,6 @@ def _keep(run: jobs.Run, found: Iterable[tuple[int, int, datetime]], top: int, *
             kept += len(raw_sql.upsert(LastRecall, _COLUMNS, known[at : at + 500], _OR_LATER))
     Cursor.objects.update_or_create(name=MARK, defaults={"number": top})
     if kept:
-        run.say(f"{kept} grains were recalled since.")
+        run.say(f"{kept} memories were recalled since.")
     if more:
         jobs.enqueue(run.kind, once_key="instance")

@@ -28,13 +28,13 @@ PAGE = 20
 def purge(act: RunningCall, *, grain: str) -> Change:
     """Remove a grain for good: its text, words, vectors, links, votes, and every question that quotes it."""
     if not act.reason.strip():
-        raise Invalid("Say why: this cannot be undone.", field="reason")
+        raise Invalid("The reason is missing. Purging cannot be undone, so a reason is required.", field="reason")
     row = find_for_change(act, grain)
 
     def change() -> dict[str, Any]:
         found = list(Grain.objects.filter(pk=row.pk))
         if not found:
-            raise NotFound("There is no such grain.")
+            raise NotFound("There is no memory with this id.")
         found += derived_grains.find_derived(row.space_id, found)
         left, *more = erase.erase(row.space_id, found, actor=act.principal.actor)
         for one in (left, *more):
@@ -80,7 +80,7 @@ def _apply(run: jobs.Run, space: int, due: list[int], *, more: bool) -> None:
         for left in erase.erase(space, [*still, *derived_grains.find_derived(space, still)], actor=WORKER):
             details = {**_told(left), "marked_by": marked.get(numbers.get(left.uuid, 0), "")}
             audit.record(_worker(space, chain), "grains.purge", str(left.uuid), details=details)
-        run.say(f"{len(still)} grains were purged: the time to undo it was over.")
+        run.say(f"{len(still)} memories were purged after their undo period.")
     if more:
         asking.purge(space)
 

@@ -10,7 +10,7 @@ from memory.engine.text import words
 from memory.grains.models import JudgedQuestion, Trace
 from memory.recall.results import UNNAMED
 
-WITHHELD = "(withheld: it quoted a purged grain)"
+WITHHELD = "(withheld: it quoted a purged memory)"
 _AT_ONCE = 1_000
 
 

@@ -45,10 +45,10 @@ def explain_removed(status: str, *, by_person: bool) -> str:
     """Why a text that was stored is not recalled, for who stored it."""
     state = status.replace("_", " ")
     if not by_person:
-        return f"This text is {state} in this space. It is not recalled until somebody releases it."
+        return f"This memory is {state} in this space. It is not recalled until somebody releases it."
     way = "undo the deletion" if status == PENDING else "release it"
     return (
-        f"A person {'deleted' if status == PENDING else 'quarantined'} this text in this space. What was stored is "
+        f"A person {'deleted' if status == PENDING else 'quarantined'} this memory in this space. What was stored is "
         f"{state} too and is not recalled. A person can {way}; a store with a higher provenance is recalled."
     )
 

@@ -50,47 +50,54 @@ def _made(name: str, says: str, *, after: str, begins: tuple[str, ...]) -> Verb:
 
 archive = _made(
     "grains.archive",
-    "Put a grain aside: it answers only where others leave room, and comes back by use.",
+    "Archive a memory: it is recalled only after active ones, and becomes active again when it is used.",
     after=ARCHIVED,
     begins=(ACTIVE, DORMANT),
 )
-restore = _made("grains.restore", "Bring a dormant or archived grain back.", after=ACTIVE, begins=(DORMANT, ARCHIVED))
+restore = _made(
+    "grains.restore", "Make a dormant or archived memory active again.", after=ACTIVE, begins=(DORMANT, ARCHIVED)
+)
 quarantine = _made(
     "grains.quarantine",
-    "Keep a grain out of every answer that does not ask for it.",
+    "Exclude a memory from recall unless quarantined memories are requested.",
     after=QUARANTINED,
     begins=(ACTIVE, DORMANT, ARCHIVED),
 )
-release = _made("grains.release", "Let a grain out of quarantine.", after=ACTIVE, begins=(QUARANTINED,))
+release = _made("grains.release", "End the quarantine of a memory.", after=ACTIVE, begins=(QUARANTINED,))
 delete = _made(
     "grains.delete",
-    "Mark a grain for deletion: it answers no longer, and is purged when the time to undo it is over.",
+    "Mark a memory for deletion: it is excluded from recall, and purged after the undo period.",
     after=PENDING,
     begins=(ACTIVE, DORMANT, ARCHIVED, QUARANTINED),
 )
-undelete = _made("grains.undelete", "Take the mark back: it is where it was before.", after="", begins=(PENDING,))
-promote = _made(
-    "grains.promote", "Make a grain core: what leads to it fades slowest.", after=CORE, begins=(WORKING, EPHEMERAL)
+undelete = _made(
+    "grains.undelete", "Undo a deletion: the memory has its earlier status again.", after="", begins=(PENDING,)
 )
-demote = _made("grains.demote", "Make a core grain a working one.", after=WORKING, begins=(CORE,))
+promote = _made(
+    "grains.promote", "Make a memory core: its links decay slowest.", after=CORE, begins=(WORKING, EPHEMERAL)
+)
+demote = _made("grains.demote", "Make a core memory a working one.", after=WORKING, begins=(CORE,))
 
 
 def _taken(act: RunningCall, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[str, Any]:
     row = Grain.objects.select_related("space").filter(pk=seen.pk).first()
     if row is None:
-        raise NotFound("There is no such grain.")
+        raise NotFound("There is no memory with this id.")
     of_class = begins[0] in CLASSES
     now = _NAMES[row.decay_class] if of_class else row.status
     last = transitions.last_transitions(row.space_id, [row.pk], of_class=of_class).get(row.pk)
     wanted = after or (last.before if last is not None and last.after == now else ACTIVE)
     changed = now in begins
     if not changed and now != wanted:
-        raise Conflict(f"It is {now.replace('_', ' ')}, and this is for what is {_listed(begins)}.", status=now)
+        raise Conflict(
+            f"The memory is {now.replace('_', ' ')}. This is only possible for memories that are {_listed(begins)}.",
+            status=now,
+        )
     if changed:
         _respect(act.principal, row, now, last)
         step = PlannedTransition(row.pk, row.uuid, now, wanted, BY_HAND)
         if not transitions.apply_transitions(row.space_id, [step], actor=act.principal.actor, reason=act.reason):
-            raise Conflict("Somebody was faster.", status=now)
+            raise Conflict("The memory was changed at the same time. Try again.", status=now)
         if wanted == ACTIVE:
             revive.relink_grains(row.space_id, [row])
     others = 0
@@ -117,7 +124,7 @@ def _respect(principal: Principal, row: Grain, now: str, last: Transition | None
         return
     decided = last is not None and last.after == now and last.actor.startswith(removals.PEOPLE)
     if decided or removals.keeps_removed(row):
-        raise Forbidden("A person decided this, and a person can take it back.", status=now)
+        raise Forbidden("A person decided this; only a person can undo it.", status=now)
 
 
 def _purged_after(principal: Principal | None, last: Transition | None) -> str | None:

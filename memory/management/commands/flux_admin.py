@@ -26,22 +26,31 @@ ACTIONS = ["list", "create", "invite", "role", "reset", "unlock", "link", "stop"
 
 
 class Command(FluxCommand):
-    help = "People: list, create an administrator, invite, give a role, reset a second factor, unlock, stop and resume."
+    help = (
+        "People: list, create an administrator, invite, set a role, reset a second factor, unlock, suspend (stop) and "
+        "reactivate (resume)."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "action", nargs="?", choices=ACTIONS, help="left out at a terminal: a menu, after signing in"
+            "action", nargs="?", choices=ACTIONS, help="default at a terminal: a menu, after signing in"
         )
         parser.add_argument("username", nargs="?", help="the person's user name")
         parser.add_argument("--password-file", type=Path, help="create: file with the password")
-        parser.add_argument("--totp-key-file", type=Path, help="create: file with the second factor's key in base32")
-        parser.add_argument("--totp-code", help="create: the first code, to prove that the key works")
-        parser.add_argument("--no-totp", action="store_true", help="create: leave the second factor for a link")
-        parser.add_argument("--administrator", action="store_true", help="invite: runs the whole instance")
+        parser.add_argument("--totp-key-file", type=Path, help="create: file with the base32 key of the second factor")
+        parser.add_argument("--totp-code", help="create: the first code, to check the key")
+        parser.add_argument(
+            "--no-totp", action="store_true", help="create: set up the second factor later, with a one-time link"
+        )
+        parser.add_argument(
+            "--administrator", action="store_true", help="invite: as administrator of the whole instance"
+        )
         parser.add_argument("--space", default="", help="invite, role: the space")
-        parser.add_argument("--role", default="", help=f"invite, role: {', '.join(Membership.Role.values)} or nothing")
-        parser.add_argument("--password", action="store_true", help="reset: the password too")
-        parser.add_argument("--reason", default="", help="why, for the audit chain")
+        parser.add_argument(
+            "--role", default="", help=f"invite, role: {', '.join(Membership.Role.values)}; empty removes the role"
+        )
+        parser.add_argument("--password", action="store_true", help="reset: reset the password too")
+        parser.add_argument("--reason", default="", help="reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] is None and sys.stdin.isatty() and not self.as_json:
@@ -50,7 +59,8 @@ class Command(FluxCommand):
         options["action"] = options["action"] or "list"
         if options["action"] not in ("list", "link") and not options["username"]:
             raise Invalid(
-                f"Name the person: {typed_command('flux_admin ' + options['action'] + ' NAME')}.", field="username"
+                f"The user name is missing: {typed_command('flux_admin ' + options['action'] + ' NAME')}.",
+                field="username",
             )
         getattr(self, f"_{options['action']}")(options)
 
@@ -72,7 +82,7 @@ class Command(FluxCommand):
                 )
                 for row in rows
             ],
-            empty=f"Nobody yet. Make an administrator: {typed_command('flux_admin create NAME')}",
+            empty=f"No people yet. Create an administrator: {typed_command('flux_admin create NAME')}",
         )
 
     def _create(self, options: dict[str, Any]) -> None:
@@ -96,7 +106,7 @@ class Command(FluxCommand):
         next_step = (
             "Sign in with its next code." if key else f"Next: {typed_command('flux_admin reset ' + made['username'])}"
         )
-        self.answer(made, says=f"Made the administrator {made['username']}. {next_step}")
+        self.answer(made, says=f"Created the administrator {made['username']}. {next_step}")
 
     def _invite(self, options: dict[str, Any]) -> None:
         made = people.invite(
@@ -111,7 +121,7 @@ class Command(FluxCommand):
 
     def _role(self, options: dict[str, Any]) -> None:
         if not options["space"]:
-            raise Invalid("Name the space: --space NAME.", field="space")
+            raise Invalid("The space is missing: add --space NAME.", field="space")
         made = people.set_role(
             shell(),
             username=options["username"],
@@ -119,7 +129,8 @@ class Command(FluxCommand):
             role=options["role"],
             reason=options["reason"],
         )
-        self.answer(made, says=f"{made['username']} is {made['role'] or 'nobody'} in {made['space']}.")
+        has = f"has the role {made['role']}" if made["role"] else "has no role"
+        self.answer(made, says=f"{made['username']} now {has} in {made['space']}.")
 
     def _reset(self, options: dict[str, Any]) -> None:
         made = people.reset(
@@ -129,13 +140,13 @@ class Command(FluxCommand):
 
     def _unlock(self, options: dict[str, Any]) -> None:
         made = people.unlock(shell(), username=options["username"], reason=options["reason"])
-        self._hand_over(made, "works for 15 minutes, also while others go on guessing")
+        self._hand_over(made, "works for 15 minutes, even if others keep trying this name")
 
     def _link(self, options: dict[str, Any]) -> None:
         if setup.has_administrator():
             raise Conflict(
-                "There is an administrator already. "
-                f"Invite another: {typed_command('flux_admin invite NAME --administrator')}"
+                "There is already an administrator. Invite another one: "
+                f"{typed_command('flux_admin invite NAME --administrator')}"
             )
         self._hand_over(dict(links.issue_enrolment(shell(), reason=options["reason"])), "works once, 24 hours")
 
@@ -147,7 +158,11 @@ class Command(FluxCommand):
 
     def _switch(self, options: dict[str, Any], *, active: bool) -> None:
         changed = people.switch(shell(), username=options["username"], active=active, reason=options["reason"])
-        says = "can sign in again." if active else "is signed out everywhere and cannot sign in."
+        says = (
+            "is reactivated and can sign in again."
+            if active
+            else "is suspended: signed out everywhere and cannot sign in."
+        )
         self.answer(changed, says=f"{changed['username']} {says}")
 
     def _hand_over(self, made: dict[str, Any], lasts: str) -> None:
@@ -155,9 +170,14 @@ class Command(FluxCommand):
         path = f"/enrol/{made.pop('secret')}"
         address = (running_state.read_state(settings.HOME) or {}).get("urls", {}).get("people")
         link = f"{address}{path}" if address else path
-        self.answer({**made, "link": link}, says=f"{link}\n[dim]Shown only now; it {lasts}. Hand it over yourself.[/]")
+        self.answer(
+            {**made, "link": link},
+            says=f"{link}\n[dim]Shown only once; it {lasts}. Send it to the person over a channel you trust.[/]",
+        )
         if not address and not self.as_json:
-            self.notes.print("[yellow]The instance is not running: put its address before the link.[/]")
+            self.notes.print(
+                "[yellow]The instance is not running, so the link has no address: put it before the link.[/]"
+            )
 
 
 def _named(username: str, alike: dict[str, list[str]]) -> Text:

@@ -1,4 +1,4 @@
-"""Agents: machine callers and what they may do."""
+"""flux_agent: list, create, change, suspend and reactivate agents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _RATING = {"required": True, "optional": False}
 
 
 class Command(FluxCommand):
-    help = "Agents: list, show, create, apply a manifest, trust, require feedback, choose tools, stop and resume."
+    help = (
+        "Agents: list, show, create, apply a manifest, set the trust level, require feedback, choose tools, suspend "
+        "(stop) and reactivate (resume)."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -34,21 +37,29 @@ class Command(FluxCommand):
             "level",
             nargs="?",
             help=f"trust: one of {', '.join(trust.LEVELS)}; rating: {' or '.join(_RATING)}; "
-            "tools: +GROUP adds one, A,B are exactly these, none takes all away",
+            "tools: +GROUP adds a group, A,B sets exactly these, none removes all",
         )
-        parser.add_argument("--agent", dest="named", help="apply: the agent, where the file has only spec.capabilities")
-        parser.add_argument("--space", default=None, help=f"its space (default {FIRST_SPACE})")
         parser.add_argument(
-            "--capability", action="append", default=[], help="create: a capability, repeatable (default: everyday use)"
+            "--agent", dest="named", help="apply: name of the agent, if the file has only spec.capabilities"
+        )
+        parser.add_argument("--space", default=None, help=f"space of the agent (default {FIRST_SPACE})")
+        parser.add_argument(
+            "--capability",
+            action="append",
+            default=[],
+            help="create: a capability, may be repeated (default: store, recall and feedback)",
         )
         parser.add_argument("--trust", help="create: maximum trust level (default trusted)")
-        parser.add_argument("--parent", help="create: the agent it is made for; it never holds what that one lacks")
-        parser.add_argument("--reason", default="", help="why, for the audit chain")
+        parser.add_argument(
+            "--parent", help="create: parent agent; the new agent never has more capabilities than its parent"
+        )
+        parser.add_argument("--reason", default="", help="reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] != "list" and options["agent"] is None:
             raise Invalid(
-                f"Name the agent: {typed_command('flux_agent ' + options['action'] + ' NAME')}.", field="agent"
+                f"The name of the agent is missing: {typed_command('flux_agent ' + options['action'] + ' NAME')}.",
+                field="agent",
             )
         getattr(self, f"_{options['action']}")(options)
 
@@ -65,14 +76,14 @@ class Command(FluxCommand):
                 (
                     agent.space.name,
                     agent.name,
-                    "active" if agent.active else "stopped",
+                    "active" if agent.active else "suspended",
                     agent.trust,
                     agent.parent.name if agent.parent else "",
                     ", ".join(agent.capabilities),
                 )
                 for agent in found
             ],
-            empty=f"No agents yet. Make one: {typed_command('flux_agent create NAME')}",
+            empty=f"No agents yet. Create one: {typed_command('flux_agent create NAME')}",
         )
 
     def _show(self, options: dict[str, Any]) -> None:
@@ -96,7 +107,7 @@ class Command(FluxCommand):
         )
         self.answer(
             made,
-            says=f"Made the agent {made['name']} in space {made['space']}. "
+            says=f"Created the agent {made['name']} in space {made['space']}. "
             f"Next: {typed_command('flux_token mint ' + made['name'] + ' --space ' + made['space'])}",
         )
 
@@ -120,7 +131,7 @@ class Command(FluxCommand):
         ]
         lines = [
             f"{agent['space']}/{agent['name']}: "
-            + ("made" if agent["created"] else "changed" if agent["changed"] else "unchanged")
+            + ("created" if agent["created"] else "changed" if agent["changed"] else "unchanged")
             for agent in done
         ]
         self.answer({"agents": done}, says="\n".join(lines))
@@ -128,7 +139,8 @@ class Command(FluxCommand):
     def _trust(self, options: dict[str, Any]) -> None:
         if options["level"] is None:
             raise Invalid(
-                f"Choose a level: {typed_command('flux_agent trust NAME ' + '|'.join(trust.LEVELS))}.", field="level"
+                f"The trust level is missing: {typed_command('flux_agent trust NAME ' + '|'.join(trust.LEVELS))}.",
+                field="level",
             )
         changed = agents.set_trust(
             shell(),
@@ -139,13 +151,17 @@ class Command(FluxCommand):
         )
         self.answer(
             changed,
-            says=f"{changed['space']}/{changed['name']} is {changed['trust']}. "
-            "Its capabilities now: " + typed_command(f"flux_agent show {changed['name']} --space {changed['space']}"),
+            says=f"{changed['space']}/{changed['name']} now has the trust level {changed['trust']}. "
+            "Its capabilities now: "
+            f"{typed_command('flux_agent show ' + changed['name'] + ' --space ' + changed['space'])}",
         )
 
     def _rating(self, options: dict[str, Any]) -> None:
         if options["level"] not in _RATING:
-            raise Invalid(f"Say which: {typed_command('flux_agent rating NAME ' + '|'.join(_RATING))}.", field="level")
+            raise Invalid(
+                f"The setting is missing: {typed_command('flux_agent rating NAME ' + '|'.join(_RATING))}.",
+                field="level",
+            )
         changed = agents.set_must_rate(
             shell(),
             space=options["space"] or FIRST_SPACE,
@@ -153,11 +169,15 @@ class Command(FluxCommand):
             must_rate=_RATING[options["level"]],
             reason=options["reason"],
         )
-        says = "recalls no further while its answers wait for a vote" if changed["must_rate"] else "is only reminded"
+        says = (
+            "must give feedback on its answers before it can recall again"
+            if changed["must_rate"]
+            else "is only reminded to give feedback"
+        )
         self.answer(changed, says=f"{changed['space']}/{changed['name']} {says}.")
 
     def _tools(self, options: dict[str, Any]) -> None:
-        """Groups of MCP tools beyond the usual ones; without a group, which there are."""
+        """Set the additional groups of MCP tools; without a group, list them."""
         space, level = options["space"] or FIRST_SPACE, options["level"]
         now = find_agent(space, options["agent"]).tools
         if level is None:
@@ -166,7 +186,7 @@ class Command(FluxCommand):
                 self.answer({"tools": now, "offered": offered})
             else:
                 rows = [(name, "on" if name in now else "off", says) for name, says in offered.items()]
-                self.table(("group", "", "for"), rows, empty="There are no further groups.")
+                self.table(("group", "", "for"), rows, empty="There are no additional groups of tools.")
             return
         named = [] if level == "none" else level.removeprefix("+").split(",")
         changed = agents.set_tools(
@@ -176,8 +196,8 @@ class Command(FluxCommand):
             tools=[*now, *named] if level.startswith("+") else named,
             reason=options["reason"],
         )
-        shown = ", ".join(changed["tools"]) or "the usual tools alone"
-        self.answer(changed, says=f"{changed['space']}/{changed['name']} is shown: {shown}.")
+        shown = ", ".join(changed["tools"]) or "only the default tools"
+        self.answer(changed, says=f"{changed['space']}/{changed['name']} sees these groups of tools: {shown}.")
 
     def _stop(self, options: dict[str, Any]) -> None:
         self._switch(options, active=False)
@@ -193,7 +213,7 @@ class Command(FluxCommand):
             active=active,
             reason=options["reason"],
         )
-        says = "Its tokens work again." if active else "None of its tokens works any more."
+        says = "Reactivated. Its tokens work again." if active else "Suspended. Its tokens do not work any more."
         if changed["grants_revoked"]:
-            says += f" Its grants were taken back: {changed['grants_revoked']}."
+            says += f" Grants revoked: {changed['grants_revoked']}."
         self.answer(changed, says=f"{changed['space']}/{changed['name']}: {says}")

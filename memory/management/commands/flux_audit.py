@@ -36,12 +36,15 @@ class Command(FluxCommand):
             action="append",
             default=[],
             metavar="FILE",
-            help="verify: also against a copy of checkpoints.jsonl that was kept elsewhere",
+            help="verify: also against a copy of checkpoints.jsonl kept elsewhere",
         )
         parser.add_argument(
-            "--public-key", type=Path, metavar="FILE", help="verify: trust these keys, not those in the data home"
+            "--public-key",
+            type=Path,
+            metavar="FILE",
+            help="verify: use these public keys instead of those in the data home",
         )
-        parser.add_argument("--reason", default="", help="rotate-key: kept in the audit chain")
+        parser.add_argument("--reason", default="", help="rotate-key: reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         chain = self._chain(options["space"])
@@ -70,7 +73,7 @@ class Command(FluxCommand):
                 )
                 for row in found
             ],
-            empty="Nothing has been recorded yet.",
+            empty="No audit entries yet.",
         )
 
     def verify(self, chain: str | None, options: dict[str, Any]) -> None:
@@ -103,7 +106,7 @@ class Command(FluxCommand):
                 )
                 for verdict in report.chains
             ],
-            empty="Nothing has been recorded yet.",
+            empty="No audit entries yet.",
         )
         for place in report.places:
             if place.problem:
@@ -119,8 +122,8 @@ class Command(FluxCommand):
             )
         if not report.checkpoints:
             says = (
-                "No checkpoint yet, so that a cut end would not be seen.\n"
-                f"Make one: {typed_command('flux_audit checkpoint')}"
+                "No checkpoint yet, so entries removed from the end would go unnoticed.\n"
+                f"Create one: {typed_command('flux_audit checkpoint')}"
             )
             self.console.print(Text(says, "yellow"))
 
@@ -132,7 +135,7 @@ class Command(FluxCommand):
 
     def checkpoint(self, chain: str | None, options: dict[str, Any]) -> None:
         """Sign where the chains stand now."""
-        with self.notes.status("Verifying what is new ..."):
+        with self.notes.status("Verifying new entries ..."):
             made = checkpoints.make_checkpoint()
         self.answer(
             {
@@ -142,23 +145,25 @@ class Command(FluxCommand):
                 ],
                 "outside": made.outside,
             },
-            says=f"Signed {len(made.heads)} chain(s) that had moved.",
+            says=f"Signed {len(made.heads)} chain(s) with new entries.",
         )
         if not self.as_json:
             for one in made.broken:
                 self.console.print(Text(f"{one.chain} entry {one.broken_at}: {one.problem}. Not signed.", "bold red"))
             if made.outside:
-                self.console.print(Text(f"Not kept outside: {made.outside}", "bold red"))
+                self.console.print(Text(f"The copy outside the data home was not written: {made.outside}", "bold red"))
         if made.broken or made.outside:
             sys.exit(EXIT_BROKEN)
 
     def rotate_key(self, chain: str | None, options: dict[str, Any]) -> None:
         """Let a new key sign from now on."""
         found = checkpoints.rotate_key(shell(), reason=options["reason"])
-        self.answer(found, says=f"In force: {found['key']}")
+        self.answer(found, says=f"Active key: {found['key']}")
         if found["outside"]:
             if not self.as_json:
-                self.console.print(Text(f"Not kept outside: {found['outside']}", "bold red"))
+                self.console.print(
+                    Text(f"The copy outside the data home was not written: {found['outside']}", "bold red")
+                )
             sys.exit(EXIT_BROKEN)
 
 

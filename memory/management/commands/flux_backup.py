@@ -18,21 +18,22 @@ from memory.management.base import FluxCommand
 
 
 class Command(FluxCommand):
-    help = "Back up or restore a whole instance. The file holds its secrets: keep it as safe as the data home."
+    help = (
+        "Back up or restore a whole instance. A backup contains the instance's secrets: protect it like the data home."
+    )
     needs_instance = False
     needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", default="create", choices=["create", "list", "verify", "restore"])
         parser.add_argument("file", nargs="?", type=Path, help="the backup to verify, restore or create")
-        parser.add_argument(
-            "--confirm", metavar="NAME", help="restore: the instance's name, to go on without a question"
-        )
+        parser.add_argument("--confirm", metavar="NAME", help="restore: name of the instance, to skip the question")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] in ("verify", "restore") and options["file"] is None:
             raise Invalid(
-                f"Name the backup: {typed_command('flux_backup ' + options['action'] + ' FILE')}.", field="file"
+                f"The backup file is missing: {typed_command('flux_backup ' + options['action'] + ' FILE')}.",
+                field="file",
             )
         getattr(self, options["action"])(options["file"], options)
 
@@ -54,13 +55,15 @@ class Command(FluxCommand):
         manifest = backup.verify(file)
         self.answer(
             {"sound": True, **manifest},
-            says=f"[green]Sound[/]: {manifest['instance']} of {manifest['created_at']}, {manifest['database']}, "
+            says=f"[green]Intact[/]: {manifest['instance']} of {manifest['created_at']}, {manifest['database']}, "
             f"release {manifest['version']}",
         )
 
     def restore(self, file: Path, options: dict[str, Any]) -> None:
         name = settings.HOME.name
-        self.confirm(options["confirm"], name, what=f"This puts the instance {name!r} back to {file.name}.")
+        self.confirm(
+            options["confirm"], name, what=f"This replaces everything in the instance {name!r} with {file.name}."
+        )
         with self.notes.status("Checking and restoring ..."):
             manifest = backup.verify(file)
             aside = backup.restore(settings.HOME, file.absolute())
@@ -69,5 +72,5 @@ class Command(FluxCommand):
             checkpoints.try_checkpoint(settings.HOME)
         self.answer(
             {"restored": True, "set_aside": str(aside) if aside else None},
-            says=f"Restored {name}." + (f" What was there before is in {aside}" if aside else ""),
+            says=f"Restored {name}." + (f" The earlier data is in {aside}" if aside else ""),
         )

@@ -27,14 +27,14 @@ BENCHES = {
 
 
 class Command(FluxCommand):
-    help = "Measure recall: quality on labelled sets, speed and growth on made-up ones, the store, the arena."
+    help = "Benchmarks of recall quality, recall speed, growth, storing and the in-memory index (arena)."
     needs_instance: ClassVar[bool] = False
     needs_tables: ClassVar[bool] = False
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("what", nargs="?", default="quality", choices=list(BENCHES))
         parser.add_argument(
-            "given", nargs="*", help="quality: a folder of labelled sets; speed, arena: numbers of grains"
+            "given", nargs="*", help="quality: a folder of labelled sets; speed, arena: numbers of memories"
         )
         parser.add_argument("--encoder", default=None, help="quality: minilm, wordllama, hashed or none")
         parser.add_argument("--small", action="store_true", help="quality: a few generated collections only")
@@ -43,7 +43,7 @@ class Command(FluxCommand):
     def run(self, options: dict[str, Any]) -> None:
         module, rows = BENCHES[options["what"]]
         if find_spec("benchmarks") is None:
-            raise Invalid("The benchmarks come with the source tree. Run this from a checkout.")
+            raise Invalid("The benchmarks are not part of the package. Run this command in a source checkout.")
         arguments = list(options["given"])
         if options["what"] == "quality":
             arguments += [f"--{name}" for name in ("small", "engine") if options[name]]
@@ -57,7 +57,7 @@ class Command(FluxCommand):
                 check=False,
             )
         if done.returncode:
-            raise Invalid(f"{options['what']} could not be measured; what went wrong stands above.")
+            raise Invalid(f"{options['what']} could not be measured; the error is shown above.")
         if rows:
             self._show(json.loads(done.stdout.strip().splitlines()[-1]))
         elif self.as_json:

@@ -16,15 +16,19 @@ _LONGEST = 80
 
 
 class Command(FluxCommand):
-    help = "What hangs together in a space: list clusters, show one with its members, compute them now."
+    help = "Clusters of a space: list them, show one with its members, compute them now."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", default="list", choices=["list", "show", "run"])
-        parser.add_argument("cluster", nargs="?", help="show: its id")
-        parser.add_argument("--space", default=FIRST_SPACE, help=f"of which space (default {FIRST_SPACE})")
-        parser.add_argument("--layer", choices=["grains", "entries"], help="list: only this one (default: both)")
-        parser.add_argument("--reason", default="", help="run: why, for the audit chain")
-        parser.add_argument("--limit", type=int, default=50, help="list, show: how many at most")
+        parser.add_argument("cluster", nargs="?", help="show: id of the cluster")
+        parser.add_argument("--space", default=FIRST_SPACE, help=f"space (default {FIRST_SPACE})")
+        parser.add_argument(
+            "--layer",
+            choices=["grains", "entries"],
+            help="list: only clusters of grains (memories) or of entries (entities) (default: both)",
+        )
+        parser.add_argument("--reason", default="", help="run: reason, recorded in the audit log")
+        parser.add_argument("--limit", type=int, default=50, help="list, show: maximum number of rows")
 
     def run(self, options: dict[str, Any]) -> None:
         getattr(self, f"_{options['action']}")(shell(find_space(options["space"])), options)
@@ -39,11 +43,11 @@ class Command(FluxCommand):
         self.table(
             ("cluster", "layer", "size", "name"),
             [(one["id"], one["layer"], one["size"], one["name"]) for one in found["clusters"]],
-            empty="There are no clusters yet. They are computed once a space has grown, or with: "
+            empty="No clusters yet. They are computed when a space has enough memories, or now with: "
             f"{typed_command('flux_clusters run')}.",
         )
         if found["next_cursor"]:
-            self.console.print("There are more: --limit.")
+            self.console.print("There are more: use --limit.")
         if found["computed_at"]:
             held = ", ".join(f"{layer} {value:.3f}" for layer, value in found["modularity"].items())
             self.console.print(f"[dim]Computed {found['computed_at'][:16]}, modularity: {held}[/]")
@@ -56,14 +60,16 @@ class Command(FluxCommand):
             self.answer(found)
             return
         gone = ", dissolved" if found["dissolved_at"] else ""
-        self.console.print(f"{found['name'] or 'Without a name'}: {found['size']} {found['layer']}{gone}", markup=False)
+        self.console.print(
+            f"{found['name'] or 'Unnamed cluster'}: {found['size']} {found['layer']}{gone}", markup=False
+        )
         self.table(
             ("weight", "member"),
             [(f"{one['weight']:.2f}", _short(one)) for one in found["members"]],
-            empty="Nobody belongs to it any more.",
+            empty="It has no members any more.",
         )
         if found["next_cursor"]:
-            self.console.print("There are more: --limit.")
+            self.console.print("There are more: use --limit.")
 
     def _run(self, operator: Any, options: dict[str, Any]) -> None:
         from memory.clusters import verbs
@@ -84,7 +90,7 @@ def _identified(text: str | None) -> Any:
         return uuid.UUID(text or "")
     except ValueError:
         raise Invalid(
-            f"Name the cluster: {typed_command('flux_clusters show ID --space NAME')}.", field="cluster"
+            f"The id of the cluster is missing: {typed_command('flux_clusters show ID --space NAME')}.", field="cluster"
         ) from None
 
 

@@ -12,18 +12,20 @@ from accounts.principals import find_space, shell
 from memory.management.base import FluxCommand
 
 _WAYS = {
-    "without": "without votes",
-    "others": "with votes on other questions",
-    "own": "and on the question itself",
+    "without": "without feedback",
+    "others": "with feedback on other questions",
+    "own": "with feedback on the same question too",
 }
 
 
 class Command(FluxCommand):
-    help = "Replay the judged questions of every space, or of one, with and without learning."
+    help = "Replay questions that have feedback, with and without learning, to measure the effect of feedback."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--space", help="only this one (default: all)")
-        parser.add_argument("--sample", type=int, default=200, help="the newest so many judged questions")
+        parser.add_argument("--space", help="only this space (default: all)")
+        parser.add_argument(
+            "--sample", type=int, default=200, help="number of questions with feedback to replay, newest first"
+        )
 
     def run(self, options: dict[str, Any]) -> None:
         from memory.health import replay
@@ -32,7 +34,7 @@ class Command(FluxCommand):
         found: dict[str, Any] = {}
         for space in spaces:
             count = len(replay.judged_question_ids(space.pk, max(1, options["sample"])))
-            with self.progress(f"Asking again in {space.name}", count) as step:
+            with self.progress(f"Replaying questions of {space.name}", count) as step:
                 found[space.name] = replay.replay_now(shell(space), sample=options["sample"], step=step)
         if self.as_json:
             self.answer({"spaces": found})
@@ -44,19 +46,19 @@ class Command(FluxCommand):
 
     def _print(self, name: str, found: dict[str, Any]) -> None:
         if not found["questions"]:
-            self.console.print(Text.assemble((name, "bold"), "  nothing was judged here yet (POST /feedback)"))
+            self.console.print(Text.assemble((name, "bold"), "  no feedback yet (send it with POST /feedback)"))
             return
         gain = found["gain"]
         self.console.print(
             Text.assemble(
                 (name, "bold"),
-                f"  {found['questions']} judged questions  ",
+                f"  {found['questions']} questions with feedback  ",
                 (f"learning gain {gain:+.3f} nDCG", "green" if gain >= 0 else "red"),
             )
         )
         before = found["without"]
         self.table(
-            ("asked", "hit among 5", "nDCG@10", "gain"),
+            ("asked", "useful in first 5", "nDCG@10", "gain"),
             [
                 (
                     says,

@@ -1,4 +1,4 @@
-"""Take a space out: everything as lines, or its graph for another program."""
+"""flux_export: write all memories of a space as JSON lines, or its graph for another program."""
 
 from __future__ import annotations
 
@@ -25,41 +25,47 @@ LINES = "lines"
 
 
 class Command(FluxCommand):
-    help = "Export a space: all of its grains and what was learned as JSON lines, or its graph."
+    help = "Export a space: its memories with what was learned as JSON lines, or its graph."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", nargs="?", type=Path, help="where to write it; - is standard output")
-        parser.add_argument("--space", default="main", help="which one (default main)")
+        parser.add_argument("file", nargs="?", type=Path, help="output file; - for standard output")
+        parser.add_argument("--space", default="main", help="space to export (default main)")
         parser.add_argument(
             "--format",
             default=LINES,
             choices=(LINES, *graph_formats.GRAPH_FORMATS),
-            help=f"lines: everything, for {typed_command('flux_import')} (default); the others: the graph",
+            help=f"lines (default): everything, can be read by {typed_command('flux_import')}; the others: the graph",
         )
-        parser.add_argument("--around", metavar="ID", help="of the graph, only what surrounds this grain")
+        parser.add_argument("--around", metavar="ID", help="graph: only the surroundings of the memory with this id")
         parser.add_argument(
-            "--hops", type=int, default=graph_export.USUAL_HOPS, help="how far around (default 1, at most 4)"
+            "--hops",
+            type=int,
+            default=graph_export.USUAL_HOPS,
+            help="graph: number of links around that memory, 1 to 4 (default 1)",
         )
 
     def run(self, options: dict[str, Any]) -> None:
         file = options["file"]
         if file is None:
-            raise Invalid(f"Name a file: {typed_command('flux_export FILE')}, or - for standard output.", field="file")
+            raise Invalid(
+                f"The output file is missing: {typed_command('flux_export FILE')}, or - for standard output.",
+                field="file",
+            )
         to_screen = str(file) == "-"
         if not to_screen and not file.absolute().parent.is_dir():
-            raise Invalid(f"There is no folder for {file}.", field="file")
+            raise Invalid(f"The folder of {file} does not exist. Create it first.", field="file")
         if to_screen and self.as_json:
-            raise Invalid("Standard output cannot hold the export and --json.", field="file")
+            raise Invalid("--json cannot be combined with an export to standard output. Name a file.", field="file")
         who = shell(find_space(options["space"]))
         if options["format"] == LINES:
             if options["around"]:
-                raise Invalid("--around is for graphs: --format graphml, json or dot.", field="around")
+                raise Invalid("--around is only for graphs: add --format graphml, json or dot.", field="around")
             found = self._lines(who, file, options["space"], to_screen)
         else:
             found = self._graph(who, file, options, to_screen)
         export.record_export(who, grains=found["grains"], links=found["links"], form=options["format"])
         if not to_screen:
-            says = f"[bold green]Exported[/] {found['grains']} grains and {found['links']} links to {file}"
+            says = f"[bold green]Exported[/] {found['grains']} memories and {found['links']} links to {file}"
             self.answer({**found, "file": str(file), "format": options["format"]}, says=says)
 
     def _lines(self, who: Any, file: Path, space: str, to_screen: bool) -> dict[str, int]:
@@ -90,7 +96,7 @@ class Command(FluxCommand):
 
     @contextmanager
     def _opened(self, file: Path, to_screen: bool) -> Iterator[IO[str]]:
-        """The file appears whole or not at all, and is its owner's alone: it holds everything that is remembered."""
+        """Write to a temporary file and rename it, readable only by its owner: it contains every memory."""
         if to_screen:
             yield cast(IO[str], self.stdout._out)
             return

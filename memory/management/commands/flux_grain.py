@@ -1,4 +1,4 @@
-"""One grain from the shell: everything about it, and everything that can become of it."""
+"""flux_grain: show one memory, change its status or decay class, or purge it."""
 
 from __future__ import annotations
 
@@ -13,29 +13,34 @@ from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
 _DONE = {
-    "archive": "Archived: it answers only where others leave room, and comes back by use.",
-    "restore": "It is active again.",
-    "quarantine": "Quarantined: no answer holds it that does not ask for it.",
+    "archive": "Archived: it is recalled only after active memories, and becomes active again when it is used.",
+    "restore": "Restored: it is active again.",
+    "quarantine": "Quarantined: excluded from recall unless quarantined memories are requested.",
     "release": "Released.",
-    "delete": "Marked for deletion. To bring it back before it is purged: {undelete}",
-    "undelete": "The mark is taken back.",
-    "promote": "It is core now.",
-    "demote": "It is a working grain now.",
+    "delete": "Marked for deletion. To undo this before it is purged: {undelete}",
+    "undelete": "Deletion undone.",
+    "promote": "Promoted to core.",
+    "demote": "Demoted to a working memory.",
 }
 
 
 class Command(FluxCommand):
-    help = "One grain: show it, archive, restore, quarantine, release, promote, demote, delete, undelete, purge it."
+    help = "One memory: show, archive, restore, quarantine, release, promote, demote, delete, undelete or purge it."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", default="show", choices=["show", *_DONE, "purge"])
-        parser.add_argument("grain", nargs="?", help="id of a grain")
-        parser.add_argument("--reason", default="", help="why, for the audit chain and the grain's history")
-        parser.add_argument("--confirm", metavar="ID", help="purge: the id of the grain once more")
+        parser.add_argument("grain", nargs="?", help="id of the memory")
+        parser.add_argument(
+            "--reason", default="", help="reason, recorded in the audit log and the history of the memory"
+        )
+        parser.add_argument("--confirm", metavar="ID", help="purge: the id of the memory again, to skip the question")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["grain"] is None:
-            raise Invalid(f"Name the grain: {typed_command('flux_grain ' + options['action'] + ' ID')}.", field="grain")
+            raise Invalid(
+                f"The id of the memory is missing: {typed_command('flux_grain ' + options['action'] + ' ID')}.",
+                field="grain",
+            )
         if options["action"] == "show":
             self._show(options["grain"])
         elif options["action"] == "purge":
@@ -62,7 +67,7 @@ class Command(FluxCommand):
                 ("space", row.space.name),
                 ("status", own["status"]),
                 ("decay class", own["decay_class"]),
-                ("origin", own["origin"]),
+                ("provenance", own["origin"]),
                 ("pinned", "yes" if own["pinned"] else "no"),
                 ("links", links),
                 ("recorded", own["recorded_at"]),
@@ -71,7 +76,7 @@ class Command(FluxCommand):
             empty="",
         )
         self.table(
-            ("when", "from", "to", "why", "by", "numbers"),
+            ("time", "from", "to", "cause", "by", "numbers"),
             [
                 (
                     step.shape()["at"][:19],
@@ -83,7 +88,7 @@ class Command(FluxCommand):
                 )
                 for step in found.steps
             ],
-            empty="It has always been as it is.",
+            empty="No changes since it was stored.",
         )
 
     def _move(self, options: dict[str, Any]) -> None:
@@ -91,7 +96,11 @@ class Command(FluxCommand):
 
         answer = getattr(verbs, options["action"])(shell(), grain=options["grain"], reason=options["reason"])
         undelete = typed_command(f"flux_grain undelete {answer['grain_id']}")
-        says = _DONE[options["action"]].format(undelete=undelete) if answer["changed"] else "It was so already."
+        says = (
+            _DONE[options["action"]].format(undelete=undelete)
+            if answer["changed"]
+            else "Nothing changed: it already has this state."
+        )
         self.answer(answer, says=says)
 
     def _purge(self, options: dict[str, Any]) -> None:
@@ -99,8 +108,8 @@ class Command(FluxCommand):
         from memory.grains.lookup import find_grain
 
         row = find_grain(shell(), options["grain"])
-        self.confirm(options["confirm"], str(row.uuid), what="This removes the grain for good.")
+        self.confirm(options["confirm"], str(row.uuid), what="This permanently removes the memory.")
         answer = purge.purge(shell(), grain=str(row.uuid), reason=options["reason"])
         scrub.scrub_now()
-        says = f"Purged. Backups made before still hold it: {typed_command('flux_backup list')}."
+        says = f"Purged. Earlier backups still contain it: {typed_command('flux_backup list')}."
         self.answer(answer, says=says)

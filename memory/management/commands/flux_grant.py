@@ -24,22 +24,28 @@ _BEGINNING = re.compile(r"[0-9a-f]{4,8}")
 
 
 class Command(FluxCommand):
-    help = "Grants: list, give to an agent, revoke; requests of agents, accept, decline."
+    help = "Capabilities granted to agents: list, give, revoke; list, accept and decline requests of agents."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "action", nargs="?", default="list", choices=["list", "give", "revoke", "requests", "accept", "decline"]
         )
-        parser.add_argument("what", nargs="?", help="give: the agent; otherwise the id, or how it begins")
-        parser.add_argument("capability", nargs="?", help="give: for example metrics.read or memory.write:notes/*")
+        parser.add_argument("what", nargs="?", help="give: the agent; otherwise the id, or its first characters")
+        parser.add_argument(
+            "capability", nargs="?", help="give: the capability, for example metrics.read or memory.write:notes/*"
+        )
         parser.add_argument("--space", default=None, help=f"the agent's space (give: default {FIRST_SPACE})")
         end = parser.add_mutually_exclusive_group()
-        end.add_argument("--hours", type=float, help="give, accept: holds this long (default: until revoked)")
-        end.add_argument("--days", type=float, help="the same in days")
-        end.add_argument("--until", help="the same as a moment, for example 2030-01-31T18:00:00Z")
-        parser.add_argument("--all", action="store_true", help="list, requests: those that are over as well")
+        end.add_argument(
+            "--hours", type=float, help="give, accept: expires after so many hours (default: never, until revoked)"
+        )
+        end.add_argument("--days", type=float, help="give, accept: expires after so many days")
+        end.add_argument("--until", help="give, accept: expires at this time, for example 2030-01-31T18:00:00Z")
         parser.add_argument(
-            "--reason", default="", help="why, for the audit chain; accept, decline: the agent reads it"
+            "--all", action="store_true", help="list, requests: include ended grants and answered requests"
+        )
+        parser.add_argument(
+            "--reason", default="", help="reason, recorded in the audit log; accept, decline: the agent sees it"
         )
 
     def run(self, options: dict[str, Any]) -> None:
@@ -66,12 +72,15 @@ class Command(FluxCommand):
                 (row["id"][:SHORT], row["space"], row["agent"], row["capability"], row["granted_by"], _state(row))
                 for row in rows
             ],
-            empty=f"No grants hold now. Give one: {typed_command('flux_grant give AGENT CAPABILITY --hours 8')}",
+            empty=f"No active grants. Give one: {typed_command('flux_grant give AGENT CAPABILITY --hours 8')}",
         )
 
     def _give(self, options: dict[str, Any]) -> None:
         if options["what"] is None or options["capability"] is None:
-            raise Invalid(f"Name both: {typed_command('flux_grant give AGENT CAPABILITY')}.", field="what")
+            raise Invalid(
+                f"The agent or the capability is missing: {typed_command('flux_grant give AGENT CAPABILITY')}.",
+                field="what",
+            )
         made = grants.give(
             shell(),
             space=options["space"] or FIRST_SPACE,
@@ -84,7 +93,7 @@ class Command(FluxCommand):
 
     def _revoke(self, options: dict[str, Any]) -> None:
         ended = grants.revoke(shell(), grant=_named(options, Grant), reason=options["reason"])
-        self._say(ended, f"Taken back from {ended['space']}/{ended['agent']}: {ended['capability']}.")
+        self._say(ended, f"Revoked from {ended['space']}/{ended['agent']}: {ended['capability']}.")
 
     def _requests(self, options: dict[str, Any]) -> None:
         found = GrantRequest.objects.select_related("agent__space", "grant").order_by("id")
@@ -97,7 +106,7 @@ class Command(FluxCommand):
             self.answer({"requests": rows})
             return
         self.table(
-            ("id", "space", "agent", "asks for", "why", "since", ""),
+            ("id", "space", "agent", "requested capability", "why", "since", ""),
             [
                 (
                     row["id"][:SHORT],
@@ -110,7 +119,7 @@ class Command(FluxCommand):
                 )
                 for row in rows
             ],
-            empty="Nobody waits for an answer.",
+            empty="No open requests.",
         )
         if any(row["state"] == "waiting" for row in rows):
             accept, decline = (
@@ -127,7 +136,7 @@ class Command(FluxCommand):
 
     def _decline(self, options: dict[str, Any]) -> None:
         done = grants.decline(shell(), request=_named(options, GrantRequest), reason=options["reason"])
-        self._say(done, f"Declined: {done['space']}/{done['agent']} goes without {done['capability']}.")
+        self._say(done, f"Declined: {done['space']}/{done['agent']} does not get {done['capability']}.")
 
 
 def _named(options: dict[str, Any], kind: type[Grant] | type[GrantRequest]) -> str:
@@ -135,7 +144,7 @@ def _named(options: dict[str, Any], kind: type[Grant] | type[GrantRequest]) -> s
     where = "list" if kind is Grant else "requests"
     given = options["what"]
     if given is None:
-        raise Invalid(f"Give its id; {typed_command(f'flux_grant {where}')} shows it.", field="what")
+        raise Invalid(f"The id is missing; {typed_command(f'flux_grant {where}')} shows it.", field="what")
     if not _BEGINNING.fullmatch(given):
         return str(given)
     found = [str(one) for one in kind.objects.filter(uuid__startswith=given).values_list("uuid", flat=True)[:2]]
@@ -163,13 +172,11 @@ def _end(options: dict[str, Any]) -> str | None:
     field = "hours" if options["hours"] is not None else "days"
     hours = options["hours"] if field == "hours" else options["days"] * 24
     if not 0 < hours <= MAX_HOURS:
-        raise Invalid(f"--{field} is more than 0 and at most a hundred years.", field=field)
+        raise Invalid(f"--{field} must be more than 0 and at most a hundred years.", field=field)
     return clock.rfc3339(clock.now() + timedelta(hours=hours))
 
 
 def _given(made: dict[str, Any], grant: str) -> str:
-    until = f"until {made['expires_at'][:19]}Z" if made["expires_at"] else "until it is taken back"
+    until = f"until {made['expires_at'][:19]}Z" if made["expires_at"] else "until it is revoked"
     who = f"{made['space']}/{made['agent']}"
-    return (
-        f"{who} may {made['capability']} {until}. Take it back: {typed_command(f'flux_grant revoke {grant[:SHORT]}')}"
-    )
+    return f"{who} may {made['capability']} {until}. Revoke it: {typed_command(f'flux_grant revoke {grant[:SHORT]}')}"

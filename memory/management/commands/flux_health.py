@@ -23,15 +23,17 @@ EXIT = {"healthy": 0, "warning": 1, "critical": 2}
 
 
 class Command(FluxCommand):
-    help = "Show the health of every space, or of one. Ends with 1 after a warning, 2 after a critical one."
+    help = "Show the health of all spaces or of one. Exit status: 1 with a warning, 2 with a critical one."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--space", help="only this one (default: all)")
+        parser.add_argument("--space", help="only this space (default: all)")
         parser.add_argument(
-            "--measure", action="store_true", help="measure first instead of showing the last measurement"
+            "--measure", action="store_true", help="measure now instead of showing the last measurement"
         )
-        parser.add_argument("--acknowledge", metavar="SIGNAL", help="say that its warning is known (with --space)")
-        parser.add_argument("--reason", default="", help="acknowledge: why, for the audit chain")
+        parser.add_argument(
+            "--acknowledge", metavar="SIGNAL", help="acknowledge the warning of this signal (with --space)"
+        )
+        parser.add_argument("--reason", default="", help="acknowledge: reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         from memory.health import history, report
@@ -39,7 +41,7 @@ class Command(FluxCommand):
         spaces = [find_space(options["space"])] if options["space"] else list(Space.objects.order_by("name"))
         if options["acknowledge"]:
             if not options["space"]:
-                raise Invalid("Name the space: --space.", field="space")
+                raise Invalid("The space is missing: add --space NAME.", field="space")
             report.acknowledge(shell(spaces[0]), signal=options["acknowledge"], reason=options["reason"])
         if options["measure"]:
             _measure()
@@ -86,7 +88,7 @@ class Command(FluxCommand):
 
 
 def _measure() -> None:
-    """What the worker would do at the next tick; whichever of the two comes first does it."""
+    """Run the measurement the worker would do at its next turn."""
     from memory.health import chores
 
     booth.write(chores.ask_to_gather)

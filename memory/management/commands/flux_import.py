@@ -1,4 +1,4 @@
-"""Move in: grains from our own export, flux-memory, an MCP memory file, Markdown notes or plain text."""
+"""flux_import: import memories from our own export, flux-memory, an MCP memory file, Markdown notes or plain text."""
 
 from __future__ import annotations
 
@@ -23,39 +23,59 @@ from memory.transfer import formats
 from memory.transfer.formats import notes
 from memory.transfer.importer import ImportTally, ItemOutcome, import_source
 
-_SHOWN = 20  # refusals on the screen; --report has all
+_SHOWN = 20  # refused memories printed; --report lists all
 
 
 class Command(FluxCommand):
-    help = "Import memories from elsewhere. Repeated or broken off, it goes on where it was; nothing comes twice."
+    help = (
+        "Import memories from a file or folder. Existing memories are kept, so an import can be repeated or continued."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("path", nargs="?", type=Path, help="a file, or a folder of notes")
-        parser.add_argument("--space", default="main", help="where to (default main)")
-        parser.add_argument("--format", choices=tuple(formats.READERS), help="what it is (default: look)")
+        parser.add_argument("path", nargs="?", type=Path, help="file, or folder of notes, to import")
+        parser.add_argument("--space", default="main", help="space to import into (default main)")
+        parser.add_argument(
+            "--format", choices=tuple(formats.READERS), help="format of the file (default: detect automatically)"
+        )
         parser.add_argument(
             "--provenance",
             choices=origins.AUTHORITY[1:],
-            help="who stands behind what says nothing about that itself (default unknown)",
+            help="default provenance of memories that name none (default unknown)",
         )
         parser.add_argument(
             "--ceiling",
             default="user_stated",
             choices=origins.CEILINGS,
-            help="the most anything may claim; more is lowered to it (default user_stated)",
+            help="maximum provenance; a higher one is lowered to it (default user_stated)",
         )
-        parser.add_argument("--chunk", type=int, default=notes.CHUNK, help="characters of a piece (default 1000)")
-        parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
-        parser.add_argument("--report", type=Path, metavar="FILE", help="what became of each item, a JSON line each")
-        parser.add_argument("--reason", default="", help="why, for the audit chain")
+        parser.add_argument(
+            "--chunk",
+            type=int,
+            default=notes.CHUNK,
+            help="notes and text: maximum characters per memory (default 1000)",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="show what would be imported, without changing anything"
+        )
+        parser.add_argument(
+            "--report",
+            type=Path,
+            metavar="FILE",
+            help="write the result of each memory to this file, one JSON line each",
+        )
+        parser.add_argument("--reason", default="", help="reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["path"] is None:
-            raise Invalid(f"Name what to import: {typed_command('flux_import PATH')}.", field="path")
+            raise Invalid(
+                f"The file or folder to import is missing: {typed_command('flux_import PATH')}.", field="path"
+            )
         if not notes.LEAST_CHUNK <= options["chunk"] <= notes.MOST_CHUNK:
-            raise Invalid(f"--chunk is a number from {notes.LEAST_CHUNK} to {notes.MOST_CHUNK}.", field="chunk")
+            raise Invalid(
+                f"--chunk must be a number of characters from {notes.LEAST_CHUNK} to {notes.MOST_CHUNK}.", field="chunk"
+            )
         if options["report"] and not options["report"].absolute().parent.is_dir():
-            raise Invalid(f"There is no folder for {options['report']}.", field="report")
+            raise Invalid(f"The folder of {options['report']} does not exist. Create it first.", field="report")
         who = replace(shell(find_space(options["space"])), ceiling=options["ceiling"])
         source = formats.read(options["path"], format=options["format"], chunk=options["chunk"])
         tally, refused = ImportTally(), list[ItemOutcome]()
@@ -76,15 +96,15 @@ class Command(FluxCommand):
         said = "Would import" if dry else "Imported"
         self.answer(
             {"format": format, "dry_run": dry, **counts, "errors": shown[:1000]},
-            says=f"[bold green]{said}[/] {counts['stored']} grains and {counts['links']} links from "
-            f"{formats.FORMAT_TITLES[format]}; {counts['there']} were there already, {counts['refused']} refused, "
-            f"{counts['capped']} lowered to the ceiling",
+            says=f"[bold green]{said}[/] {counts['stored']} memories and {counts['links']} links from "
+            f"{formats.FORMAT_TITLES[format]}; {counts['there']} existed already, {counts['refused']} refused, "
+            f"{counts['capped']} lowered to the maximum provenance",
         )
         if not self.as_json:
             for one in refused[:_SHOWN]:
                 self.notes.print(Text(f"{one.place}: {one.message}", "yellow"))
             if len(refused) > _SHOWN:
-                self.notes.print(Text(f"and {len(refused) - _SHOWN} more: --report FILE names them all", "yellow"))
+                self.notes.print(Text(f"and {len(refused) - _SHOWN} more: --report FILE lists them all", "yellow"))
 
     @contextmanager
     def _report(self, file: Path | None) -> Iterator[Any]:

@@ -24,31 +24,39 @@ MODES = ("caller_extracts", "flux_extracts")
 
 
 class Command(FluxCommand):
-    help = "Make an instance. Every question has a flag; --no-input asks nothing."
+    help = "Create an instance. Every question has an option; --no-input asks no questions."
     needs_instance = False
     needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--mode", choices=MODES, help="who finds the features of a text (default caller_extracts)")
-        parser.add_argument("--admin", help="user name of an administrator to make")
+        parser.add_argument(
+            "--mode",
+            choices=MODES,
+            help="who extracts facts from texts: the calling agent or a local model (default caller_extracts)",
+        )
+        parser.add_argument("--admin", help="create an administrator with this user name")
         parser.add_argument("--password-file", type=Path, help="file with the administrator's password")
         parser.add_argument("--totp", action="store_true", default=None, help="set up a second factor now")
-        parser.add_argument("--no-totp", action="store_false", dest="totp", help="leave the second factor for later")
-        parser.add_argument("--totp-key-file", type=Path, help="file with the second factor's key in base32")
-        parser.add_argument("--totp-code", help="the first code, to prove that the key works")
-        parser.add_argument("--token-file", type=Path, help="make the first agent and write its token here")
-        parser.add_argument("--no-input", action="store_true", help="never ask; what has no flag takes its default")
+        parser.add_argument("--no-totp", action="store_false", dest="totp", help="set up the second factor later")
+        parser.add_argument("--totp-key-file", type=Path, help="file with the base32 key of the second factor")
+        parser.add_argument("--totp-code", help="the first code, to check the key")
+        parser.add_argument("--token-file", type=Path, help="create the first agent and write its token to this file")
+        parser.add_argument(
+            "--no-input", action="store_true", help="ask no questions; use defaults for options that are not given"
+        )
 
     def run(self, options: dict[str, Any]) -> None:
         self.refuse_bad_configuration()
         self.asks = sys.stdin.isatty() and not options["no_input"]
         if options["token_file"] and not options["token_file"].absolute().parent.is_dir():
-            raise Invalid(f"There is no folder for {options['token_file']}.", field="token_file")
+            raise Invalid(f"The folder of {options['token_file']} does not exist. Create it first.", field="token_file")
         home = settings.HOME
         new = not home.initialised
         mode = options["mode"] or (self._ask_mode() if new and self.asks else settings.FLUX.OPERATING_MODE)
         if not new and mode != settings.FLUX.OPERATING_MODE:
-            raise Conflict(f"The instance exists; change OPERATING_MODE in {home.config} instead.")
+            raise Conflict(
+                f"The instance exists already, so --mode has no effect. Change OPERATING_MODE in {home.config} instead."
+            )
         with running_state.wait_and_hold_instance(home):
             make_home(home, mode=mode)
             upgrade = setup.bring_up_to_date(home)
@@ -72,23 +80,23 @@ class Command(FluxCommand):
                 "token_written": bool(token),
                 "backup": str(upgrade.backup) if upgrade.backup else None,
             },
-            says=f"[bold green]{'Made' if new else 'Checked'}[/] the instance {home.name} in {home.path}.\n"
-            f"Next: {typed_command('flux_start')}\n"
-            f"Connect an agent: {typed_command('flux_mcp_config --install CLIENT')}",
+            says=f"[bold green]{'Created' if new else 'Checked'}[/] the instance {home.name} in {home.path}.\n"
+            f"Next: {typed_command('flux_start')}\nConnect an agent: "
+            f"{typed_command('flux_mcp_config --install CLIENT')}",
         )
 
     def _ask_mode(self) -> str:
         answer = input(f"Operating mode, {' or '.join(MODES)} [caller_extracts]: ").strip() or "caller_extracts"
         if answer not in MODES:
-            raise Invalid(f"The mode is one of {', '.join(MODES)}.", field="mode")
+            raise Invalid(f"Unknown operating mode. Allowed: {', '.join(MODES)}.", field="mode")
         return answer
 
     def _administrator(self, options: dict[str, Any]) -> dict[str, Any] | None:
         username = options["admin"]
         if username is None and self.asks and not setup.has_administrator():
             username = input(
-                "Administrator's user name "
-                f"(empty: enrol later with the link that {typed_command('flux_start')} prints): "
+                f"Administrator's user name (empty: enrol later with the link that {typed_command('flux_start')} "
+                "prints): "
             ).strip()
         if not username:
             return None

@@ -17,20 +17,25 @@ from memory.management.tables import format_minute
 
 
 class Command(FluxCommand):
-    help = "Background jobs: list, show, run a parked one again, park a waiting one, drain the queue; recurring jobs."
+    help = (
+        "Background jobs: list, show, run a parked job again, park a queued one, run all queued ones now (drain); "
+        "list recurring jobs (schedule)."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "action", nargs="?", default="list", choices=["list", "show", "run", "park", "drain", "schedule"]
         )
-        parser.add_argument("job", nargs="?", help="id of a job")
-        parser.add_argument("--state", choices=Job.State.values, help="list: only these")
-        parser.add_argument("--limit", type=int, default=50, help="list: how many (default 50)")
-        parser.add_argument("--reason", default="", help="run, park: why, for the audit chain")
+        parser.add_argument("job", nargs="?", help="id of the job")
+        parser.add_argument("--state", choices=Job.State.values, help="list: only jobs in this state")
+        parser.add_argument("--limit", type=int, default=50, help="list: maximum number of jobs (default 50)")
+        parser.add_argument("--reason", default="", help="run, park: reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] in ("show", "run", "park") and options["job"] is None:
-            raise Invalid(f"Name the job: {typed_command('flux_jobs ' + options['action'] + ' ID')}.", field="job")
+            raise Invalid(
+                f"The id of the job is missing: {typed_command('flux_jobs ' + options['action'] + ' ID')}.", field="job"
+            )
         {
             "list": self._list,
             "show": self._show,
@@ -60,7 +65,7 @@ class Command(FluxCommand):
     def _show(self, options: dict[str, Any]) -> None:
         job = Job.objects.filter(uuid=jobs.parse_uuid(options["job"])).first()
         if job is None:
-            raise NotFound("There is no such job.")
+            raise NotFound("There is no job with this id.")
         lines = [{"at": clock.rfc3339(line.at), "text": line.text} for line in job.lines.order_by("id")]
         if self.as_json:
             self.answer({**describe(job), "lines": lines})
@@ -70,7 +75,7 @@ class Command(FluxCommand):
 
     def _run(self, options: dict[str, Any]) -> None:
         answer = run_job(shell(), job=str(jobs.parse_uuid(options["job"])), reason=options["reason"])
-        self.answer(answer, says="It will run again.")
+        self.answer(answer, says="Queued. The next free worker runs it.")
 
     def _park(self, options: dict[str, Any]) -> None:
         answer = park_job(shell(), job=str(jobs.parse_uuid(options["job"])), reason=options["reason"])

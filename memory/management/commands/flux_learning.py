@@ -1,4 +1,4 @@
-"""What votes taught the memory: list it, explain one vote, take votes back."""
+"""flux_learning: list feedback and its effects, explain one, withdraw feedback."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from fluxcore.errors import Invalid
 from memory.management.base import FluxCommand
 
 _LONGEST = 40
-_STEPS = 4  # of own weights that are named
+_STEPS = 4  # changed weights printed per space
 
 
 class Command(FluxCommand):
-    help = "What was learned from votes: list, explain one, undo by trace, grain, caller or time."
+    help = "Feedback and what was learned from it: list, explain one, withdraw (undo) by trace, memory, caller or time."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", default="list", choices=["list", "explain", "undo"])
-        parser.add_argument("--space", help="only this one (default: all)")
-        parser.add_argument("--trace", help="votes on this answer")
-        parser.add_argument("--grain", help="votes on this grain")
-        parser.add_argument("--caller", help="votes of whom, for example agent:helper")
-        parser.add_argument("--since", help="votes from then on, for example 2030-01-31T18:00:00Z")
-        parser.add_argument("--until", help="votes before then")
-        parser.add_argument("--limit", type=int, default=50, help="list: how many at most")
-        parser.add_argument("--reason", default="", help="undo: why, for the audit chain")
+        parser.add_argument("--space", help="only this space (default: all)")
+        parser.add_argument("--trace", help="only feedback on this recall")
+        parser.add_argument("--grain", help="only feedback on this memory")
+        parser.add_argument("--caller", help="only feedback of this caller, for example agent:helper")
+        parser.add_argument("--since", help="only feedback since this time, for example 2030-01-31T18:00:00Z")
+        parser.add_argument("--until", help="only feedback before this time")
+        parser.add_argument("--limit", type=int, default=50, help="list: maximum number of rows")
+        parser.add_argument("--reason", default="", help="undo: reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         operator = shell(find_space(options["space"])) if options["space"] else shell()
@@ -44,7 +44,7 @@ class Command(FluxCommand):
             self.answer({**found, "weights": own, "shortcuts": joined})
             return
         self.table(
-            ("when", "caller", "said", "question", "grain", "trace"),
+            ("date", "caller", "feedback", "question", "memory", "trace"),
             [
                 (
                     one["at"][:10],
@@ -56,17 +56,17 @@ class Command(FluxCommand):
                 )
                 for one in found["votes"]
             ],
-            empty="Nothing was learned yet. Agents vote with POST /feedback.",
+            empty="No feedback yet. Agents send it with POST /feedback.",
         )
         if found["more"]:
-            self.console.print("There are more: --limit, or bounds like --since.")
+            self.console.print("There are more: use --limit, or filters like --since.")
         if found["votes"]:
-            self.console.print("[dim]Whole ids: --json[/]")
+            self.console.print("[dim]Full ids: --json[/]")
         if joined:
             self._shortcuts(joined)
         if own:
             self.table(
-                ("space", "own weights from", "nDCG of questions left out", "furthest steps"),
+                ("space", "learned from", "nDCG on held-out questions", "largest changes"),
                 [
                     (
                         one["space"],
@@ -84,33 +84,34 @@ class Command(FluxCommand):
 
         if not bounds["trace"] or not bounds["grain"]:
             raise Invalid(
-                f"Name the vote: {typed_command('flux_learning explain --trace ID --grain ID')}.", field="trace"
+                f"The trace or the memory is missing: {typed_command('flux_learning explain --trace ID --grain ID')}.",
+                field="trace",
             )
         found = ledger.explain_vote(operator, trace=bounds["trace"], grain=bounds["grain"])
         if self.as_json:
             self.answer(found)
             return
         self.console.print(Text(f"{found['caller']} asked: {found['query']}"))
-        self.console.print(Text(f"and said of “{_short(found['content'], 100)}”: {_said(found)}."))
+        self.console.print(Text(f"Feedback on “{_short(found['content'], 100)}”: {_said(found)}."))
         self.table(
-            ("link", "weight without votes", "weight now", "this vote's part"),
+            ("link", "weight without feedback", "weight now", "change by this feedback"),
             [
                 (
-                    one["from_entry"] or f"grain {one['from_grain']}",
+                    one["from_entry"] or f"memory {one['from_grain']}",
                     one["weight_without_votes"],
                     one["weight"],
                     f"{one['part']:+.3f}",
                 )
                 for one in found["links"]
             ],
-            empty="It moved no link: the question itself is remembered with what was useful for it.",
+            empty="No link was changed: the rating is stored with the question.",
         )
         if found["shortcuts"]:
             self._shortcuts(found["shortcuts"])
 
     def _shortcuts(self, found: list[dict[str, Any]]) -> None:
         self.table(
-            ("joined by a shortcut", "and", "useful together", "weight"),
+            ("linked by a shortcut", "and", "useful together", "weight"),
             [(*map(_short, one["contents"]), f"{one['together']} times", one["weight"]) for one in found],
             empty="",
         )
@@ -126,13 +127,13 @@ class Command(FluxCommand):
                 break
         self.answer({"undone": undone})
         if not self.as_json:
-            what = "vote was" if undone == 1 else "votes were"
-            self.console.print(f"{undone} {what} taken back. The worker unlearns what they taught within moments.")
+            what = "rating was" if undone == 1 else "ratings were"
+            self.console.print(f"{undone} {what} withdrawn. The worker removes their effect shortly.")
 
 
 def _said(one: dict[str, Any]) -> str:
-    said = "was missing" if one["missed"] else "useful" if one["useful"] else "not useful"
-    return f"{said}, taken back" if one["undone_at"] else said
+    said = "missing" if one["missed"] else "useful" if one["useful"] else "not useful"
+    return f"{said}, withdrawn" if one["undone_at"] else said
 
 
 def _short(text: str, longest: int = _LONGEST) -> str:

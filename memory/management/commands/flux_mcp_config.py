@@ -28,32 +28,43 @@ class Command(FluxCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client", nargs="?", choices=CLIENTS, help="show only the configuration of this client")
         parser.add_argument(
-            "--install", choices=CLIENTS, metavar="CLIENT", help="merge it into that client's file, keeping a backup"
+            "--install",
+            choices=CLIENTS,
+            metavar="CLIENT",
+            help="add it to the configuration file of this client, with a backup",
         )
         parser.add_argument("--entry", help="name of the entry in the client's file (default flux-INSTANCE)")
-        parser.add_argument("--write", action="store_true", help="write all of it into integrations/ of the data home")
+        parser.add_argument(
+            "--write",
+            action="store_true",
+            help="write the configuration of all clients to integrations/ in the data home",
+        )
         parser.add_argument(
             "--instructions",
             type=Path,
             metavar="FILE",
-            help="put the agent's instructions into an AGENTS.md or CLAUDE.md",
+            help="add the instructions for agents to an AGENTS.md or CLAUDE.md",
         )
-        parser.add_argument("--dry-run", action="store_true", help="only show what would change")
-        parser.add_argument("--yes", action="store_true", help="do not ask before a file is changed")
+        parser.add_argument("--dry-run", action="store_true", help="show what would change, without changing anything")
+        parser.add_argument("--yes", action="store_true", help="change files without asking")
         parser.add_argument("--space", default=FIRST_SPACE, help=f"the agent's space (default {FIRST_SPACE})")
-        parser.add_argument("--agent", default=FIRST_AGENT, help=f"who calls (default {FIRST_AGENT})")
+        parser.add_argument(
+            "--agent", default=FIRST_AGENT, help=f"agent that the client acts as (default {FIRST_AGENT})"
+        )
         parser.add_argument(
             "--ceiling",
             default="user_stated",
             choices=origins.CEILINGS,
             help="maximum provenance: user_stated lets it pass on what you say as your own words (default)",
         )
-        parser.add_argument("--url", help="MCP address of a running server instead of a local process")
-        parser.add_argument("--config-file", type=Path, help="the client's file, if it is not at the usual place")
+        parser.add_argument("--url", help="MCP address of a running server, instead of starting a local process")
+        parser.add_argument(
+            "--config-file", type=Path, help="configuration file of the client, if it is not at the default place"
+        )
 
     def run(self, options: dict[str, Any]) -> None:
         if options["config_file"] and not options["install"]:
-            raise Invalid("--config-file names the file of --install CLIENT.", field="config_file")
+            raise Invalid("--config-file can only be used with --install CLIENT.", field="config_file")
         for what in ("space", "agent"):
             check_name(options[what], what=f"the {what}")
         way = snippets.connection_method(
@@ -126,7 +137,9 @@ class Command(FluxCommand):
             elif not one["changed"]:
                 says = f"{one['file']} is up to date."
             else:
-                says = f"[bold green]Wrote[/] {one['file']}." + (f" Before: {one['backup']}" if one["backup"] else "")
+                says = f"[bold green]Wrote[/] {one['file']}." + (
+                    f" Backup of the earlier file: {one['backup']}" if one["backup"] else ""
+                )
             self.console.print(says)
         if options["install"] and changed[0]["done"]:
             self.console.print(CLIENTS[options["install"]].restart)
@@ -139,6 +152,8 @@ class Command(FluxCommand):
                 self.console.print(Syntax(client.snippet(way), kind, background_color="default", word_wrap=False))
         if written:
             self.console.print(f"Written to {written[0].parent}.")
-        self.console.print(f"To put one into your client's file: {typed_command('flux_mcp_config --install CLIENT')}")
+        self.console.print(
+            f"To add it to the configuration file of your client: {typed_command('flux_mcp_config --install CLIENT')}"
+        )
         for note in snippets.connection_notes(way):
             self.notes.print(f"[yellow]{note}[/]")

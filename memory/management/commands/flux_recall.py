@@ -1,4 +1,4 @@
-"""Ask the memory from the shell, and see why it answers so."""
+"""flux_recall: recall memories for a question, with an explanation of the scores."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ _WIDTH = 12
 
 
 class Command(FluxCommand):
-    help = "Recall what answers a question, best first."
+    help = "Recall the memories that answer a question, best first."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("question", nargs="?", help="in any words")
-        parser.add_argument("--space", default="main", help="where to ask (default main)")
-        parser.add_argument("--k", type=int, help="how many grains at most (default 5)")
-        parser.add_argument("--min-score", type=float, help="nothing below this score, 0 to 1")
-        parser.add_argument("--as-of", help="from what was valid then, for example 2026-11-16T04:30:00Z")
-        parser.add_argument("--tag", action="append", help="only grains that carry it; may be repeated")
-        parser.add_argument("--session", action="append", help="only grains of it; may be repeated")
-        parser.add_argument("--since", help="only what was said from then on")
-        parser.add_argument("--until", help="only what was said before then")
-        parser.add_argument("--origin-floor", choices=origins.AUTHORITY, help="nothing of less authority")
+        parser.add_argument("question", nargs="?", help="the question, in any words")
+        parser.add_argument("--space", default="main", help="space to recall from (default main)")
+        parser.add_argument("--k", type=int, help="maximum number of memories (default 5)")
+        parser.add_argument("--min-score", type=float, help="minimum score, 0 to 1")
+        parser.add_argument("--as-of", help="only memories valid at this time, for example 2026-11-16T04:30:00Z")
+        parser.add_argument("--tag", action="append", help="only memories with this tag; repeated: with all of them")
+        parser.add_argument("--session", action="append", help="only memories of this session; may be repeated")
+        parser.add_argument("--since", help="only memories said since this time")
+        parser.add_argument("--until", help="only memories said before this time")
+        parser.add_argument("--origin-floor", choices=origins.AUTHORITY, help="minimum provenance")
         parser.add_argument(
-            "--status", action="append", choices=Grain.Status.values, help="only these; may be repeated"
+            "--status",
+            action="append",
+            choices=Grain.Status.values,
+            help="only memories with this status; may be repeated",
         )
-        parser.add_argument("--explain", action="store_true", help="say why each grain came")
+        parser.add_argument("--explain", action="store_true", help="show why each memory was returned")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["question"] is None:
-            raise Invalid(f"Ask something: {typed_command('flux_recall QUESTION')}.", field="question")
+            raise Invalid(f"The question is missing: {typed_command('flux_recall QUESTION')}.", field="question")
         given = {
             "query": options["question"],
             "k": options["k"],
@@ -56,7 +59,7 @@ class Command(FluxCommand):
             "explain": options["explain"],
         }
         who = shell(find_space(options["space"]))
-        active_encoder.load_encoder()  # now, not in the background: only this command waits for it
+        active_encoder.load_encoder()  # loaded here at once; a server loads its encoder in the background
         answer = recall.recall(who, **given)
         if self.as_json:
             self.answer(answer)
@@ -66,7 +69,7 @@ class Command(FluxCommand):
     def _print(self, answer: dict[str, Any]) -> None:
         why = {one["grain_id"]: one for one in answer.get("explanation", {}).get("grains", ())}
         if not answer["grains"]:
-            self.console.print("[dim]Nothing answers that.[/]")
+            self.console.print("[dim]No memories found.[/]")
         for place, grain in enumerate(answer["grains"], start=1):
             said = ", ".join(part for part in (grain["speaker"], (grain["time"] or "")[:10], grain["origin"]) if part)
             self.console.print(
@@ -83,7 +86,9 @@ class Command(FluxCommand):
         sure = answer["confidence"]
         self.console.print(
             Text.assemble(
-                "confidence ", (f"{sure:.0%}", _colour(sure)), f", {answer['rung']}, trace {answer['trace_id']}"
+                "confidence ",
+                (f"{sure:.0%}", _colour(sure)),
+                f", search mode {answer['rung']}, trace {answer['trace_id']}",
             )
         )
 
@@ -97,7 +102,7 @@ class Command(FluxCommand):
 
 
 def _bar(share: float) -> Text:
-    """As long as the share is large; what speaks against is red."""
+    """A bar of the given share; negative shares are red."""
     full = round(min(abs(share), 1.0) * _WIDTH)
     return Text.assemble(("█" * full, "red" if share < 0 else _colour(share)), ("░" * (_WIDTH - full), "dim"))
 

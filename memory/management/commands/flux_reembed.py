@@ -16,13 +16,15 @@ from memory.management.base import FluxCommand
 
 
 class Command(FluxCommand):
-    help = "Encode all grains anew with the configured encoder, or with another one ahead of the change."
+    help = (
+        "Compute the vectors of all memories again, with the configured encoder or, before a change, with another one."
+    )
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--encoder", help="instead of EMBEDDING_MODEL_NAME: to prepare a change of it")
-        parser.add_argument("--space", help="only this one (default: all)")
+        parser.add_argument("--encoder", help="encoder to use instead of EMBEDDING_MODEL_NAME, to prepare a change")
+        parser.add_argument("--space", help="only this space (default: all)")
         parser.add_argument("--keep", action="store_true", help="keep the vectors of other encoders")
-        parser.add_argument("--reason", default="", help="why, for the audit chain")
+        parser.add_argument("--reason", default="", help="reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         self.refuse_bad_configuration()
@@ -41,11 +43,12 @@ class Command(FluxCommand):
             return
         columns = ("encoded", "refused", "dropped", "questions")
         rows = [(name, *(done[column] for column in columns)) for name, done in found.items()]
-        heads = ("space", "encoded", "without a vector", "old ones dropped", "judged questions")
+        heads = ("space", "encoded", "without a vector", "old vectors deleted", "questions with feedback")
         self.table(heads, rows, empty="No spaces yet.")
         if waits:
             self.console.print(
-                f"{waits} Then run {typed_command('flux_reembed')} again: it does the rest and drops the old vectors."
+                f"{waits} Then run {typed_command('flux_reembed')} again: it encodes the rest and deletes the "
+                "old vectors."
             )
 
     def _space(self, space: Space, encoder: Any, *, drop: bool, reason: str) -> dict[str, int]:
@@ -60,7 +63,9 @@ class Command(FluxCommand):
                     break
                 done, after = done + page["encoded"], page["last"]
                 if not done:
-                    raise Conflict(f"{encoder.name} encodes nothing in {space.name}. Nothing was dropped there.")
+                    raise Conflict(
+                        f"{encoder.name} could not encode anything in {space.name}. No old vectors were deleted there."
+                    )
                 advance(page["seen"])
         refused = reembed.count_left(space.pk, encoder.name)
         while drop and (gone := reembed.drop_others(operator, encoder=encoder.name, reason=reason)["dropped"]):
@@ -90,8 +95,10 @@ def _encoder(wanted: str | None) -> Any:
     kind = used if wanted is None else names.get(wanted)
     if kind is None:
         known = ", ".join(names)
-        says = f"There is no encoder {wanted!r}." if wanted else "EMBEDDING_MODEL_NAME asks for no encoder."
-        raise Invalid(f"{says} There are {known}.", field="encoder")
+        says = (
+            f"There is no encoder {wanted!r}." if wanted else "No encoder is configured (EMBEDDING_MODEL_NAME is none)."
+        )
+        raise Invalid(f"{says} Allowed: {known}.", field="encoder")
     try:
         return active_encoder.make_encoder(kind, settings.HOME.models)
     except EncoderProblem as error:

@@ -22,15 +22,15 @@ from memory.management.base import FluxCommand
 
 
 class Command(FluxCommand):
-    help = "Forget everything in an instance. A backup is made first."
+    help = "Delete everything in an instance. A backup is made first."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--confirm", metavar="NAME", help="the instance's name, to go on without a question")
-        parser.add_argument("--no-backup", action="store_true", help="do not keep a backup: nothing can be restored")
+        parser.add_argument("--confirm", metavar="NAME", help="name of the instance, to skip the question")
+        parser.add_argument("--no-backup", action="store_true", help="make no backup: nothing can be restored")
 
     def run(self, options: dict[str, Any]) -> None:
         home = settings.HOME
-        self.confirm(options["confirm"], home.name, what=f"This forgets everything in the instance {home.name!r}.")
+        self.confirm(options["confirm"], home.name, what=f"This deletes everything in the instance {home.name!r}.")
         with running_state.hold_instance(home):
             self._reset(home, options)
 

@@ -20,17 +20,19 @@ class Command(FluxCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", default="list", choices=["list", "create"])
-        parser.add_argument("space", nargs="?", help="create: its name")
-        parser.add_argument("--reason", default="", help="why, for the audit chain")
+        parser.add_argument("space", nargs="?", help="create: name of the space")
+        parser.add_argument("--reason", default="", help="reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] == "create":
             if options["space"] is None:
-                raise Invalid(f"Name the space: {typed_command('flux_space create NAME')}.", field="space")
+                raise Invalid(
+                    f"The name of the space is missing: {typed_command('flux_space create NAME')}.", field="space"
+                )
             made = create_space(shell(), name=options["space"], reason=options["reason"])
             self.answer(
                 made,
-                says=f"Made the space {made['name']}. "
+                says=f"Created the space {made['name']}. "
                 f"Next: {typed_command('flux_agent create NAME --space ' + made['name'])}",
             )
             return
@@ -41,5 +43,5 @@ class Command(FluxCommand):
         self.table(
             ("space", "agents", "made"),
             [(space.name, space.agent_count, f"{space.created_at:%Y-%m-%d}") for space in found],
-            empty=f"No spaces yet. Make one: {typed_command('flux_space create NAME')}",
+            empty=f"No spaces yet. Create one: {typed_command('flux_space create NAME')}",
         )

@@ -39,26 +39,36 @@ from memory.management.welcome import lan_addresses, lan_names, welcome
 
 
 class Command(FluxCommand):
-    help = "Start an instance and keep it running."
+    help = "Start an instance."
     needs_instance = False
     needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--broadcast", action="store_true", help="open the dashboard to the local network")
-        parser.add_argument("--processes", type=int, default=1, help="REST processes (default 1)")
-        parser.add_argument("--detach", action="store_true", help="return once the servers answer")
-        parser.add_argument("--ready-file", type=Path, help="write ports and pids here as JSON when ready")
-        parser.add_argument("--rest-port", type=port_number, help="instead of REST_PORT; 0 picks a free one")
+        parser.add_argument(
+            "--broadcast", action="store_true", help="make the dashboard reachable from the local network"
+        )
+        parser.add_argument("--processes", type=int, default=1, help="number of REST processes (default 1)")
+        parser.add_argument(
+            "--detach", action="store_true", help="run in the background; return when the servers answer"
+        )
+        parser.add_argument(
+            "--ready-file", type=Path, help="write ports and process ids to this file as JSON when ready"
+        )
+        parser.add_argument(
+            "--rest-port", type=port_number, help="port of the REST server instead of REST_PORT; 0 picks a free one"
+        )
         parser.add_argument(
             "--dashboard-port",
             "--people-port",
             dest="people_port",
             type=port_number,
-            help="instead of DASHBOARD_PORT; 0 picks a free one",
+            help="port of the dashboard instead of DASHBOARD_PORT; 0 picks a free one",
         )
-        parser.add_argument("--mcp-port", type=port_number, help="instead of MCP_PORT; 0 picks a free one")
-        parser.add_argument("--quiet", action="store_true", help="print nothing but problems")
-        parser.add_argument("--once", action="store_true", help="prove a throw-away instance end to end, then exit")
+        parser.add_argument(
+            "--mcp-port", type=port_number, help="port of the MCP server instead of MCP_PORT; 0 picks a free one"
+        )
+        parser.add_argument("--quiet", action="store_true", help="print only problems")
+        parser.add_argument("--once", action="store_true", help="test a temporary instance end to end, then exit")
 
     def run(self, options: dict[str, Any]) -> None:
         os.umask(0o077)
@@ -70,7 +80,9 @@ class Command(FluxCommand):
         self.refuse_bad_configuration()
         ready = options["ready_file"]
         if ready is not None and not os.access(ready.absolute().parent, os.W_OK):
-            raise Invalid(f"{ready} cannot be written.", field="ready_file")
+            raise Invalid(
+                f"The ready file {ready} cannot be written. Check its folder and permissions.", field="ready_file"
+            )
         found = running_state.read_state(settings.HOME)
         if found is not None:
             self._already_running(found)
@@ -112,12 +124,14 @@ class Command(FluxCommand):
                 self._open(supervisor, options, upgrade)
             dead = supervisor.watch()
             if dead is None:
-                self._say(options, "Stopping: what has begun may finish ...")
+                self._say(options, "Stopping after running requests have finished ...")
         finally:
             supervisor.stop()
             running_state.delete_state(settings.HOME)
         if dead is not None:
-            raise StorageUnavailable(f"The {dead} process died; everything was stopped. See {settings.HOME.log}.")
+            raise StorageUnavailable(
+                f"The {dead} process ended unexpectedly, so the instance was stopped. See {settings.HOME.log}."
+            )
         self._say(options, "Stopped.")
 
     @contextmanager
@@ -175,7 +189,7 @@ class Command(FluxCommand):
         for message in found:
             self.notes.print(Text(f"{message.id}: {message.msg} {message.hint or ''}", "yellow"))
         if any(message.is_serious() for message in found):
-            raise Conflict("The system checks above must pass before the doors open.")
+            raise Conflict("The instance was not started: the system checks above failed.")
         connections.close_all()
 
     def _supervisor(self, options: dict[str, Any]) -> Supervisor:
@@ -189,13 +203,11 @@ class Command(FluxCommand):
         return Supervisor(
             home=settings.HOME,
             people=reserve(
-                ListenAddress(
-                    "people's door", people_host, port("people_port", wanted.DASHBOARD_PORT), "DASHBOARD_PORT"
-                )
+                ListenAddress("dashboard", people_host, port("people_port", wanted.DASHBOARD_PORT), "DASHBOARD_PORT")
             ),
-            mcp=reserve(ListenAddress("MCP door", wanted.MCP_HOST, port("mcp_port", wanted.MCP_PORT), "MCP_PORT")),
+            mcp=reserve(ListenAddress("MCP server", wanted.MCP_HOST, port("mcp_port", wanted.MCP_PORT), "MCP_PORT")),
             rest=reserve(
-                ListenAddress("REST door", wanted.REST_HOST, port("rest_port", wanted.REST_PORT), "REST_PORT")
+                ListenAddress("REST server", wanted.REST_HOST, port("rest_port", wanted.REST_PORT), "REST_PORT")
             ),
             processes=max(1, options["processes"]),
         )

@@ -1,4 +1,4 @@
-"""How an instance is doing: doors, queue, database, encoder, versions, what needs attention."""
+"""flux_status: servers, queue, database, encoder, versions, quotas and warnings of an instance."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from memory.grains.models import Grain
 from memory.health import instance_health, usage
 from memory.management.base import FluxCommand
 
-_MOST = 20  # rows of what agents use
-_NAME = 24  # characters of a name among them
+_MOST = 20  # rows of the usage table
+_NAME = 24  # characters of a name in it
+_SERVERS = {"people": "dashboard", "rest": "REST", "mcp": "MCP"}
 
 
 class Command(FluxCommand):
-    help = "Show how an instance is doing."
+    help = "Show the status of an instance: servers, database, queue, usage and warnings."
     needs_tables = False
 
     def run(self, options: dict[str, Any]) -> None:
@@ -41,7 +42,7 @@ class Command(FluxCommand):
         }
         if pending:
             found["warnings"] = [
-                f"the database waits for {len(pending)} migration(s): {typed_command('flux_start')} applies them"
+                f"the database needs {len(pending)} migration(s): {typed_command('flux_start')} applies them"
             ]
         else:
             # The instance may have been started with other settings than this shell sees now.
@@ -73,7 +74,7 @@ class Command(FluxCommand):
         self.console.print(f"[bold]{found['name']}[/] {mark}  {found['home']}")
         rows: list[tuple[str, Any]] = [
             (
-                f"{name} door",
+                f"{_SERVERS.get(name, name)} server",
                 Text.assemble(
                     f"{door['url']}  ", ("answers", "green") if door["answers"] else ("does not answer", "red")
                 ),
@@ -114,7 +115,7 @@ class Command(FluxCommand):
                 )
                 for one in shown
             ],
-            empty="No agent yet.",
+            empty="No agents yet.",
         )
         if len(found["rows"]) > len(shown):
             self.console.print(Text(f"{len(found['rows']) - len(shown)} more with --json.", "dim"))
@@ -145,7 +146,7 @@ def _changed_since(state: dict[str, Any]) -> list[str]:
 
 def _encoder(found: dict[str, Any]) -> str:
     """Its name; what there is to say of it. Whether it is loaded is a matter of each process and not of this one."""
-    waiting = f"{found['pending']} grains wait for it" if found["pending"] else ""
+    waiting = f"{found['pending']} memories are queued for it" if found["pending"] else ""
     parts = [found["name"], "broken" if found["state"] == "broken" else "", found["problem"] or "", waiting]
     return ": ".join(part for part in parts if part)
 
@@ -153,10 +154,10 @@ def _encoder(found: dict[str, Any]) -> str:
 def _model(found: dict[str, Any]) -> str:
     """Its name and how it is; what waits for it; what it has cost today."""
     if found["state"] == "off":
-        return "none is asked"
+        return "off"
     today, budget = found["today"], found["budget"]
     return (
-        f"{found['name']} {found['state']}, {found['waiting']} texts wait; today {today['calls']} calls and "
+        f"{found['name']} {found['state']}, {found['waiting']} texts queued; today {today['calls']} calls and "
         f"{today['tokens']} tokens, of {budget['calls']} and {budget['tokens']} for each space"
     )
 

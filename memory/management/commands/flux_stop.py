@@ -21,7 +21,7 @@ class Command(FluxCommand):
     needs_tables = False
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--seconds", type=float, default=15, help="how long to wait for it (default 15)")
+        parser.add_argument("--seconds", type=float, default=15, help="seconds to wait for it to stop (default 15)")
 
     def run(self, options: dict[str, Any]) -> None:
         home = settings.HOME
@@ -29,5 +29,5 @@ class Command(FluxCommand):
             self.answer({"stopped": False, "was_running": False}, says=f"The instance {home.name} is not running.")
             return
         if not running_state.stop_instance(home, seconds=options["seconds"]):
-            raise StorageUnavailable(f"It still runs after {options['seconds']:g} s. See {home.log}.")
+            raise StorageUnavailable(f"The instance is still running after {options['seconds']:g} s. See {home.log}.")
         self.answer({"stopped": True, "was_running": True}, says=f"Stopped the instance {home.name}.")

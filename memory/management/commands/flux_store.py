@@ -1,4 +1,4 @@
-"""Remember something from the shell: one text, or every line of standard input."""
+"""flux_store: store one memory, or one per line of standard input."""
 
 from __future__ import annotations
 
@@ -22,26 +22,30 @@ from memory.management.base import FluxCommand
 
 
 class Command(FluxCommand):
-    help = "Remember a text, or with - every line of standard input as a text of its own."
+    help = "Store a memory, or with - every line of standard input as a memory of its own."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("text", nargs="?", help="the text; - reads lines from standard input")
-        parser.add_argument("--space", default="main", help="where to remember it (default main)")
+        parser.add_argument("text", nargs="?", help="text of the memory; - reads lines from standard input")
+        parser.add_argument("--space", default="main", help="space to store it in (default main)")
         parser.add_argument("--session", help="the conversation or series it belongs to")
         parser.add_argument("--speaker", help="who said it")
         parser.add_argument("--time", help="when it was said, for example 2026-11-16T04:30:00Z")
-        parser.add_argument("--tag", action="append", help="what recall can be bounded by; may be repeated")
-        parser.add_argument("--valid-from", help="from when on it is true")
-        parser.add_argument("--valid-to", help="until when it is true")
+        parser.add_argument("--tag", action="append", help="tag to filter recalls by; may be repeated")
+        parser.add_argument("--valid-from", help="time from which it is true")
+        parser.add_argument("--valid-to", help="time until which it is true")
         parser.add_argument(
-            "--provenance", default="user_stated", choices=CLAIMABLE, help="who stands behind it (default user_stated)"
+            "--provenance",
+            default="user_stated",
+            choices=CLAIMABLE,
+            help="provenance of the memory (default user_stated)",
         )
-        parser.add_argument("--reason", default="", help="why, for the audit chain")
+        parser.add_argument("--reason", default="", help="reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["text"] is None:
             raise Invalid(
-                f"Give a text: {typed_command('flux_store TEXT')}, or - for the lines of standard input.", field="text"
+                f"The text is missing: {typed_command('flux_store TEXT')}, or - for the lines of standard input.",
+                field="text",
             )
         who = shell(find_space(options["space"]))
         said = {
@@ -62,7 +66,7 @@ class Command(FluxCommand):
         self.answer(answer, says="\n".join([says, *([answer["reason"]] if "reason" in answer else [])]))
 
     def _lines(self, who: Principal, said: dict[str, Any], reason: str) -> None:
-        """Each line is stored or refused on its own; what was stored stays, whatever comes after it."""
+        """Store each line on its own: a refused line does not affect the others."""
         counts: Counter[str] = Counter()
         refused: list[dict[str, Any]] = []
         numbered = ((place, text) for place, text in enumerate(_given(), start=1) if text.strip())
@@ -89,6 +93,6 @@ class Command(FluxCommand):
 
 
 def _given() -> Iterator[str]:
-    """Lines as they come. Bytes that are no UTF-8 become halves of characters, which the store refuses by line."""
+    """Lines of standard input. Invalid UTF-8 becomes lone surrogates, which the store refuses by line."""
     for line in sys.stdin.buffer:
         yield line.decode(errors="surrogateescape").rstrip("\r\n")

@@ -40,13 +40,15 @@ class Command(FluxCommand):
             const=origins.DEFAULT,
             help="mint: the program may not pass on what a person said as their own words (as --ceiling ai_stated)",
         )
-        parser.add_argument("--days", type=float, help="mint: valid this long (default: until revoked)")
-        parser.add_argument("--note", default="", help="mint: what it is for")
-        parser.add_argument("--reason", default="", help="why, for the audit chain")
+        parser.add_argument(
+            "--days", type=float, help="mint: expires after so many days (default: never, until revoked)"
+        )
+        parser.add_argument("--note", default="", help="mint: purpose of the token")
+        parser.add_argument("--reason", default="", help="reason, recorded in the audit log")
 
     def run(self, options: dict[str, Any]) -> None:
         if options["action"] != "list" and options["what"] is None:
-            raise Invalid("Name the agent (mint) or the prefix (revoke).", field="what")
+            raise Invalid("The agent (mint) or the prefix of the token (revoke) is missing.", field="what")
         getattr(self, f"_{options['action']}")(options)
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -77,7 +79,7 @@ class Command(FluxCommand):
     def _mint(self, options: dict[str, Any]) -> None:
         days = options["days"]
         if days is not None and not 0 < days <= MAX_DAYS:
-            raise Invalid(f"--days is more than 0 and at most {MAX_DAYS}.", field="days")
+            raise Invalid(f"--days must be more than 0 and at most {MAX_DAYS}.", field="days")
         expiry = clock.rfc3339(clock.now() + timedelta(days=days)) if days is not None else None
         made = tokens.mint(
             shell(),
@@ -91,7 +93,7 @@ class Command(FluxCommand):
         self.answer(made, says=made["token"])
         if not self.as_json:
             # Beside standard output: TOKEN=$(flux token mint ...) takes the token alone.
-            self.notes.print(f"[dim]Shown only now. Maximum provenance: {made['ceiling']}.[/]")
+            self.notes.print(f"[dim]Shown only once. Maximum provenance: {made['ceiling']}.[/]")
 
     def _revoke(self, options: dict[str, Any]) -> None:
         ended = tokens.revoke(shell(), prefix=options["what"], reason=options["reason"])

@@ -17,7 +17,7 @@ READERS: dict[str, Callable[[Path, int], Source]] = {
     "text": notes.read_text,
 }
 FORMAT_TITLES = {
-    "flux": "our own export",
+    "flux": "a Flux Memory export",
     "flux-memory": "a flux-memory database",
     "mcp-memory": "an MCP memory file",
     "markdown": "Markdown notes",
@@ -29,7 +29,7 @@ _LOOK = 64 * 1024  # bytes of a file that say what it is
 def read(path: Path, *, format: str | None = None, chunk: int = notes.CHUNK) -> Source:
     """What is at that path, as a source of grains."""
     if not path.exists():
-        raise Invalid(f"There is no {path}.", field="path")
+        raise Invalid(f"{path} does not exist.", field="path")
     if not (path.is_dir() or path.is_file()):
         raise Invalid(f"{path} is neither a file nor a folder.", field="path")
     if format is not None and format not in READERS:

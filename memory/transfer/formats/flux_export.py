@@ -38,7 +38,7 @@ def read(path: Path, chunk: int) -> Source:
     first = next(json_lines(path), None)
     header = first[1] if first is not None else None
     if not isinstance(header, dict) or header.get(MARK) != FORM:
-        raise Invalid(f"{path.name} is no export this release can read.", field="path")
+        raise Invalid(f"{path.name} is not an export that this release can read.", field="path")
     counts = [one for name in ("grains", "links") if isinstance(one := header.get(name), int) and 0 <= one < 10**9]
     return Source(
         "flux",
@@ -59,7 +59,9 @@ def _rows(path: Path, kind: str, key: str) -> Iterator[SourceItem]:
             given = {name: one for name, one in row.items() if kind == "link" or name in _FIELDS}
             yield SourceItem(place, given, str(row.get(key, "")) if key else "")
         elif kind == "grain" and (problem is not None or not _is_link(value)):
-            yield SourceItem(place, problem=problem or Invalid("The line is no grain and no link.", field="content"))
+            yield SourceItem(
+                place, problem=problem or Invalid("The line is neither a memory nor a link.", field="content")
+            )
 
 
 def _is_link(value: Any) -> bool:

@@ -94,8 +94,8 @@ def _item(row: tuple[Any, ...]) -> SourceItem:
             one.decode() if isinstance(one, bytes) else one for one in row
         )
     except UnicodeDecodeError:
-        return unreadable_item("a grain", "One of its texts is not UTF-8.")
-    place = f"grain {key}"
+        return unreadable_item("a memory", "One of its texts is not UTF-8.")
+    place = f"memory {key}"
     if status == Grain.Status.PENDING_DELETION:
         return unreadable_item(place, "It was marked for deletion there.")
     given = {

@@ -74,14 +74,14 @@ def _from_lines(path: Path) -> Iterator[SourceItem]:
         elif kind == "relation":
             yield _relation(place, value)
         else:
-            yield SourceItem(place, problem=Invalid("The line is no entity and no relation.", field="type"))
+            yield SourceItem(place, problem=Invalid("The line is neither an entity nor a relation.", field="type"))
 
 
 def _entity(place: str, value: Any) -> Iterator[SourceItem]:
     name = value.get("name") if isinstance(value, dict) else None
     said = value.get("observations", []) if isinstance(value, dict) else None
     if not isinstance(name, str) or not name.strip() or not isinstance(said, list) or len(name) > MAX_LINE:
-        yield SourceItem(place, problem=Invalid("An entity has a name and a list of observations.", field="name"))
+        yield SourceItem(place, problem=Invalid("An entity must have a name and a list of observations.", field="name"))
         return
     kind = value.get("entityType")
     tags = [kind] if isinstance(kind, str) and len(kind) <= MAX_TAG and is_visible(kind) else []
@@ -90,7 +90,7 @@ def _entity(place: str, value: Any) -> Iterator[SourceItem]:
     for number, one in enumerate(said, start=1):
         where = f"{place}, observation {number}"
         if not isinstance(one, str):
-            yield SourceItem(where, problem=Invalid("An observation is a text.", field="observations"))
+            yield SourceItem(where, problem=Invalid("An observation must be a text.", field="observations"))
         else:
             # One that names its entity by itself reads better as it stands.
             yield SourceItem(where, _given(one if name.lower() in one.lower() else f"{name}: {one}", tags))
@@ -99,7 +99,9 @@ def _entity(place: str, value: Any) -> Iterator[SourceItem]:
 def _relation(place: str, value: Any) -> SourceItem:
     parts = [value.get(name) if isinstance(value, dict) else None for name in ("from", "relationType", "to")]
     if not all(isinstance(one, str) and one.strip() for one in parts):
-        return SourceItem(place, problem=Invalid("A relation has from, relationType and to.", field="relationType"))
+        return SourceItem(
+            place, problem=Invalid("A relation must have from, relationType and to.", field="relationType")
+        )
     start, relation, end = (str(one) for one in parts)
     return SourceItem(place, _given(f"{start} {_words(relation)} {end}", []))
 

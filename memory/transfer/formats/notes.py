@@ -83,7 +83,7 @@ def _files(path: Path, endings: tuple[str, ...]) -> tuple[list[Path], list[Sourc
             if not file.resolve().is_relative_to(root):
                 strange.append(unreadable_item(where, "The link leads out of the folder."))
             elif not file.is_file():
-                strange.append(unreadable_item(where, "It is not a file, or a link to nowhere."))
+                strange.append(unreadable_item(where, "It is not a file, or a broken link."))
             else:
                 found.append(file)
     if not found and not strange:

@@ -56,7 +56,7 @@ def _decoded(raw: bytes, name: str) -> str:
     try:
         return raw.decode(name)
     except UnicodeDecodeError as error:
-        raise Invalid(f"It is not UTF-8: byte {error.start} cannot be read.", field="content") from None
+        raise Invalid(f"The file is not UTF-8: byte {error.start} cannot be read.", field="content") from None
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, Any, FluxError | None]]:

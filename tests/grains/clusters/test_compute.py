@@ -141,7 +141,7 @@ def test_of_two_runs_at_once_one_is_applied(town, two):
         booth.write(apply, lane=write_locks.lock_name(town.space))
     assert Clustering.objects.get().run == 2
     assert Event.objects.filter(kind="clusters.computed").count() == 2
-    assert run.lines[-1][1].startswith("Another run was faster")
+    assert run.lines[-1][1].startswith("Another run finished first")
 
 
 def test_a_grain_that_was_purged_meanwhile_is_left_out(town):

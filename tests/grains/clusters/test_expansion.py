@@ -55,7 +55,7 @@ def test_mates_are_offered_with_the_name_of_their_cluster(unsure, settings_of):
     cluster = Member.objects.get(grain__text=TALK[0]).cluster
     assert set(taken.values()) == {cluster.name}
     says = [one["says"] for one in answer["explanation"]["offered"] if one["cluster"]]
-    assert says == [f"Typical of the cluster “{cluster.name}”, which the answer is in."] * len(taken)
+    assert says == [f"Typical of the cluster “{cluster.name}”, to which the answer belongs."] * len(taken)
     assert answer["grains"][0]["content"] not in named
 
 
@@ -111,7 +111,7 @@ def test_while_it_explores_more_is_offered_and_sooner(unsure, settings_of):
     booth.write(begin, lane=write_locks.lock_name(space))
     first = offered(unsure)
     assert len(first["expansion_candidates"]) == 3
-    assert "more is offered" in first["explanation"]["says"]
+    assert "related memories are offered" in first["explanation"]["says"]
     assert ContextShift.objects.get().remaining == 1
     offered(unsure)
     assert ContextShift.objects.get().remaining == 0

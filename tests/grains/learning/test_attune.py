@@ -85,7 +85,7 @@ def test_an_answer_says_that_the_weights_moved(voted):
     attuned(voted)
     said = voted.ask("Where does the choir rehearse piece 9?", explain=True)["explanation"]
     assert said["weights"]["questions"] == QUESTIONS
-    assert f"{QUESTIONS} judged questions of this space moved its weights." in said["says"]
+    assert f"learned from {QUESTIONS} questions with feedback." in said["says"]
 
 
 def test_fitted_again_nothing_is_told(voted):
@@ -116,4 +116,4 @@ def test_what_helps_nobody_moves_nothing(voted, monkeypatch):
     attuned(voted)
     assert not Attunement.objects.exists()
     (line,) = Job.objects.filter(kind=chores.ATTUNE, state=Job.State.DONE).get().lines.values_list("text", flat=True)
-    assert "The shipped weights hold." in line
+    assert "The default weights are used." in line

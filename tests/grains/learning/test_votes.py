@@ -177,7 +177,7 @@ def test_an_agent_gives_so_many_votes_a_minute_and_a_batch_counts_each(memory, a
     assert refused.value.details == {
         "limit": 3,
         "per_seconds": 60,
-        "what": "votes of one agent",
+        "what": "ratings by one agent",
         "raised_by": "MAX_VOTES_PER_MINUTE",
     }
     with pytest.raises(Invalid):

@@ -139,7 +139,7 @@ def test_a_person_needs_the_role_a_fresh_code_and_a_reason(life):
         purging.purge(person(life.space, "operator"), grain=grain, reason="now")
     with pytest.raises(StepUpRequired):
         purging.purge(person(life.space, fresh=False), grain=grain, reason="now")
-    with pytest.raises(Invalid, match="Say why"):
+    with pytest.raises(Invalid, match="reason is required"):
         purging.purge(person(life.space), grain=grain, reason=" ")
     assert purging.purge(person(life.space), grain=grain, reason="asked to forget")["purged"]
     assert not Grain.objects.exists() and Tombstone.objects.get().actor == "user:olga"
