@@ -84,7 +84,7 @@ def warnings(durability: str) -> list[str]:
         found.append(f"config.yaml is not in force: {live.problem}")
     if live.waiting_for_restart:
         found.append(f"restart to apply {', '.join(live.waiting_for_restart)}")
-    found += config.without_effect(config.current())
+    found += live.warnings()
     if embedding.state().broken:
         found.append(f"recall goes without vectors: {embedding.state().problem}")
     found += model.warnings()
