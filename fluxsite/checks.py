@@ -11,7 +11,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django_otp.admin import OTPAdminSite
 
+from fluxcore import config
 from fluxcore.command_names import typed_command
+from fluxsite import env
 from fluxsite.databases import wal_is_safe
 
 
@@ -38,6 +40,15 @@ def check_secret_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             hint=f"Run `{typed_command('flux_init')}`, or set FLUX_SECRET_KEY_FILE.",
             id="flux.E002",
         )
+    ]
+
+
+@register("configuration")
+def every_key_that_is_set_changes_something(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    said = [*settings.CONFIG_WARNINGS, *config.not_used_yet(settings.FLUX)]
+    return [
+        *(Warning(f"{text.rstrip('.')}.", id="flux.W007") for text in said),
+        *(Warning(text, id="flux.W008") for text in env.unread()),
     ]
 
 

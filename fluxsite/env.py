@@ -6,6 +6,32 @@ import os
 import re
 from pathlib import Path
 
+# Every variable of ours that a process of an instance or a client reads. A test compares it with the code.
+VARIABLES = frozenset(
+    {
+        "FLUX_ALLOWED_HOSTS",
+        "FLUX_BOOTH",
+        "FLUX_CHECKPOINTS",
+        "FLUX_DOOR",
+        "FLUX_DURABILITY",
+        "FLUX_ENCODER",
+        "FLUX_HOME",
+        "FLUX_HTTPS",
+        "FLUX_LEASH",
+        "FLUX_LIVE_SOCKETS",
+        "FLUX_LIVE_SOCKETS_EACH",
+        "FLUX_LOG_FILE",
+        "FLUX_LOG_JSON",
+        "FLUX_LOG_LEVEL",
+        "FLUX_MAX_BODY_BYTES",
+        "FLUX_MCP_PORT",
+        "FLUX_NAME",
+        "FLUX_SECRET_KEY",
+        "FLUX_STARTED_AS",
+        "FLUX_TOKEN",
+        "FLUX_URL",
+    }
+)
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 MIN_SECRET_BYTES = 32
 MIN_SECRET_CHARACTERS = 10  # different ones: a short word said again and again is no secret
@@ -13,6 +39,20 @@ MIN_SECRET_CHARACTERS = 10  # different ones: a short word said again and again 
 
 class EnvError(ValueError):
     """An environment variable has a value we cannot use; the message names it."""
+
+
+def unread() -> list[str]:
+    """A warning for each variable that looks like one of ours and that nothing reads: most likely misspelt."""
+    from difflib import get_close_matches
+
+    found = []
+    for name in sorted(os.environ):
+        known = VARIABLES | {f"{one}_FILE" for one in VARIABLES}
+        if name.startswith("FLUX_") and not name.startswith("FLUX_TEST") and name not in known:
+            close = get_close_matches(name, sorted(VARIABLES), n=1)
+            hint = f" Did you mean {close[0]}?" if close else " Remove it."
+            found.append(f"The environment variable {name} has no effect.{hint}")
+    return found
 
 
 def text(name: str, default: str | None = None) -> str | None:

@@ -20,8 +20,10 @@ HOME = current_home()
 DOOR = env.choice("FLUX_DOOR", "shell", ("rest", "people", "stdio", "shell"))
 
 CONFIG_PROBLEM: str | None = None
+CONFIG_WARNINGS: tuple[str, ...] = ()
 try:
-    FLUX = flux_config.load(HOME.config)
+    _config = flux_config.read_file(HOME.config)
+    FLUX, CONFIG_WARNINGS = _config.config, _config.warnings
 except flux_config.ConfigError as error:
     if DOOR not in ("shell", "stdio"):
         raise

@@ -84,7 +84,7 @@ def warnings(durability: str) -> list[str]:
         found.append(f"config.yaml has an error and is ignored: {live.problem}")
     if live.waiting_for_restart:
         found.append(f"restart to apply {', '.join(live.waiting_for_restart)}")
-    found += config.without_effect(config.current())
+    found += live.warnings()
     if embedding.state().broken:
         found.append(f"recall works without vectors: {embedding.state().problem}")
     found += model.warnings()

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from fluxcore import config
+from fluxcore.config import following
 
 
 class Clock:
@@ -22,7 +23,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     moved = Clock()
-    monkeypatch.setattr(config.time, "monotonic", moved)
+    monkeypatch.setattr("time.monotonic", moved)
     return moved
 
 
@@ -52,16 +53,16 @@ def test_whoever_comes_while_the_file_is_read_gets_the_new_values(clock, file, m
     """A burst after an idle time: the first caller reads the file, and the others must not go on with the old limit."""
     live = config.Live(file, config.load(file))
     assert live().TOP_K == 5
-    monkeypatch.setattr(config, "_live", live)
-    read, others, found = config.load, [], []
+    monkeypatch.setattr(following, "_live", live)
+    read, others, found = following.read_file, [], []
 
-    def load(path):
+    def read_file(path):
         others.append(threading.Thread(target=lambda: found.append(config.current().TOP_K)))
         others[0].start()
         others[0].join(0.3)  # nobody is answered before the file is read
         return read(path)
 
-    monkeypatch.setattr(config, "load", load)
+    monkeypatch.setattr(following, "read_file", read_file)
     edit(file, "TOP_K: 9\n")
     clock.now += 5
     assert config.current().TOP_K == 9

@@ -20,12 +20,31 @@ def config_table() -> str:
     lines = ["| key | default | range | hot | what |", "|---|---|---|---|---|"]
     for name, item in config.FIELDS.items():
         rule = item.metadata
+        if rule["comes_with"]:
+            continue
         bounds = ", ".join(f"`{one}`" for one in rule["allowed"] or ()) or (
             f"{_number(rule['low'])} to {_number(rule['high'])}" if rule["low"] is not None else ""
         )
         default = str(item.default).lower() if isinstance(item.default, bool) else item.default
         lines.append(f"| `{name}` | `{default}` | {bounds} | {'hot' if rule['hot'] else ''} | {rule['says']} |")
     return "\n".join(lines)
+
+
+def later_table() -> str:
+    """Keys that nothing reads yet."""
+    lines = ["| key | default | comes with | what |", "|---|---|---|---|"]
+    for name, item in config.FIELDS.items():
+        rule = item.metadata
+        if rule["comes_with"]:
+            default = str(item.default).lower() if isinstance(item.default, bool) else item.default
+            lines.append(f"| `{name}` | `{default}` | {rule['comes_with']} | {rule['says']} |")
+    return "\n".join(lines)
+
+
+def removed_table() -> str:
+    return "\n".join(
+        ["| key | instead |", "|---|---|", *(f"| `{name}` | {instead} |" for name, instead in config.REMOVED.items())]
+    )
 
 
 def _number(value: Any) -> str:
@@ -114,6 +133,8 @@ TABLES = {
     "features": (ALGORITHMS, features_table),
     "signals": (ALGORITHMS, signals_table),
     "config": (OPERATIONS, config_table),
+    "later": (OPERATIONS, later_table),
+    "removed": (OPERATIONS, removed_table),
     "errors": (API, error_table),
     "tools": (MCP, tools_table),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 
 import pytest
 
@@ -12,9 +13,10 @@ from fluxcore.version import VERSION
 from mcp_bridge import registry
 from memory.api.urls import CALLS
 from tests.docs import tables
-from tests.docs.pages import PAGES, ROOT, prose, table
+from tests.docs.pages import DECISIONS, PAGES, ROOT, prose, table
 from tests.packaging.project_files import environment_variables
 
+GLOSSARY = ("Memory", "Recall and learning", "Who acts", "How it runs")
 GROUPS = (registry.DEFAULT_GROUP, *registry.SWITCHED_GROUPS)
 
 
@@ -68,10 +70,15 @@ def test_every_command_named_exists():
     assert named - commands <= {"flux_extracts", *tools}
 
 
-def test_the_changelog_begins_with_the_version():
-    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert next(heading for heading in headings if heading != "Unreleased") == VERSION
-    assert len(set(headings)) == len(headings)
+def test_the_changelog_begins_with_the_version_and_dates_every_release():
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    releases = [re.fullmatch(r"(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)", heading) for heading in headings]
+    assert all(releases), "a heading is a version with its day: ## 1.2.3 (2026-11-18)"
+    versions = [release[1] for release in releases]
+    days = [date.fromisoformat(release[2]) for release in releases]
+    assert versions[0] == VERSION
+    assert versions == sorted(set(versions), key=lambda one: tuple(map(int, one.split("."))), reverse=True)
+    assert days == sorted(days, reverse=True)
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
@@ -96,3 +103,24 @@ def test_every_file_named_exists(page):
     )
     named = re.findall(r"`([\w./-]+/[\w./-]*|[\w-]+\.(?:py|txt|toml|yml|md|svg))`", prose(page))
     assert {name for name in named if not elsewhere.match(name) and not (ROOT / name).exists()} == set()
+
+
+def test_every_decision_is_listed_and_has_its_five_parts():
+    index, *pages = [*DECISIONS[-1:], *DECISIONS[:-1]]
+    assert index.name == "README.md"
+    listed = re.findall(r"^\| \[(\d{3})\]\(([^)]+)\)", index.read_text(), re.MULTILINE)
+    assert listed == [(page.name[:3], page.name) for page in pages]
+    for page in pages:
+        assert re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE) == [
+            "Context",
+            "Decision",
+            "Figures",
+            "What was given up",
+            "When to revisit",
+        ], page.name
+        assert page.read_text().startswith(f"# {page.name[:3]}: ")
+
+
+def test_every_word_of_the_glossary_is_explained_once():
+    words = [row[0] for heading in GLOSSARY for row in table(ROOT / "docs/glossary.md", heading)]
+    assert len(words) > 50 and len(set(words)) == len(words)

@@ -12,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.docs.pages import PAGES
 from tests.packaging.project_files import ROOT
 from tests.packaging.test_requirements import pins
 from tests.packaging.test_runtime import needed_by
@@ -107,7 +108,7 @@ def test_the_lock_pins_everything_a_file_brings_in(name):
 
 
 def test_every_make_command_in_the_documents_is_a_target():
-    documents = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
+    documents = [*PAGES, ROOT / "CHANGELOG.md"]
     # `make` is also an English verb; only what stands in code is a command.
     in_code = {
         name for path in documents for name in re.findall(r"(?:`|^)make ([a-z]+)", path.read_text(), re.MULTILINE)

@@ -14,7 +14,7 @@ MACHINE_PATHS = re.compile(
 REGISTRIES = re.compile(
     "|".join((r"pypi\.org", r"pythonhosted", r"npm" r"js\.(?:org|com)", r"artifactory", r"index-url\s*=?\s*http"))
 )
-BINARY = {".png", ".ico", ".woff2", ".zip", ".gz"}
+BINARY = {".png", ".ico", ".woff2", ".zip", ".gz", ".xz"}
 
 
 def texts():

@@ -10,13 +10,13 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import run_checks
+from django.core.checks import CheckMessage, run_checks
 from django.core.management.base import CommandParser
 from django.db import connections
 from rich.text import Text
@@ -87,6 +87,8 @@ class Command(FluxCommand):
         if found is not None:
             self._already_running(found)
         if options["detach"]:
+            # The child says these too, into its own log.
+            self._show_warnings(run_checks(tags=["configuration"]))
             self._detach(options)
             return
         with running_state.hold_instance(settings.HOME):
@@ -186,11 +188,14 @@ class Command(FluxCommand):
     def _refuse_unsound(self) -> None:
         """Every system check, the database's included, before a door opens."""
         found = [message for message in run_checks(databases=["default"]) if not message.is_silenced()]
-        for message in found:
-            self.notes.print(Text(f"{message.id}: {message.msg} {message.hint or ''}", "yellow"))
+        self._show_warnings(found)
         if any(message.is_serious() for message in found):
             raise Conflict("The instance was not started: the system checks above failed.")
         connections.close_all()
+
+    def _show_warnings(self, found: Iterable[CheckMessage]) -> None:
+        for message in found:
+            self.notes.print(Text(f"{message.id}: {message.msg} {message.hint or ''}", "yellow"))
 
     def _supervisor(self, options: dict[str, Any]) -> Supervisor:
         wanted = settings.FLUX

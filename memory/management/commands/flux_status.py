@@ -12,7 +12,7 @@ from accounts.audit import checkpoints
 from accounts.models import Agent, Space
 from fluxcore import config
 from fluxcore.command_names import typed_command
-from fluxsite import setup
+from fluxsite import env, setup
 from fluxsite.run import running_state
 from memory.api import loopback
 from memory.grains.models import Grain
@@ -60,6 +60,7 @@ class Command(FluxCommand):
                 found["warnings"].append(
                     f"there is no administrator yet: {typed_command('flux_start')} prints an enrolment link"
                 )
+        found["warnings"] += env.unread()
         found["warnings"] += [
             f"other users of this machine can read the key {path}: chmod 600 {path}"
             for path in settings.HOME.exposed_keys()

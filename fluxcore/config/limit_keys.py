@@ -1,0 +1,62 @@
+"""Keys of config.yaml about limits: rates, sizes and numbers of what agents store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fluxcore.config.key import key
+
+
+@dataclass(frozen=True)
+class LimitKeys:
+    """How much agents may store, ask and change, and how much is kept of keys."""
+
+    READ_WORKERS: int = key(3, "recalls that run at once in a process", low=1, high=64)
+    ARENA_MEMORY_MB: int = key(
+        1024, "memory for indexes of spaces in a process, megabytes", low=1, high=1_000_000, hot=True
+    )
+    MAX_GRAINS_PER_CALL: int = key(100, "items of one batch", low=1, high=1000, hot=True)
+    MAX_GRAINS_PER_MINUTE: int = key(
+        500,
+        "grains one caller of an agent may store in any 60 seconds; the agent 4 times",
+        low=1,
+        high=1_000_000,
+        hot=True,
+    )
+    MAX_VOTES_PER_MINUTE: int = key(3000, "votes one agent may give in any 60 seconds", low=1, high=1_000_000, hot=True)
+    MAX_RECALLS_PER_MINUTE: int = key(
+        6000, "recalls one agent may make in any 60 seconds", low=1, high=10_000_000, hot=True
+    )
+    MAX_WRITE_QUEUE_DEPTH: int = key(1000, "writers that may wait for the write booth", low=1, high=100_000, hot=True)
+    MAX_GRAINS_PER_AGENT: int = key(1_000_000, "grains stored by one agent", low=1, high=10**10, hot=True)
+    MAX_BYTES_PER_AGENT: int = key(
+        1_073_741_824, "UTF-8 bytes of the grains stored by one agent", low=1, high=10**13, hot=True
+    )
+    MAX_GRAINS_PER_SPACE: int = key(5_000_000, "grains of a space", low=1, high=10**10, hot=True)
+    MAX_BYTES_PER_SPACE: int = key(5_368_709_120, "UTF-8 bytes of the grains of a space", low=1, high=10**13, hot=True)
+    MAX_GRAIN_BYTES: int = key(16_384, "UTF-8 bytes of one grain", low=1, high=4 * 1024 * 1024, hot=True)
+    MAX_KV_VALUE_BYTES: int = key(
+        262_144, "bytes of one value as canonical JSON", low=1, high=4 * 1024 * 1024, hot=True
+    )
+    MAX_KV_KEYS: int = key(100_000, "keys of one agent's memory, and of one board", low=1, high=100_000_000, hot=True)
+    MAX_KV_BYTES: int = key(
+        268_435_456,
+        "bytes of values and their history in one agent's memory, and on one board",
+        low=1,
+        high=10**12,
+        hot=True,
+    )
+    MAX_BOARDS_PER_AGENT: int = key(20, "boards one agent may have made", low=0, high=100_000, hot=True)
+    MAX_BOARDS_PER_SPACE: int = key(500, "boards of a space", low=1, high=100_000, hot=True)
+    MAX_KV_WRITES_PER_MINUTE: int = key(
+        6000, "keys, locks and tasks one agent may change in any 60 seconds", low=1, high=10_000_000, hot=True
+    )
+    KV_HISTORY_VERSIONS: int = key(10, "earlier versions kept of each key", low=0, high=1000, hot=True)
+    KV_HISTORY_DAYS: float = key(30.0, "days an earlier version is kept at most", low=0, high=3650, hot=True)
+    KV_EXPIRY_GRACE_HOURS: float = key(
+        24.0, "hours after which an expired value is destroyed; it is hidden at once", low=0, high=8760, hot=True
+    )
+    KV_TOMBSTONES: int = key(
+        100_000, "deleted keys of a namespace whose last version is remembered", low=0, high=100_000_000, hot=True
+    )
+    KV_WATCH_DAYS: float = key(7.0, "days a watch can go back", low=0.1, high=3650, hot=True)

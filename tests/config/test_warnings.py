@@ -1,0 +1,38 @@
+"""Keys that change nothing are named where an operator looks: at the start, in the status, by `check`."""
+
+from __future__ import annotations
+
+import json
+
+from fluxcore import config
+from tests.instances import Instance
+
+FILE = "TOP_K: 7\nVECTOR_FALLBACK_K: 3\nDREAM_MAX_CLUSTER: 9\n"
+GONE = "line 2: VECTOR_FALLBACK_K has no effect. Vectors are a part of every recall, not a fallback. Delete the line."
+LATER = "DREAM_MAX_CLUSTER is not used yet: it comes with consolidation. Until then it changes nothing"
+
+
+def test_an_instance_with_such_keys_starts_and_names_them(made):
+    one: Instance = made()
+    (one.folder / "config.yaml").write_text(FILE)
+    started = one.command("flux_start", "--detach", "--rest-port", "0", "--dashboard-port", "0", "--mcp-port", "0")
+    try:
+        status = json.loads(one.command("flux_status", "--json").stdout)
+        checked = one.command("check")
+    finally:
+        one.command("flux_stop")
+    for said in (started.stderr, checked.stderr):
+        assert GONE in said and LATER in said
+    assert any(GONE in warning for warning in status["warnings"])
+    assert LATER in status["warnings"]
+
+
+def test_a_running_process_follows_what_the_file_says_now(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text(FILE)
+    live = config.Live(file, config.load(file))
+    assert live().TOP_K == 7
+    assert live.warnings() == [f"{file}, {GONE}", LATER]
+    file.write_text("TOP_K: 9\n")
+    live.next_look = 0.0
+    assert (live().TOP_K, live.warnings()) == (9, [])
