@@ -134,7 +134,7 @@ def _skew(counts: SignalCounts) -> float | None:
 
 
 def calibration_error(sums: Mapping[str, float], *, least: float = 50) -> float | None:
-    """How far confidence lies from what votes say, on average over ten bins weighted by what is in them."""
+    """Difference between confidence and feedback, on average over ten bins weighted by what is in them."""
     bins = [tuple(sums.get(f"sure{at}.{part}", 0.0) for part in ("count", "sum", "hits")) for at in range(BINS)]
     whole = sum(count for count, _, _ in bins)
     if whole < least:
@@ -145,10 +145,10 @@ def calibration_error(sums: Mapping[str, float], *, least: float = 50) -> float 
 SIGNALS: tuple[Signal, ...] = (
     Signal(
         "retrieval_success_rate",
-        "Share of judged recalls in which something was useful",
+        "Share of recalls with feedback in which something was useful",
         lambda c: _share(c.sum("hits", DAY), c.sum("judged", DAY), least=20),
-        "Look at what was judged not useful on the Recall page, and store what was missing; flux_eval says whether "
-        "votes help.",
+        "Look on the Traces page at recalls that were not useful, and store what was missing; flux_eval shows "
+        "whether feedback helps.",
         low=0.5,
         severity=WARNING,
         critical=0.2,
@@ -157,9 +157,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "fallback_trigger_rate",
-        "Share of recalls that only vectors could answer: no word of the question was known",
+        "Share of recalls found by vectors only: no word of the query was known",
         lambda c: _share(c.sum("fallbacks", DAY), c.sum("recalls", DAY), least=20),
-        "Agents ask in other words than they store. Store in the words questions will use, or vote: words learn.",
+        "Agents query with other words than they store. Store words that queries use, or give feedback to teach them.",
         high=0.4,
         severity=WARNING,
         critical=0.8,
@@ -168,9 +168,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "feedback_compliance_rate",
-        "Share of answers their askers said something about",
+        "Share of answers that got feedback",
         lambda c: _share(c.sum("judged", SETTLED), c.sum("answered", SETTLED), least=20),
-        "The memory learns from votes alone. caller_feedback names who leaves answers unjudged; tell those agents to "
+        "The memory learns from feedback only. caller_feedback lists callers that give none; have those agents "
         "call POST /feedback.",
         low=0.5,
         severity=WARNING,
@@ -179,9 +179,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "avg_hops_per_retrieval",
-        "Links a signal travels to what it finds, on average",
+        "Links followed to each result, on average",
         lambda c: _share(c.sum("hops", WEEK), c.sum("recalls", WEEK), least=20),
-        "Answers lie far from their questions. Lower MAX_HOPS, or store with names and dates that questions use.",
+        "Results are many links away from their queries. Lower MAX_HOPS, or store names and dates that queries use.",
         high=4.0,
         severity=WARNING,
         window=WEEK,
@@ -189,9 +189,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "highway_count",
-        "Links that use made strong (weight .8 or more)",
+        "Links that feedback made strong (weight .8 or more)",
         lambda c: c.level("highways"),
-        "A thousand judged recalls and no strong link: useful votes are rare or spread thin. See flux_learning list.",
+        "A thousand recalls with feedback and no strong link: few results are rated useful. See flux_learning list.",
         low=1,
         days=14,
         judged=1000,
@@ -200,7 +200,7 @@ SIGNALS: tuple[Signal, ...] = (
         "highway_growth_rate",
         "Links that became strong within a week",
         _growth("formed"),
-        "Much is reinforced at once. See with flux_learning list whether one caller votes for everything.",
+        "Many links are reinforced at once. Check with flux_learning list whether one caller rates everything useful.",
         low=0,
         high=100,
         window=WEEK,
@@ -208,9 +208,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "shortcut_creation_rate",
-        "Shortcuts between grains that are useful together, per 100 recalls",
+        "Shortcuts between memories that are useful together, per 100 recalls",
         lambda c: None if c.sum("recalls", WEEK) < 20 else 100 * c.sum("shortcuts", WEEK) / c.sum("recalls", WEEK),
-        "Many grains are always useful together: they may say one thing. Raise SHORTCUT_THRESHOLD.",
+        "Many memories are always useful together: they may say the same. Raise SHORTCUT_THRESHOLD.",
         low=0,
         high=10,
         window=WEEK,
@@ -220,7 +220,7 @@ SIGNALS: tuple[Signal, ...] = (
         "conduit_dissolution_rate",
         "Share of all links that dissolved within a day",
         lambda c: _share(c.sum("dissolved", DAY), c.level("conduits") + c.sum("dissolved", DAY), least=50),
-        "Links go faster than they come. Look at what clean-up did (flux_jobs list), raise the half-lives or "
+        "Links are removed faster than new ones form. See what clean-up did (flux_jobs list), raise the half-lives or "
         "CLEANUP_STALE_HOURS.",
         low=0,
         high=0.05,
@@ -231,9 +231,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "avg_weight_drop_on_failure",
-        "Share of its weight a link loses when what it led to was not useful",
+        "Share of its weight a link loses when its result was not useful",
         lambda c: _share(c.sum("drop", WEEK), c.sum("dropped", WEEK), least=10),
-        "Low: votes against an answer change nothing; high: one vote unlearns much. DECAY_FACTOR sets it.",
+        "Low: negative feedback changes nothing; high: one rating undoes much. DECAY_FACTOR sets it.",
         low=0.005,
         high=0.2,
         window=WEEK,
@@ -243,7 +243,7 @@ SIGNALS: tuple[Signal, ...] = (
         "avg_conduit_weight",
         "Weight of a link, on average",
         lambda c: _share(c.level("weight"), c.level("conduits"), least=50),
-        "Low: nothing leads anywhere; high: everything leads everywhere. Look at who votes (flux_learning list).",
+        "Low: links have little effect; high: all links count alike. Check who gives feedback (flux_learning list).",
         low=0.15,
         high=0.75,
         severity=WARNING,
@@ -251,9 +251,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "orphan_rate",
-        "Share of active grains that no link leads to or from",
+        "Share of active memories without any link",
         lambda c: _share(c.level("orphans"), c.level("active")),
-        "Grains stand alone. Store with a session, names and dates; flux_reembed gives neighbours.",
+        "Many memories have no links. Store with a session, names and dates; flux_reembed links similar ones.",
         high=0.15,
         severity=WARNING,
         critical=0.5,
@@ -262,9 +262,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "promotion_events",
-        "Grains that became core within a week, of 100 active ones",
+        "Memories that became core within a week, per 100 active ones",
         lambda c: None if c.level("active") < 50 else 100 * c.sum("promoted", WEEK) / c.level("active"),
-        "So many core grains mean nothing any more. Raise PROMOTION_THRESHOLD.",
+        "With so many core memories, core has no meaning any more. Raise PROMOTION_THRESHOLD.",
         low=0,
         high=20,
         window=WEEK,
@@ -273,9 +273,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "core_grain_count",
-        "Core grains; at most half of the active ones should be",
+        "Core memories; at most half of the active ones should be core",
         lambda c: c.level("core"),
-        "Most of the memory is core, so none of it stands out. Raise PROMOTION_THRESHOLD.",
+        "Most memories are core, so core has no meaning any more. Raise PROMOTION_THRESHOLD.",
         low=0,
         high=0.5,
         of="active",
@@ -284,9 +284,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "dormant_grain_rate",
-        "Share of grains that nobody has used for long",
+        "Share of memories that are dormant: not used for long",
         lambda c: _share(c.level("dormant"), c.level("active") + c.level("dormant")),
-        "Much of the memory is not used. Dormant grains still answer when nothing else does; pin what must stay.",
+        "Many memories are not used. Dormant ones are still recalled when nothing else is found; pin what must stay.",
         low=0,
         high=0.4,
         days=14,
@@ -294,25 +294,25 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "provenance_skew",
-        "Largest share of one caller's stores of a day given out as a person's own words",
+        "Largest share of one caller's stores of a day with provenance user_stated",
         _skew,
-        "An agent claims that people said what it stores. Lower the origin ceiling of its token.",
+        "An agent stores almost everything as stated by a person. Lower the maximum provenance of its token.",
         high=0.9,
         severity=WARNING,
         window=DAY,
     ),
     Signal(
         "hit_rate",
-        "Share of judged recalls of a week in which something was useful",
+        "Share of recalls with feedback of a week in which something was useful",
         lambda c: _share(c.sum("hits", WEEK), c.sum("judged", WEEK), least=20),
-        "Compare the weeks: did what is asked change, or what is stored? flux_eval says whether votes help.",
+        "Compare the weeks: did queries change, or what is stored? flux_eval shows whether feedback helps.",
         low=0.5,
         window=WEEK,
         recalls=100,
     ),
     Signal(
         "calibration_error",
-        "How far confidence lies from what votes say, on average",
+        "Difference between confidence and feedback, on average",
         lambda c: calibration_error(c.sums.get(MONTH, {})),
         "Do not rely on confidence as a number here, only on its order, and set min_score by trial.",
         high=0.35,
@@ -321,9 +321,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "learning_gain",
-        "nDCG that votes on other questions add to a judged one, by the last replay",
+        "Change of nDCG by feedback on other queries, in the last evaluation",
         lambda c: c.gain,
-        "Votes make answers worse. Find whose: flux_learning list. Take them back: flux_learning undo --caller.",
+        "Feedback makes answers worse. Find whose: flux_learning list. Withdraw it: flux_learning undo --caller.",
         low=-0.02,
         severity=WARNING,
         dwell=1,

@@ -16,25 +16,25 @@ from memory.grains.sizes import QUERY_BYTES
 from memory.recall import traces
 from memory.recall.trace_record import TraceRecord
 
-# Parts of a score as people call them. A part without a name here is shown under its own.
+# Labels of the parts of a score. A part without a label is shown under its own name.
 SIGNAL_NAMES = {
     "words": "shared words",
     "meaning": "similar meaning",
-    "links": "links to other grains",
-    "neighbours": "what was said next to it",
-    "session": "its conversation",
-    "speaker": "who said it",
-    "time": "when it was said",
-    "standing": "a standing wish or rule",
-    "learning": "votes on such questions",
-    "correction": "the fitted correction",
+    "links": "links to other memories",
+    "neighbours": "adjacent message",
+    "session": "same conversation",
+    "speaker": "speaker",
+    "time": "time",
+    "standing": "preference or rule",
+    "learning": "feedback on similar queries",
+    "correction": "learned adjustment",
 }
 RUNG_SENTENCES = {
-    "warm": "All signals took part.",
-    "behind": "The index was behind the newest writes and is catching up; those may be missing here.",
-    "encoding": "Vectors are still being made: memories without one were found by words and links alone.",
-    "cold": "There was no index in memory yet: full text and a few links answered.",
-    "no encoder": "No encoder was ready, or nothing is encoded yet, so meaning took no part: words and links answered.",
+    "warm": "All signals were used.",
+    "behind": "The index was behind the newest writes; those may be missing here.",
+    "encoding": "Vectors are still being made: memories without one were found by keywords and links only.",
+    "cold": "There was no index in memory yet: only full text and a few links were searched.",
+    "no encoder": "No encoder was ready, or no vectors exist yet: only keywords and links were searched.",
 }
 REDUCED = (
     "Only ids and scores were kept: its agent had left more bytes of traces within the hour than "
@@ -91,11 +91,11 @@ def _named(receipt: TraceRecord) -> list[str]:
 
 def _whole(receipt: TraceRecord) -> str:
     if not receipt.body["grains"]:
-        return f"{_cut(receipt.body)}Nothing answered. {search_mode(receipt.rung, receipt.body)}"
-    chance = f"A right grain is among the first five with a chance of {receipt.confidence:.0%}."
+        return f"{_cut(receipt.body)}No results. {search_mode(receipt.rung, receipt.body)}"
+    chance = f"Confidence {receipt.confidence:.0%}: the chance that a correct memory is among the first five."
     questions = receipt.body["weights"].get("questions")
-    own = f" {questions} judged questions of this space moved its weights." if questions else ""
-    wider = " The subject seems to have changed: more is offered beside the answer." * receipt.body.get("exploring", 0)
+    own = f" Its weights are adjusted by feedback on {questions} queries of this space." if questions else ""
+    wider = " The subject seems to have changed: more related memories are offered." * receipt.body.get("exploring", 0)
     return f"{_cut(receipt.body)}{chance} {search_mode(receipt.rung, receipt.body)}{own}{wider}"
 
 
@@ -155,11 +155,11 @@ def _says(grain: dict[str, Any], words: list[str]) -> str:
     parts = sorted(grain["parts"].items(), key=lambda item: -item[1])
     reasons = [_reason(name, words, grain["path"]) for name, part in parts[:3] if part > 0.01]
     against = [SIGNAL_NAMES.get(name, name) for name, part in parts if part < -0.05]
-    sentence = f"Found through {_listed(reasons)}." if reasons else "Nothing spoke for it strongly."
+    sentence = f"Returned because of {_listed(reasons)}." if reasons else "No part of the score is large."
     if against:
-        sentence += f" Less because of {_listed(against)}."
+        sentence += f" Lowered by {_listed(against)}."
     if grain["same"]:
-        sentence += f" {grain['same']} more grain{'s say' if grain['same'] > 1 else ' says'} the same."
+        sentence += f" {grain['same']} more memor{'ies have' if grain['same'] > 1 else 'y has'} the same text."
     return sentence
 
 
