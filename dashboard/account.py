@@ -1,4 +1,4 @@
-"""A person's own account: where they are signed in, their password, their second factor."""
+"""The account page and its forms: sessions, password, authenticator and backup codes of the signed-in person."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ View = Callable[..., HttpResponse]
 
 
 def sign_in_required(view: View) -> View:
-    """Send visitors to the sign-in, and to a fresh code where the step wants one; both lead back here."""
+    """Decorator of pages: redirect to sign-in, or to the fresh-code page where one is needed, and back afterwards."""
 
     @wraps(view)
     def call(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -119,7 +119,7 @@ def backup_codes(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def authenticator(request: HttpRequest) -> HttpResponse:
-    """A new phone. The key waits sealed in the session until a code proves that the app holds it."""
+    """Replace the authenticator app. The new key is sealed in the session until a code proves that the app has it."""
     _want_fresh(request)
     me = current_visitor(request).user
     key = _new_key(request, me.pk)
@@ -137,7 +137,7 @@ def authenticator(request: HttpRequest) -> HttpResponse:
         else:
             del request.session[_NEW_KEY]
             auth.logout(request)
-            messages.success(request, "The new app is in force. Sign in with its next code.")
+            messages.success(request, "The new authenticator is active. Sign in with its next code.")
             return redirect("sign-in")
     found = {"form": form, **key_picture(key, me.username)}
     return render(request, "dashboard/authenticator.html", found, status=422 if form.is_bound else 200)
@@ -149,7 +149,7 @@ def _new_key(request: HttpRequest, user: int) -> bytes:
         try:
             return decrypt(request.session[_NEW_KEY], about=about)
         except SealBroken:
-            pass  # the instance's key has changed since
+            pass  # the instance's key has changed since: make a new one
     key = second_factors.new_key()
     request.session[_NEW_KEY] = encrypt(key, about=about)
     return key

@@ -1,4 +1,4 @@
-"""The agents page: who stores and asks, how much of its limits each uses, what it may do, and how the model is."""
+"""The Agents page: activity, limits, quotas and capabilities of each agent, and the state of the local model."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ from memory.health.activity import AgentActivity
 
 _CHIPS = 6  # capabilities shown of an agent; its page has the rest
 _WIDE, _TALL, _GAP = 10, 40, 2  # of an hour in the picture, in its own units
-_STATES = {
-    "well": ("well", "It answers."),
-    "down": ("down", "It does not answer. Texts are stored and found by their words, and wait for it."),
-    "not asked yet": ("plain", "Nothing was handed over yet."),
+_STATES = {  # colour, label and sentence of each
+    "well": ("well", "working", "The model answers."),
+    "down": (
+        "down",
+        "not answering",
+        "The model does not answer. Texts are stored and found by keywords, and are split once it answers again.",
+    ),
+    "not asked yet": ("plain", "not used yet", "No text has been sent to it yet."),
 }
 
 
@@ -41,11 +45,11 @@ class HourBar:
 
 @dataclass(frozen=True)
 class AgentCard:
-    """An agent as the page shows it."""
+    """An agent as a card of the page."""
 
     caller: AgentActivity
     bars: list[HourBar]
-    address: str  # of its page in the administration
+    address: str  # of its page in the admin
 
     @property
     def chips(self) -> tuple[str, ...]:
@@ -61,9 +65,9 @@ class AgentCard:
 
     @property
     def says(self) -> str:
-        """The picture in words."""
+        """The bar chart in words, for screen readers."""
         stores, answers = self.caller.totals["stores"], self.caller.totals["answered"]
-        return f"{stores} stored and {answers} answered in the last {activity.HOURS} hours"
+        return f"{stores} memories stored and {answers} recalls answered in the last {activity.HOURS} hours"
 
 
 @sign_in_required
@@ -74,7 +78,7 @@ def agents(request: HttpRequest) -> HttpResponse:
         return redirect("home")
     me = current_visitor(request).principal(space.pk)
     callers = activity.activity(me)
-    # One scale for all: a busy agent looks busier than a quiet one.
+    # One scale for the charts of all agents, so that they can be compared.
     most = max((sum(hour) for caller in callers for hour in caller.hours), default=0)
     return render(
         request,
@@ -107,17 +111,17 @@ def hour_bars(caller: AgentActivity, most: int) -> list[HourBar]:
 
 
 def model_state(found: dict[str, Any]) -> dict[str, Any]:
-    """The model's state in the words of the page."""
+    """The state of the local model, with its labels and the shares of its daily budget."""
     if found["state"] == "off":
         return found
-    mood, says = _STATES[found["state"]]
+    mood, called, says = _STATES[found["state"]]
     moments = {
         name: clock.parse(found[name]) if found[name] else None for name in ("down_since", "next_try_at", "well_at")
     }
     shares = [
         activity.LimitShare(what, found["today"][what], max(found["budget"][what], 1)) for what in ("calls", "tokens")
     ]
-    return {**found, **moments, "mood": mood, "says": says, "shares": shares}
+    return {**found, **moments, "mood": mood, "called": called, "says": says, "shares": shares}
 
 
 def _page(caller: AgentActivity) -> str:

@@ -1,4 +1,4 @@
-"""An answer of recall as cards: each grain with its reasons as sentences, bars and a way through the graph."""
+"""Results of a recall as cards: each memory with its score, the parts of the score and its path through the graph."""
 
 from __future__ import annotations
 
@@ -15,17 +15,26 @@ from memory.grains.graph_picture import GrainLabel
 from memory.grains.models import Relation
 
 MOST_TEXT = 700  # characters of a grain before the rest is folded away
-# Who stands behind a grain, highest first, as people say it.
+# Labels of provenance, highest first.
 ORIGINS = {
     "user_confirmed": "confirmed by a person",
     "user_stated": "stated by a person",
     "ai_stated": "stated by an agent",
     "ai_inferred": "inferred by an agent",
-    "external_source": "from outside",
-    "unknown": "of unknown origin",
+    "external_source": "from an external source",
+    "unknown": "of unknown provenance",
 }
 _SEEN = 0.005  # smaller parts would be shown as 0.00
-_SURE = ((0.8, "Very likely"), (0.5, "More likely than not"), (0.2, "Perhaps"), (0.0, "Probably not"))
+_SURE = ((0.8, "very high"), (0.5, "high"), (0.2, "low"), (0.0, "very low"))
+# Labels of what matched a memory, by `memory.engine.ranking.candidates.SOURCES`.
+_SOURCES = {
+    "words": "keywords",
+    "vector": "meaning",
+    "link": "links",
+    "learning": "feedback",
+    "standing": "preference or rule",
+    "session": "conversation",
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class ScoreBar:
 
 @dataclass(frozen=True)
 class PathStop:
-    """A place on the way to a grain, and the link that led there."""
+    """A node on the path to a memory, and the link that leads to it."""
 
     says: str
     address: str = ""
@@ -65,10 +74,10 @@ class AnswerCard:
     bars: list[ScoreBar]
     words: list[str]
     way: list[PathStop]
-    grain: dict[str, Any] = field(default_factory=dict)  # its particulars; a kept receipt has none
+    grain: dict[str, Any] = field(default_factory=dict)  # its fields; a trace has none
     times: list[tuple[str, datetime]] = field(default_factory=list)
-    trace: str = ""  # of the answer, where the person may say what it was worth
-    vote: Any = None  # what they said
+    trace: str = ""  # of the answer, where the person may give feedback
+    vote: Any = None  # the feedback they gave
 
     @property
     def origin(self) -> str:
@@ -76,13 +85,13 @@ class AnswerCard:
 
     @property
     def authority(self) -> str:
-        """Said only where it is not the origin's own."""
+        """Empty where it is the same as the origin."""
         return "" if self.grain["authority"] == self.grain["origin"] else ORIGINS[self.grain["authority"]]
 
 
 @dataclass(frozen=True)
 class AnswerConfidence:
-    """The chance that a right grain is among the first five, as a number, a width and words."""
+    """Confidence of an answer, the chance that a correct memory is among the first five, in percent and as a label."""
 
     percent: int
     word: str
@@ -93,7 +102,7 @@ class AnswerConfidence:
 
 
 def named_grains(why: Iterable[dict[str, Any]]) -> list[str]:
-    """Every grain that an explanation names."""
+    """Ids of all grains that an explanation refers to."""
     found: list[str] = []
     for one in why:
         found.append(one["grain_id"])
@@ -109,7 +118,7 @@ def build_cards(
 
 
 def admin_address(model: str, number: int) -> str:
-    """Where the administration shows a row of the memory."""
+    """Address of a row in the admin."""
     return reverse(f"admin:grains_{model}_change", args=[number])
 
 
@@ -121,7 +130,9 @@ def _card(
     scale: tuple[float, float],
 ) -> AnswerCard:
     terms = [word["term"] for word in one["words"]]
-    pieces = highlight_terms(text, terms) if text is not None else [("This grain is gone, or held back since.", False)]
+    pieces = (
+        highlight_terms(text, terms) if text is not None else [("This memory was removed or quarantined since.", False)]
+    )
     shown, is_cut = excerpt(pieces, MOST_TEXT)
     return AnswerCard(
         place=one["place"],
@@ -131,21 +142,21 @@ def _card(
         rest=pieces if is_cut else [],
         score=f"{one['score']:.2f}",
         says=one["says"],
-        source=one["source"],
+        source=_SOURCES.get(one["source"], one["source"]),
         bars=[_bar(part["called"], part["part"], *scale) for part in one["parts"] if abs(part["part"]) >= _SEEN],
         words=terms,
         way=_way(one["path"], names),
         grain=grain,
         times=[
             (called, clock.parse(grain[name]))
-            for name, called in (("time", "said"), ("valid_from", "valid from"), ("valid_to", "valid until"))
+            for name, called in (("time", "dated"), ("valid_from", "valid from"), ("valid_to", "valid until"))
             if grain.get(name)
         ],
     )
 
 
 def _scale(parts: list[float]) -> tuple[float, float]:
-    """Where zero lies, and how wide a part of 1 is."""
+    """Position of zero, and width of a part of 1."""
     low, high = min([0.0, *parts]), max([0.0, *parts])
     width = 100 / ((high - low) or 1.0)
     return abs(low) * width, width
@@ -181,13 +192,9 @@ def _way(path: list[dict[str, Any]], names: dict[str, GrainLabel]) -> list[PathS
 def _stop(grain: str | None, entry: str | None, names: dict[str, GrainLabel], **link: str) -> PathStop:
     if entry is not None:
         kind, _, feature = entry.partition(":")
-        return (
-            PathStop(feature, kind=kind, **link)
-            if feature
-            else PathStop("something both mention", kind="entry", **link)
-        )
+        return PathStop(feature, kind=kind, **link) if feature else PathStop("a shared entity", kind="entry", **link)
     known = names.get(grain or "")
-    return PathStop(known.snippet if known else "a grain that is gone", _address(names, grain), **link)
+    return PathStop(known.snippet if known else "a removed memory", _address(names, grain), **link)
 
 
 def _address(names: dict[str, GrainLabel], grain: str | None) -> str:

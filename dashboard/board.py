@@ -1,4 +1,4 @@
-"""The board page: what agents share, with its versions and expiry, who holds which lock, and what waits."""
+"""The Board page: keys of a board with value, version and expiry, its locks and its queues."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ MOST = 300  # characters of a value
 @sign_in_required
 @require_safe
 def board(request: HttpRequest) -> HttpResponse:
-    """The page, or with `part` only what changes on it."""
+    """The page, or with `part` only the tables, which board.js fetches again."""
     space = page_frame.current_space(request)
     if space is None:
         return redirect("home")
     me = current_visitor(request).principal(space.pk)
     name = request.GET.get("board", MAIN)[:64]
-    # Looked up first: what is written meanwhile is then told by the feed too.
+    # Looked up first, so that the live feed also sends what is written meanwhile.
     since = str(events.head())
     try:
         found = seen(me, name)

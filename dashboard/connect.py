@@ -1,4 +1,4 @@
-"""Connecting a program: a fresh token for an agent, shown once, inside what the program must be told."""
+"""The Connect page: mint a token for an agent and show it once, inside ready client configurations."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from mcp_bridge.clients import programs
 
 
 class ConnectTokenForm(forms.Form):
-    """What the new token may do and for how long it works."""
+    """Maximum provenance, expiry and note of the new token."""
 
     ceiling = CeilingField()
     expires_at = ExpiryField(initial="")
-    note = forms.CharField(required=False, max_length=tokens.MAX_NOTE, help_text="What it is for.")
+    note = forms.CharField(required=False, max_length=tokens.MAX_NOTE, help_text="What the token is for.")
 
     def __init__(self, agent: Agent, data: Any = None) -> None:
         super().__init__(data, label_suffix="", initial={"ceiling": tokens.usual_ceiling(agent)})
@@ -40,7 +40,7 @@ class ConnectTokenForm(forms.Form):
 
 @dataclass(frozen=True)
 class ClientSnippet:
-    """Something to paste, and where."""
+    """A client configuration to paste, and the file it belongs in."""
 
     name: str
     title: str
@@ -75,13 +75,13 @@ def connect(request: HttpRequest, agent: UUID) -> HttpResponse:
 
 
 def client_snippets(token: str) -> list[ClientSnippet]:
-    """What programs must be told, with the token in place."""
+    """Client configurations with the token filled in."""
     wanted, known = config.current(), server_addresses()
     rest = known.get("REST") or _usual(wanted.REST_HOST, wanted.REST_PORT)
     mcp = known.get("MCP") or _usual(wanted.MCP_HOST, wanted.MCP_PORT)
     way = programs.remote_server(mcp, token, instance=settings.HOME.name)
     found = [
-        ClientSnippet(client.name, client.title, f"Into {_place(client)}. {client.restart}", client.snippet(way))
+        ClientSnippet(client.name, client.title, f"Paste into {_place(client)}. {client.restart}", client.snippet(way))
         for client in programs.CLIENTS.values()
     ]
     asked = f"curl {rest}/me -H {shlex.quote(f'Authorization: Bearer {token}')}"
@@ -90,10 +90,10 @@ def client_snippets(token: str) -> list[ClientSnippet]:
         ClientSnippet(
             "shell",
             "Python and shell",
-            "For the Python client, flux.client, and scripts that call REST.",
+            "For the Python client (flux.client) and scripts that call REST.",
             f"export FLUX_URL={shlex.quote(rest)}\nexport FLUX_TOKEN={shlex.quote(token)}\n",
         ),
-        ClientSnippet("curl", "curl", "To see that it works: who this token is.", f"{asked}\n"),
+        ClientSnippet("curl", "curl", "Test the token: this prints the agent it belongs to.", f"{asked}\n"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""One-time links, as a person sees them: a form, a picture to scan, and the backup codes once."""
+"""The enrolment page behind a one-time link: account form, QR code of the authenticator, and backup codes once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LABEL = "administrator"
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def enrol(request: HttpRequest, secret: str) -> HttpResponse:
-    """One answer for links that are used, expired, worn out or never existed."""
+    """The page of a link. Links that are used, expired, blocked or unknown get the same answer."""
     try:
         link = links.find(secret)
         if link.purpose == Enrolment.Purpose.UNLOCK:
@@ -73,7 +73,7 @@ def _enrol(request: HttpRequest, link: Enrolment) -> HttpResponse:
             response["Retry-After"] = str(max(1, math.ceil(refusal.retry_after)))
         return response
     request.session.pop(_PENDING, None)
-    # Both factors were just given, so the person is in.
+    # Both factors were just given, so the person is signed in.
     start_session(request, User.objects.get(pk=made["user"]))
     # In this answer and nowhere else: a session would keep the codes on the server.
     return render(
@@ -84,7 +84,7 @@ def _enrol(request: HttpRequest, link: Enrolment) -> HttpResponse:
 
 
 def _totp_key(request: HttpRequest, link: Enrolment) -> tuple[bytes, bool]:
-    """The key of this visitor and link, and whether they have seen it. It never travels through the form."""
+    """The TOTP key of this visitor and link, and whether they have seen it. The form never contains it."""
     pending = request.session.get(_PENDING)
     if pending is not None and pending["link"] == link.pk:
         try:
@@ -97,7 +97,7 @@ def _totp_key(request: HttpRequest, link: Enrolment) -> tuple[bytes, bool]:
 
 
 def key_picture(key: bytes, username: str) -> dict[str, object]:
-    """The key as a picture for a camera and as groups of letters for a person."""
+    """The TOTP key as a QR code, and as groups of letters to type."""
     text = base64.b32encode(key).decode()
     # A screen does not get scratched: the least redundancy gives the largest squares.
     picture = segno.make(second_factors.otp_uri(key, username), error="l", boost_error=False)

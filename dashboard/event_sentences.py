@@ -1,4 +1,4 @@
-"""Events in the words of a page: one table of sentences, read here and by `live.js` for what arrives later."""
+"""Sentences for events, one table for the server and for `live.js`, which writes events that arrive later."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from django.urls import reverse
 from fluxcore.events import Position
 from memory.recall.traces import RECALLED
 
-# Filters of the page, in its order. An event belongs to the first group that has its kind or its kind's first word.
+# Filters of the Live page, in their order. An event is in the group of its kind, or of the first word of its kind.
 GROUPS = {
     "recalls": "Recalls",
     "stores": "Stores",
-    "votes": "Votes",
+    "votes": "Feedback",
     "lifecycle": "Lifecycle",
     "clusters": "Clusters",
     "jobs": "Jobs",
@@ -58,68 +58,79 @@ _GROUP_OF_WORD = {
     "board": "exact",
 }
 _OTHERS = "people"
-# What an event says after who did it. {name} is a value of its data and {name|word} so many words of it; a kind
-# without a sentence says its own words.
+# The sentence of each event kind, after the name of who did it. {name} is a value of its data, and {name|word} a number
+# with that word in singular or plural; a kind without a sentence is shown by its own name.
 SENTENCES = {
-    "recall": "asked: {grains|grain}, {confidence}% sure, {hops|hop}",
-    "grain.stored": "stored a grain, {origin}",
-    "grain.corroborated": "said again what a grain says",
-    "grain.blocked": "stored a text again that a person removed: it is {status}",
-    "grain.extracted": "found {grains|statement} in a grain",
-    "grain.pinned": "pinned a grain",
-    "grain.unpinned": "unpinned a grain",
-    "grain.closed": "said that a grain is true until {valid_to}",
-    "grain.promoted": "promoted a grain to core: {why}",
-    "grain.demoted": "took a grain back from core: {why}",
-    "grain.dormant": "let a grain fall dormant: {why}",
-    "grain.archived": "archived a grain: {why}",
-    "grain.quarantined": "held a grain back: {why}",
-    "grain.pending_deletion": "marked a grain for deletion: {why}",
-    "grain.revived": "brought a grain back: {why}",
-    "grain.purged": "purged a grain",
-    "grains.purged": "purged {grains|grain} with all that was learned from them",
-    "grains.followed": "moved {grains|memory} with the same text too",
-    "grains.imported": "imported {grains|grain} from {source}",
+    "recall": "recalled {grains|memory}, confidence {confidence} %, {hops|hop}",
+    "grain.stored": "stored a memory, provenance {origin}",
+    "grain.corroborated": "stored a memory again that exists already",
+    "grain.blocked": "stored a memory again that a person removed: it is {status}",
+    "grain.extracted": "extracted {grains|memory} from a text",
+    "grain.pinned": "pinned a memory",
+    "grain.unpinned": "unpinned a memory",
+    "grain.closed": "ended the validity of a memory at {valid_to}",
+    "grain.promoted": "promoted a memory to core: {why}",
+    "grain.demoted": "removed a memory from core: {why}",
+    "grain.dormant": "made a memory dormant: {why}",
+    "grain.archived": "archived a memory: {why}",
+    "grain.quarantined": "quarantined a memory: {why}",
+    "grain.pending_deletion": "marked a memory for deletion: {why}",
+    "grain.revived": "restored a memory: {why}",
+    "grain.purged": "purged a memory",
+    "grains.purged": "purged {grains|memory} and everything learned from them",
+    "grains.followed": "changed {grains|memory} with the same text too",
+    "grains.imported": "imported {grains|memory} from {source}",
     "links.imported": "imported {links|link} from {source}",
-    "import.asked": "asked to import {items|item} from {source}",
-    "import.done": "has imported {source}: {grains|grain}, {refused} refused",
-    "grains.rewired": "linked {grains|grain} anew",
-    "conduits.cut": "cut {conduits|faded link}",
+    "import.asked": "started an import of {items|record} from {source}",
+    "import.done": "finished the import of {source}: {grains|memory} stored, {refused|record} refused",
+    "grains.rewired": "linked {grains|memory} again",
+    "conduits.cut": "removed {conduits|link} that had faded",
     "warning.raised": "raised a warning: {signal}, {severity}",
     "warning.raised_again": "raised a warning again: {signal}, {severity}",
     "warning.cleared": "cleared the warning about {signal}",
-    "votes.implied": "took {votes|weak vote} from what askers did next",
-    "vote.recorded": "judged a grain: {verdict}",
-    "vote.withdrawn": "took a vote back",
-    "votes.applied": "learned from {votes|vote}",
-    "votes.undone": "undid {votes|vote}",
-    "clusters.computed": "worked out what hangs together, run {run}",
-    "context.shifted": "noticed that the subject has changed: {recalls|recall} look wider",
-    "context.settled": "looks no wider than usual again",
+    "votes.implied": "inferred weak feedback on {votes|result} from later queries",
+    "vote.recorded": "gave feedback on a memory: {verdict}",
+    "vote.withdrawn": "withdrew feedback",
+    "votes.applied": "learned from feedback on {votes|result}",
+    "votes.undone": "undid feedback on {votes|result}",
+    "clusters.computed": "computed the clusters, run {run}",
+    "context.shifted": "detected a change of subject: the next {recalls|recall} search wider",
+    "context.settled": "ended the wider search after a change of subject",
     "kv.set": "wrote {key} in {in}, version {version}",
     "kv.deleted": "deleted {key} in {in}",
     "kv.forgotten": "purged {key} in {in} with {versions|version}",
-    "kv.touched": "set how long {key} in {in} lasts",
-    "kv.expired": "let {key} in {in} expire",
+    "kv.touched": "changed the expiry of {key} in {in}",
+    "kv.expired": "removed {key} in {in}: it expired",
     "lock.acquired": "took the lock {key} on {in}, token {token}",
     "lock.renewed": "renewed the lock {key} on {in}",
-    "lock.released": "let the lock {key} on {in} go",
+    "lock.released": "released the lock {key} on {in}",
     "lock.broken": "broke the lock {key} on {in}",
     "queue.added": "added a task to {key} on {in}",
     "queue.claimed": "claimed a task of {key} on {in}",
-    "queue.renewed": "kept a task of {key} on {in}",
-    "queue.released": "gave a task of {key} on {in} back",
+    "queue.renewed": "renewed the claim on a task of {key} on {in}",
+    "queue.released": "returned a task to {key} on {in}",
     "queue.done": "finished a task of {key} on {in}",
-    "board.made": "made {in}",
+    "board.made": "created {in}",
     "board.cleared": "emptied {in}",
     "board.deleted": "deleted {in}",
     "job.done": "finished {job} in {seconds} s",
-    "job.failed": "failed at {job}, try {tries}; it is tried again",
-    "job.parked": "gave up {job} after {tries|try}: it waits for somebody to look",
-    "job.running": "still at {job} after {seconds} s",
+    "job.failed": "failed at {job}, try {tries}; it will be tried again",
+    "job.parked": "parked {job} after {tries|try}: somebody has to look at it",
+    "job.running": "still running {job} after {seconds} s",
 }
-# Where the subject of an event is shown: by the first word of its kind.
+# Names of events and of their data that have another word on pages.
+WORDS = {
+    "grain": "memory",
+    "grains": "memories",
+    "conduits": "links",
+    "vote": "feedback",
+    "votes": "feedback",
+    "origin": "provenance",
+    "kv": "key",
+}
+# URL name of the page that shows the subject of an event, by the first word of its kind.
 _PAGES = {"recall": "replay", "grain": "grain", "vote": "grain", "job": "job", "import": "import"}
+_LABELS = {"replay": "trace", "grain": "memory"}  # of links to those pages; others are called like the page
 _MANY = {"try": "tries", "memory": "memories"}
 _PLAIN = {"origin", "why", "signal", "status"}  # names that are read without their underscores
 _GONE = "grain.purged"  # leads nowhere
@@ -130,16 +141,16 @@ _PLACE = re.compile(r"\{(\w+)(?:\|(\w+))?\}")
 
 @dataclass(frozen=True)
 class EventLine:
-    """One thing that happened."""
+    """One event, or one recall of an event, as a line of the page."""
 
-    key: str = ""  # the event's position, and for a recall its trace: what tells a line from every other
+    key: str = ""  # unique: the position of the event, and for a recall its trace too
     kind: str = ""
     group: str = ""
     at: datetime | None = None
     actor: str = ""
     says: str = ""
     address: str = ""
-    leads: str = ""  # what the address shows
+    leads: str = ""  # label of the link
     touches: str = ""  # a grain
 
 
@@ -177,10 +188,10 @@ def _line(
         kind=kind,
         group=event_group(kind),
         at=at,
-        actor=actor or "somebody",
+        actor=actor or "unknown",
         says=event_sentence(kind, data),
         address=reverse(page, args=[subject]) if page else "",
-        leads=page,
+        leads=_LABELS.get(page, page),
         touches=subject if page == "grain" else "",
     )
 
@@ -189,9 +200,16 @@ def event_sentence(kind: str, data: dict[str, Any]) -> str:
     known = SENTENCES.get("recall" if kind == RECALLED else kind)
     values = _values(data)
     if known is None or any(name not in values for name, _ in _PLACE.findall(known)):
-        told = " · ".join(f"{name} {value}" for name, value in data.items() if isinstance(value, str | int | float))
-        return f"{kind.replace('.', ' ').replace('_', ' ')}{f': {told}' if told else ''}"
+        told = " · ".join(
+            f"{plain(name)} {value}" for name, value in data.items() if isinstance(value, str | int | float)
+        )
+        return f"{plain(kind)}{f': {told}' if told else ''}"
     return _PLACE.sub(lambda match: _said(values[match.group(1)], match.group(2)), known)
+
+
+def plain(name: str) -> str:
+    """The name of an event kind or of a field of its data, as words of a page."""
+    return " ".join(WORDS.get(word, word) for word in re.split(r"[._]", name))
 
 
 def _said(value: Any, word: str | None) -> str:
@@ -201,7 +219,7 @@ def _said(value: Any, word: str | None) -> str:
 
 
 def _values(data: dict[str, Any]) -> dict[str, Any]:
-    """Data as sentences take it: chances in percent, a vote in words."""
+    """Data of an event for its sentence: confidence in percent, feedback in words."""
     values = {name: value for name, value in data.items() if isinstance(value, str | int | float)}
     if "confidence" in values:
         values["confidence"] = round(100 * float(values["confidence"]))
@@ -213,13 +231,14 @@ def _values(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def sentence_table() -> dict[str, Any]:
-    """The same for the browser."""
+    """All tables, for live.js."""
     return {
         "kinds": _GROUP_OF_KIND,
         "words": _GROUP_OF_WORD,
         "others": _OTHERS,
         "sentences": SENTENCES,
-        "pages": {word: [page, reverse(page, args=[_NOBODY])] for word, page in _PAGES.items()},
+        "pages": {word: [_LABELS.get(page, page), reverse(page, args=[_NOBODY])] for word, page in _PAGES.items()},
+        "names": WORDS,
         "many": _MANY,
         "plain": sorted(_PLAIN),
         "gone": _GONE,

@@ -1,4 +1,4 @@
-"""What people type on the pages of this door. Nothing secret is ever put back into a page."""
+"""Forms of sign-in, codes, passwords and enrolment. Secrets are never put back into a page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PasswordForm(forms.Form):
 
 
 class CodeForm(forms.Form):
-    """The second step, and the fresh code before a dangerous one."""
+    """The second step of signing in, and the fresh code before a dangerous step."""
 
     code = forms.CharField(
         label="Code",
@@ -54,7 +54,7 @@ class CodeForm(forms.Form):
 
 
 def _code(text: str) -> str:
-    """A slip of the finger is no guess and is not counted."""
+    """Check the shape of a code. A mistyped shape is no guess and is not counted."""
     code = second_factors.normalise_code(str(text))
     if not second_factors.looks_like_a_code(code):
         raise forms.ValidationError("A code has six digits, a backup code 16 letters and digits.")
@@ -86,7 +86,7 @@ class NewPasswordForm(forms.Form):
 
 
 class EnrolmentForm(forms.Form):
-    """Taking up a link. The verb has the last word; the form says everything that is wrong at once."""
+    """Enrolment through a one-time link. Shows all errors at once; the call below checks everything again."""
 
     username = forms.CharField(
         label="User name", help_text="Letters, digits and @ . + - _", widget=forms.TextInput({**_NAME})
@@ -115,7 +115,7 @@ class EnrolmentForm(forms.Form):
             del self.fields["username"]
         if link.purpose == Enrolment.Purpose.FACTOR:
             del self.fields["password_again"]
-            self.fields["password"].help_text = "The one you have. It stays as it is."
+            self.fields["password"].help_text = "Your current password. It does not change."
             self.fields["password"].widget.attrs["autocomplete"] = "current-password"
 
     def clean_username(self) -> str:
@@ -124,7 +124,7 @@ class EnrolmentForm(forms.Form):
         return username
 
     def clean_code(self) -> str:
-        """Apps show `123 456`, so spaces are welcome. A slip of the finger is no guess and is not counted."""
+        """Spaces are accepted, because apps show `123 456`. A mistyped shape is no guess and is not counted."""
         code = second_factors.normalise_code(str(self.cleaned_data["code"]))
         if not (code.isascii() and code.isdecimal() and len(code) == 6):
             raise forms.ValidationError("The code has six digits.")
@@ -148,7 +148,7 @@ class EnrolmentForm(forms.Form):
 
 
 def _told(check: Callable[..., None], *arguments: str) -> None:
-    """A refusal from below, in the words of a form."""
+    """Run a check and turn its refusal into a form error."""
     try:
         check(*arguments)
     except Invalid as refusal:

@@ -1,4 +1,4 @@
-"""The front page: the overview of a space for who has signed in, a door for everybody else."""
+"""The start page: overview of a space for signed-in people, sign-in link for everybody else; health and error pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accounts import roles
 from accounts.adminsite import index_tiles
 from accounts.models import Space, User
 from accounts.visitor import current_visitor, is_signed_in
-from dashboard import overview, page_frame
+from dashboard import event_sentences, overview, page_frame
 from fluxcore.db_errors import translate
 from fluxcore.errors import FluxError
 from fluxsite.run import running_state
@@ -31,12 +31,12 @@ def health(request: HttpRequest) -> JsonResponse:
 
 
 def handle_error(request: HttpRequest) -> HttpResponse:
-    """A page could not be made. A database that is busy or full is said to be so; the rest is in the log."""
+    """Error page of the server. Tells when the database is busy or full; all other causes are in the log."""
     error = sys.exc_info()[1]
     told = translate(error) if error is not None else None
     if not isinstance(told, FluxError):
         return server_error(request)
-    # Without the request: whoever signed in cannot be looked up now either.
+    # Without the request, because the signed-in person cannot be looked up now either.
     page = loader.get_template("503.html").render({"says": told.message})
     return HttpResponse(page, status=told.status, headers={"Retry-After": str(math.ceil(told.retry_after or 5))})
 
@@ -67,6 +67,7 @@ def _overview(request: HttpRequest, space: Space) -> dict[str, Any]:
         "role": who.roles[space.pk],
         "many": len(who.spaces) > 1,
         "overview": overview.space_overview(who.principal(space.pk)),
+        "words": event_sentences.WORDS,
         "nothing": overview.OverviewEvent(),  # the shape of an event, for those that arrive later
         "tiles": index_tiles.visible_tiles(who),
         "lists": {
@@ -83,13 +84,13 @@ def _overview(request: HttpRequest, space: Space) -> dict[str, Any]:
 
 
 def _nowhere(request: HttpRequest) -> HttpResponse:
-    """Somebody without a role anywhere. An administrator has one in every space, so there is none yet."""
+    """Page of a person without a role in any space; for an administrator: there is no space yet."""
     administrators = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
     found = {"administrators": administrators[:_NAMED], "instance": settings.HOME.name}
     return render(request, "dashboard/nowhere.html", found)
 
 
 def server_addresses() -> dict[str, str]:
-    """Where agents find the running instance; nothing while this process does not know."""
+    """REST and MCP addresses of the running instance; empty while this process does not know them."""
     doors = (running_state.read_state(settings.HOME) or {}).get("urls", {})
     return {"REST": doors["rest"], "MCP": doors["mcp"]} if doors else {}

@@ -1,4 +1,4 @@
-"""The graph page: the space's grains and what links them, drawn by the browser from packed arrays."""
+"""The Graph page: memories of a space and their links, drawn by the browser from packed arrays."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def graph(request: HttpRequest) -> HttpResponse:
 @sign_in_required
 @require_safe
 def data(request: HttpRequest) -> HttpResponse:
-    """The picture. Whoever has it already is told so: pages come back to ask."""
+    """Packed nodes and links of the graph, with an ETag, because pages ask again and again."""
     drawn = graph_picture.current_picture(_me(request))
     etag = f'"{drawn.tag}"'
     unchanged = get_conditional_response(request, etag=etag)
@@ -67,7 +67,7 @@ def data(request: HttpRequest) -> HttpResponse:
 @sign_in_required
 @require_safe
 def grain(request: HttpRequest, grain: UUID) -> JsonResponse:
-    """What the panel says about one node."""
+    """Details of one memory for the panel."""
     try:
         found = dossier.load_dossier(_me(request), grain)
     except NotFound:
@@ -78,7 +78,7 @@ def grain(request: HttpRequest, grain: UUID) -> JsonResponse:
 @sign_in_required
 @require_POST
 def find(request: HttpRequest) -> JsonResponse:
-    """Ids of what a recall would bring. Sent as a form, because a question in an address stays in histories."""
+    """Ids of the results of a recall. Sent as a form, because a query in an address would be saved in histories."""
     try:
         found = recall.recall(_me(request), query=str(request.POST.get("query", "")), k=MOST_FOUND)
     except FluxError as refusal:
@@ -103,7 +103,7 @@ def _panel(found: GrainDossier) -> dict[str, Any]:
         "facts": [
             [name, value]
             for name, value in (
-                ("Origin", answer_cards.ORIGINS[own["origin"]].capitalize()),
+                ("Provenance", answer_cards.ORIGINS[own["origin"]].capitalize()),
                 ("Status", own["status"].replace("_", " ").capitalize()),
                 ("Speaker", own["speaker"]),
                 ("Session", own["session"]),
@@ -126,6 +126,6 @@ def _tie(tie: GrainLink) -> dict[str, Any]:
     return {
         "relation": tie.relation.label.lower(),
         "weight": round(tie.weight, 2),
-        "says": (other.snippet if other else None) or "a grain that is held back",
+        "says": (other.snippet if other else None) or "a quarantined memory",
         "grain": str(other.uuid) if other else None,
     }

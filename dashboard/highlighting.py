@@ -1,4 +1,4 @@
-"""Which words of a text a question met: the same analysis that found them finds them again for the eye."""
+"""Highlighting: which words of a text match the query, by the same analysis that the search uses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def highlight_terms(text: str, terms: Collection[str]) -> list[HighlightedRun]:
 
 
 def excerpt(pieces: list[HighlightedRun], most: int) -> tuple[list[HighlightedRun], bool]:
-    """As much of a long text as a card shows, from a little before its first mark; and whether some is left out."""
+    """The part of a long text that a card shows, from a little before its first mark; and whether it was cut."""
     if sum(len(part) for part, _ in pieces) <= most:
         return pieces, False
     first = 0
@@ -53,7 +53,7 @@ def excerpt(pieces: list[HighlightedRun], most: int) -> tuple[list[HighlightedRu
 
 
 def _within(chunk: str, terms: frozenset[str]) -> list[HighlightedRun]:
-    """Scripts without spaces: the characters that stand in a term that was met."""
+    """For scripts without spaces: the characters that are part of a matching term."""
     folded = chunk.lower()
     if len(folded) != len(chunk):
         return [(chunk, True)]

@@ -1,4 +1,4 @@
-"""Moving in: a person brings the memory of another program into a space, and watches it arrive."""
+"""The Import page: upload memories of another program into a space, and the progress of each import."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from accounts.authorise import authorise
 from accounts.models import Space
 from accounts.principals import Principal
 from accounts.visitor import current_visitor
-from dashboard import page_frame
+from dashboard import answer_cards, page_frame
 from dashboard.account import sign_in_required
 from fluxcore import jobs
 from fluxcore.errors import FluxError, Invalid, StepUpRequired, TooLarge
@@ -27,7 +27,7 @@ from memory.transfer import asking, formats
 MAX_UPLOAD = 32 * 1024 * 1024  # bytes in all; flux_import at the shell takes more
 MAX_FILES = 500
 _REFUSALS = 100  # on the page of an import
-_OFTEN = {"external_source": "an outside source", "user_stated": "a person", "ai_stated": "an agent"}
+_OFTEN = {name: answer_cards.ORIGINS[name].capitalize() for name in ("external_source", "user_stated", "ai_stated")}
 
 
 @sign_in_required
@@ -36,7 +36,7 @@ def imports(request: HttpRequest) -> HttpResponse:
     space, me = _where(request)
     may = current_visitor(request).may("import", space.pk)
     if may and not current_visitor(request).fresh:
-        raise StepUpRequired  # at once: a file that was chosen would be lost on the way to the code
+        raise StepUpRequired  # at once, because a chosen file would be lost during the redirect
     problem: FluxError | None = None
     if request.method == "POST":
         try:
@@ -65,7 +65,7 @@ def imports(request: HttpRequest) -> HttpResponse:
 @sign_in_required
 @require_safe
 def show_import(request: HttpRequest, wanted: UUID) -> HttpResponse:
-    """How far an import is, what it brought, and what was refused."""
+    """Progress of one import, its counts, and what was refused."""
     space, me = _where(request)
     found = asking.shown(me, wanted)
     if found is None:
@@ -93,14 +93,14 @@ def _where(request: HttpRequest) -> tuple[Space, Principal]:
 def _begin(request: HttpRequest, me: Principal) -> Any:
     files = request.FILES.getlist("files")
     if not files:
-        raise Invalid("Choose a file, or several notes.", field="files")
+        raise Invalid("No file was chosen. Choose one or more files.", field="files")
     if len(files) > MAX_FILES:
         raise _too_large(MAX_FILES, "files")
     if sum(file.size or 0 for file in files) > MAX_UPLOAD:
         raise _too_large(MAX_UPLOAD, "bytes in all")
     provenance, ceiling = request.POST.get("provenance") or None, request.POST.get("ceiling") or "user_stated"
     if ceiling not in origins.CEILINGS:
-        raise Invalid(f"ceiling must be one of {', '.join(origins.CEILINGS)}.", field="ceiling")
+        raise Invalid(f"The maximum provenance must be one of {', '.join(origins.CEILINGS)}.", field="ceiling")
     with tempfile.TemporaryDirectory(prefix="flux-import-") as folder:
         path = _kept(files, Path(folder))
         source = formats.read(path, format=request.POST.get("format") or None)
@@ -116,7 +116,7 @@ def _too_large(limit: int, unit: str) -> TooLarge:
 
 
 def _kept(files: list[Any], folder: Path) -> Path:
-    """The files under their own names, made harmless; the folder itself where there are several."""
+    """Save the uploads under sanitised names; returns the file, or the folder where there are several."""
     kept: list[Path] = []
     for file in files:
         name = PurePath(str(file.name or "")).name.replace("\0", "").lstrip(".") or "file"

@@ -1,4 +1,4 @@
-"""The people's live feed: `/live?space=NAME`, for somebody signed in with both factors, from a page of ours."""
+"""Live feed of the dashboard, a WebSocket at `/live?space=NAME`, for people signed in with both factors."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ async def live_door(scope: sockets.Scope, receive: sockets.Receive, send: socket
 
 
 def admit(scope: sockets.Scope) -> Visitor:
-    """Let a person in. A space that is not theirs is answered like one that is not there."""
+    """Check who opens the feed. A space without a role is answered like one that does not exist."""
     request = _request(scope)
     _refuse_other_sites(request)
     if scope["path"] != "/live":
-        raise NotFound("This door has no such address.")
+        raise NotFound("This server has no such address.")
     if not is_signed_in(request):
         anonymous_refusals.count_refusal(client_address(request))
         raise Unauthenticated("Sign in first, with both factors.")
@@ -51,7 +51,7 @@ def admit(scope: sockets.Scope) -> Visitor:
     person = current_visitor(request).principal(space.pk if space else 0)
     if space is None or not may(person, _NEEDS):
         audit.refuse(person, "live.follow", name, details={"missing": _NEEDS})
-        raise Forbidden("You cannot follow that space.")
+        raise Forbidden("You have no role in a space of that name, so you cannot follow it.")
     return Visitor(
         owner=f"user:{person.user}",
         credential=f"{request.session.session_key}/{space.pk}",
@@ -64,9 +64,9 @@ def admit(scope: sockets.Scope) -> Visitor:
 
 
 class _Rights:
-    """The same person, asked about anew: session, user, second factor and role as they are now.
+    """Rights of the connected person as they are now: session, user, second factor and role.
 
-    One statement tells whether any of them changed since they were last looked at in full.
+    One SQL statement tells whether any of them changed since they were last checked in full.
     """
 
     def __init__(self, scope: sockets.Scope, session_key: str, space: int) -> None:
@@ -90,12 +90,12 @@ class _Rights:
 
 
 def _tells(change: LoggedEvent) -> bool:
-    """All but the second half of a store: people have seen the first, and arenas need the rest."""
+    """Whether people are told of an event: all but the second half of a store, which only arenas need."""
     return change.kind != QUIET
 
 
 def _request(scope: sockets.Scope) -> HttpRequest:
-    """The handshake as the page request it is to a browser: the parts that tell pages who asks tell it here too."""
+    """The WebSocket handshake as a page request, so that the same middleware finds out who asks."""
     scheme = "https" if scope.get("scheme") == "wss" else "http"
     request = ASGIRequest({**scope, "type": "http", "method": "GET", "scheme": scheme}, io.BytesIO())
     SessionMiddleware(_nothing).process_request(request)

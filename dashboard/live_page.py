@@ -1,4 +1,4 @@
-"""The live page: what happens in a space as it happens, one readable line each, and where to look further."""
+"""The Live page: events of a space as they happen, one sentence each, with links to what they are about."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LATEST = (
 @selector("events.latest", needs="events.read")
 def latest_lines(principal: Principal, groups: set[str]) -> tuple[list[EventLine], str]:
     """The newest lines, newest first, and the position from which the live feed misses nothing."""
-    # Looked up first: what is committed meanwhile is then said by the feed too, and told apart by its key.
+    # Looked up first, so that the feed also sends what is committed meanwhile; lines are deduplicated by their key.
     since = str(events.head())
     with connection.cursor() as cursor:
         cursor.execute(_LATEST, [principal.space])
@@ -89,12 +89,14 @@ def live(request: HttpRequest) -> HttpResponse:
 @sign_in_required
 @require_safe
 def touched_grains(request: HttpRequest) -> JsonResponse:
-    """What recalls asked and which grains answered, for a page that saw them go by."""
+    """Queries and results of recalls that a live page was told of, as JSON."""
     me = _me(request)
     try:
         wanted = list(dict.fromkeys(UUID(one) for one in request.GET.getlist("trace")))
     except ValueError:
-        return JsonResponse({"code": "invalid", "message": "That is not the id of a trace."}, status=422)
+        return JsonResponse(
+            {"code": "invalid", "message": "A trace parameter is not a trace ID: it must be a UUID."}, status=422
+        )
     try:
         return JsonResponse({"recalls": trace_list.preview_traces(me, wanted)})
     except FluxError as refusal:
@@ -104,7 +106,7 @@ def touched_grains(request: HttpRequest) -> JsonResponse:
 @sign_in_required
 @require_safe
 def grain(request: HttpRequest, grain: UUID) -> HttpResponse:
-    """From a grain's id, which is all an event says, to its page."""
+    """Redirect from the id of a memory, which events have, to its page in the admin."""
     known = graph_picture.label_grains(_me(request), [str(grain)]).get(str(grain))
     if known is None:
         raise Http404

@@ -1,4 +1,4 @@
-"""The frame around every request of a person: request id, and headers that let nothing in from elsewhere."""
+"""Middleware of the dashboard: request id, and security headers on every answer."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _UNUSED = (
     "payment",
     "usb",
 )
-# On every answer of this door. Django's own middleware sets some of them too, but not on an answer
-# that was given before it was asked: a foreign host name, a refused socket.
+# On every answer of the dashboard. Django's own middleware sets some of them too, but not on answers that are given
+# before it runs: a host name that is not allowed, a refused WebSocket.
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _UNUSED),
@@ -73,7 +73,7 @@ class DashboardMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
-        """Under ASGI the answer to be awaited."""
+        """The answer; under ASGI a coroutine of it."""
         if iscoroutinefunction(self.get_response):
             return self._call_async(request)
         mark = request_id.set(secrets.token_hex(8))
@@ -91,13 +91,13 @@ class DashboardMiddleware:
 
 
 def _foreign_letters(request: HttpRequest) -> Any:
-    """Forms are UTF-8. Python knows encodings that are none, or whose letters no database takes."""
+    """Refuse charsets other than UTF-8: Python knows some whose characters no database accepts."""
     charset = (request.content_params or {}).get("charset", "utf-8").strip('"').lower()
     return None if charset in ("utf-8", "utf8") else bad_request(request, BadRequest("charset"))
 
 
 def _framed(request: HttpRequest, response: Any) -> Any:
-    """Only files that are the same for everybody may be kept by a browser; a page is gone with its session."""
+    """Set the headers. Only static files may be cached by a browser; pages must not outlive their session."""
     kept = request.path.startswith(settings.STATIC_URL) and response.status_code in (200, 206, 304)
     for name, value in {**HEADERS, **_frames(request)}.items():
         if name != "Cache-Control" or not (kept or value in response.get(name, "")):
@@ -107,7 +107,7 @@ def _framed(request: HttpRequest, response: Any) -> Any:
 
 
 def _frames(request: HttpRequest) -> dict[str, str]:
-    """What differs for the preview. The browser itself says that a page of ours fetches this one for a frame."""
+    """Headers that differ for the mobile preview. The browser itself tells that a page of ours frames this one."""
     if request.path == _PREVIEW:
         return _FRAMING
     dest, site = (request.META.get(f"HTTP_SEC_FETCH_{name}") for name in ("DEST", "SITE"))

@@ -1,4 +1,4 @@
-"""What a space looks like at a glance: how much of what is there, and what happened last. One statement."""
+"""Numbers and latest events of a space for the Overview page, read with one SQL statement."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.db import connection
 from accounts.models import Agent, GrantRequest, Token
 from accounts.principals import Principal
 from accounts.verbs import selector
+from dashboard import event_sentences
 from fluxcore import clock
 from fluxcore.events import Position
 from fluxcore.job_news import DONE
@@ -21,7 +22,7 @@ from memory.grains.models import Grain
 from memory.health.models import SpaceHealth
 
 LATEST = 12
-QUIET = "grains.enriched"  # follows every store and tells people nothing new
+QUIET = "grains.enriched"  # follows every store and has no news for people
 
 _COUNTS = {
     **{
@@ -42,8 +43,7 @@ _COUNTS = {
         SELECT COUNT(*) FROM {Job._meta.db_table}
         WHERE space = %(space)s AND state = '{Job.State.PARKED.value}'""",  # noqa: S608
 }
-# Together, because a page has few statements to spend. The row that is always there carries the counts of a
-# space in which nothing has happened yet.
+# One statement for all, to keep the page fast. The row that always exists has the counts of a space without events.
 _STATEMENT = f"""
     SELECT event.xid, event.id, event.kind, event.at, event.actor, event.subject, event.data,
         (SELECT status FROM {SpaceHealth._meta.db_table} WHERE space_id = %(space)s),
@@ -58,7 +58,7 @@ _STATEMENT = f"""
 
 @dataclass(frozen=True)
 class OverviewEvent:
-    """An event in the words of a page; `flux.js` says the same of those that arrive later."""
+    """One line of the latest events; `flux.js` writes the same line for events that arrive later."""
 
     position: str = ""
     kind: str = ""
@@ -80,19 +80,19 @@ class Overview:
 
     @property
     def complete(self) -> bool:
-        """Whether agents can call and have called; until then the page says what comes next."""
+        """Whether agents can call and have stored something; until then the page shows the next step."""
         return bool(self.counts["agents"] and self.counts["tokens"] and self.grains)
 
     @property
     def aside(self) -> list[tuple[str, int]]:
-        """What is there without being in use."""
-        found = [(f"{status.label.lower()} grains", self.counts[status.value]) for status in Grain.Status]
-        found.append(("stopped agents", self.counts["stopped"]))
-        return [(says, count) for says, count in found[1:] if count]
+        """Counts of memories and agents that are not active."""
+        found = [(status.label.lower(), "memory", "memories", self.counts[status.value]) for status in Grain.Status]
+        found.append(("suspended", "agent", "agents", self.counts["stopped"]))
+        return [(f"{state} {one if count == 1 else many}", count) for state, one, many, count in found[1:] if count]
 
     @property
     def since(self) -> str:
-        """Where the live feed takes over. It says again what is shown already, so that nothing falls between."""
+        """Position from which the live feed continues. It repeats what is shown already, so that nothing is missed."""
         return self.latest[-1].position if self.latest else str(Position())
 
 
@@ -110,11 +110,12 @@ def space_overview(principal: Principal) -> Overview:
 
 def _happening(xid: int, number: int, kind: str, at: Any, actor: str, subject: str, data: Any) -> OverviewEvent:
     found: dict[str, Any] = json.loads(data) if isinstance(data, str) else data
+    shown = {event_sentences.plain(name): value for name, value in found.items() if isinstance(value, str | int)}
     return OverviewEvent(
         position=str(Position(xid, number)),
-        kind=kind.replace(".", " ").replace("_", " "),
+        kind=event_sentences.plain(kind),
         at=clock.parse(clock.rfc3339(at) or ""),
         actor=actor,
         subject=subject,
-        details=" · ".join(f"{name} {value}" for name, value in found.items() if isinstance(value, str | int)),
+        details=" · ".join(f"{name} {value}" for name, value in shown.items()),
     )

@@ -1,4 +1,4 @@
-"""The frame around a signed-in person's pages: which space they look at, what they are in it, where they can go."""
+"""Header, navigation and footer of signed-in pages: current space, role in it, and the list of pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from accounts.visitor import SignedIn, current_visitor, is_signed_in
 from fluxcore.version import VERSION
 
 _SPACE = "space"  # in the session: the number of the space somebody looked at last
-_MOST_NAMES = 200  # more do not fit into a menu; the list of spaces in the administration can be searched
+_MOST_NAMES = 200  # more do not fit into a menu; the list of spaces in the admin can be searched
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PageFrame:
 
 
 def frame_of(request: HttpRequest) -> PageFrame | None:
-    """None for visitors: their pages have no frame."""
+    """What the frame shows; None for visitors, whose pages have no navigation."""
     if not is_signed_in(request):
         return None
     who = current_visitor(request)
@@ -54,14 +54,14 @@ def frame_of(request: HttpRequest) -> PageFrame | None:
 
 
 def current_space(request: HttpRequest) -> Space | None:
-    """The one chosen last in this session, while it is still theirs; otherwise the oldest of theirs."""
+    """The space chosen last in this session, while the person has a role in it; otherwise their oldest one."""
     spaces = current_visitor(request).spaces
     chosen = spaces.get(request.session.get(_SPACE, 0))
     return chosen or min(spaces.values(), key=lambda space: space.pk, default=None)
 
 
 def choose_space(request: HttpRequest, name: str) -> None:
-    """Look at another space. One that is somebody else's is answered like one that is not there."""
+    """Switch to another space. One without a role is answered like one that does not exist."""
     who = current_visitor(request)
     chosen = next((space for space in who.spaces.values() if space.name == name), None)
     if chosen is None:
@@ -86,13 +86,13 @@ def _pages(request: HttpRequest, space: Space | None) -> list[NavLink]:
             _link(request, "Board", reverse("board")),
             _link(request, "Traces", reverse("traces")),
             _link(request, "Vitals", reverse("vitals")),
-            NavLink("Grains", list_address("grains_grain", space=space.name)),
+            NavLink("Memories", list_address("grains_grain", space=space.name)),
             _link(request, "Agents", reverse("agents")),
             NavLink("Audit", list_address("accounts_auditentry", chain=space.uuid.hex)),
         ]
         if current_visitor(request).may("import", space.pk):
             found.append(_link(request, "Import", reverse("imports")))
-    return [*found, NavLink("Administration", reverse("admin:index"))]
+    return [*found, NavLink("Admin", reverse("admin:index"))]
 
 
 def _link(request: HttpRequest, label: str, address: str) -> NavLink:

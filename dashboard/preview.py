@@ -1,4 +1,4 @@
-"""The dashboard as it looks on a phone and on a tablet, in frames of their sizes."""
+"""The Mobile preview page: pages of the dashboard in frames of the size of a phone and a tablet."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The recall page: ask as any agent of the space would, and see what came and why.
+"""The Recall page: recall as any agent of the space would, and see the results with their reasons.
 
-A question is sent as a form and never stands in an address: it may be private, and addresses stay in the
-browser's history and in the logs of whatever lies between. Asked questions are the person's own receipts.
+A query is sent as a form and is never part of an address: it may be private, and addresses are saved in the browser's
+history and in logs of proxies. Recent recalls are read from the person's own traces.
 """
 
 from __future__ import annotations
@@ -29,6 +29,17 @@ from memory.recall import explain, recall, recent_queries
 from memory.recall import recall_request as asking
 
 _TIME = {"type": "datetime-local", "step": 1}
+# Labels of filters on the page of a trace.
+_FILTERS = {
+    "tags": "Tags",
+    "sessions": "Sessions",
+    "since": "Dated from",
+    "until": "Dated before",
+    "as_of": "Valid at",
+    "origin_floor": "Minimum provenance",
+    "statuses": "Status",
+    "min_score": "Minimum score",
+}
 
 
 def _moment(label: str, help_text: str) -> forms.DateTimeField:
@@ -38,31 +49,33 @@ def _moment(label: str, help_text: str) -> forms.DateTimeField:
 
 
 class RecallForm(forms.Form):
-    """A question and its bounds. The verb has the last word on every field."""
+    """A query and its filters. The recall itself checks every field again."""
 
     query = forms.CharField(
         label="Your question",
-        error_messages={"required": "Write a question first."},
+        error_messages={"required": "Enter a question."},
         widget=forms.Textarea({"rows": 2, "autofocus": True, "placeholder": "What do you want to know?"}),
     )
     k = forms.IntegerField(
-        label="How many answers", required=False, widget=forms.NumberInput({"min": 1, "max": asking.MAX_K})
+        label="Number of results", required=False, widget=forms.NumberInput({"min": 1, "max": asking.MAX_K})
     )
-    tags = forms.CharField(label="Tags", help_text="All of these, with commas between.", required=False)
-    sessions = forms.CharField(label="Sessions", help_text="Any of these, with commas between.", required=False)
-    since = _moment("Said since", "From this moment on.")
-    until = _moment("Said before", "Up to this moment.")
-    as_of = _moment("As of", "What was valid then.")
+    tags = forms.CharField(label="Tags", help_text="Comma-separated; results must have all.", required=False)
+    sessions = forms.CharField(
+        label="Sessions", help_text="Comma-separated; results must have one of them.", required=False
+    )
+    since = _moment("Dated from", "Memories from this time on.")
+    until = _moment("Dated before", "Memories before this time.")
+    as_of = _moment("Valid at", "Memories that were valid at this time.")
     origin_floor = forms.ChoiceField(
-        label="Origin at least",
+        label="Minimum provenance",
         required=False,
-        choices=[("", "any"), *answer_cards.ORIGINS.items()],
+        choices=[("", "Any"), *((name, called.capitalize()) for name, called in answer_cards.ORIGINS.items())],
     )
     statuses = forms.MultipleChoiceField(
-        label="Only grains that are",
+        label="Status",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        choices=[(status.value, status.label.lower()) for status in Grain.Status],
+        choices=[(status.value, status.label.capitalize()) for status in Grain.Status],
     )
 
     def __init__(self, data: QueryDict | None = None) -> None:
@@ -70,7 +83,7 @@ class RecallForm(forms.Form):
         self.fields["k"].help_text = f"1 to {asking.MAX_K}; {config.current().TOP_K} if empty."
 
     def given(self) -> dict[str, Any]:
-        """As an agent would send it: only what was filled in."""
+        """Arguments of the recall: only what was filled in."""
         found = {name: value for name, value in self.cleaned_data.items() if value not in (None, "", [])}
         for name in ("tags", "sessions"):
             if name in found:
@@ -82,7 +95,7 @@ class RecallForm(forms.Form):
 
     @property
     def bounded(self) -> bool:
-        """Whether more than the question was filled in, or is wrong: the fold is then open."""
+        """Whether a filter was filled in or is wrong: the filters are then unfolded."""
         return self.is_bound and any(
             self.data.get(name) or name in self.errors for name in self.fields if name != "query"
         )
@@ -94,10 +107,10 @@ class RecallForm(forms.Form):
 def recall_page(request: HttpRequest) -> HttpResponse:
     space = page_frame.current_space(request)
     if space is None:
-        return redirect("home")  # it says whom to ask for a role, or how to make a space
+        return redirect("home")  # it shows whom to ask for a role, or how to create a space
     me = current_visitor(request).principal(space.pk)
     form = RecallForm(request.POST if request.method == "POST" else None)
-    active_encoder.load_soon()  # while the question is written, so that meaning takes part in the answer
+    active_encoder.load_soon()  # while the query is typed, so that the encoder is ready for it
     found: dict[str, Any] = {"space": space, "form": form}
     status = 200
     if form.is_bound:
@@ -122,7 +135,7 @@ def recall_page(request: HttpRequest) -> HttpResponse:
 @sign_in_required
 @require_safe
 def show_trace(request: HttpRequest, trace: UUID) -> HttpResponse:
-    """What was asked before: the same cards from the receipt alone, with the texts as they are readable now."""
+    """The page of one trace: the results as they were, with texts the person may read now, and feedback."""
     space = page_frame.current_space(request)
     if space is None:
         raise Http404
@@ -147,7 +160,7 @@ def show_trace(request: HttpRequest, trace: UUID) -> HttpResponse:
         ),
         "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",
         "admin_page": _admin_page(trace) if who.may("grains.manage", space.pk) else "",
-        "bounds": [(name.replace("_", " "), _said(value)) for name, value in kept["bounds"].items()],
+        "bounds": [(_FILTERS.get(name, name), _said(value)) for name, value in kept["bounds"].items()],
     }
     return render(request, "dashboard/receipt.html", found)
 

@@ -1,4 +1,4 @@
-"""Coming in and going out: password, code, fresh code, sign-out."""
+"""Sign-in and sign-out pages: password, second factor, fresh code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dashboard.forms import CodeForm, PasswordForm
 from fluxcore import clock
 from fluxcore.errors import FluxError
 
-# Somebody whose password was right. They are nobody yet: not signed in, and only for this long.
+# Session key of somebody whose password was right and whose code is awaited: not signed in yet, for this long at most.
 _HALF = "half"
 HALF_SIGN_IN_LASTS = timedelta(minutes=5)
 UNLOCK = "unlock_link"  # the number of the unlock link a visitor came with
@@ -34,7 +34,7 @@ UNLOCK = "unlock_link"  # the number of the unlock link a visitor came with
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """The first step. A visitor who has taken it is sent on to the code."""
+    """First step of signing in: user name and password; then redirect to the code."""
     if is_signed_in(request):
         return redirect(_next(request))
     form = PasswordForm(request.POST if request.method == "POST" else None)
@@ -49,7 +49,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         )
     except FluxError as refusal:
         return _refused(request, "dashboard/sign_in.html", form, refusal)
-    request.session.cycle_key()  # whoever planted the cookie does not come along
+    request.session.cycle_key()  # against session fixation
     request.session[_HALF] = {
         "user": user.pk,
         "at": clock.rfc3339(clock.now()),
@@ -63,10 +63,12 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def code(request: HttpRequest) -> HttpResponse:
-    """The second step: only here does a session become a person's."""
+    """Second step of signing in: the code. Only after it is the session signed in."""
     half = _half(request)
     if half is None:
-        messages.warning(request, "That took longer than five minutes, or began in another window. Please start again.")
+        messages.warning(
+            request, "Signing in took longer than five minutes or began in another window. Please start again."
+        )
         return redirect("sign-in")
     user, target = half
     form = CodeForm(request.POST if request.method == "POST" else None)
@@ -80,7 +82,9 @@ def code(request: HttpRequest) -> HttpResponse:
         return _refused(request, "dashboard/code.html", form, refusal)
     start_session(request, user)
     if factor == "backup":
-        messages.warning(request, "You used a backup code. It is spent: see under Your account how many are left.")
+        messages.warning(
+            request, "You used a backup code, which works only once. Your account shows how many are left."
+        )
     return redirect(target)
 
 
@@ -88,7 +92,7 @@ def code(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def fresh_code(request: HttpRequest) -> HttpResponse:
-    """The same person, once more: before a step that wants a code from the last minutes."""
+    """Ask a signed-in person for a code again, before a step that needs a recent one."""
     if not is_signed_in(request):
         return redirect("sign-in")
     form = CodeForm(request.POST if request.method == "POST" else None)
@@ -107,16 +111,16 @@ def fresh_code(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """Everywhere: all sessions of the person end, on every device, and with them their live pages."""
+    """Sign out everywhere: all sessions of the person end, on every device, and their live pages with them."""
     if is_signed_in(request):
         own_account.sign_out(current_visitor(request).principal())
     auth.logout(request)
-    messages.success(request, "You are signed out, here and everywhere else.")
+    messages.success(request, "You are signed out in all your browsers.")
     return redirect("sign-in")
 
 
 def start_session(request: HttpRequest, user: User) -> None:
-    """Both factors were right: a new session key, and everything that makes the session theirs."""
+    """Sign the person in, after both factors were right: a new session key and all marks of the session."""
     request.session.pop(_HALF, None)
     request.session.pop(UNLOCK, None)
     auth.login(request, user, backend="django.contrib.auth.backends.ModelBackend")
@@ -134,7 +138,7 @@ def _printable(text: str) -> str:
 
 
 def _mark(user: User) -> str:
-    """Changes with the password, so that a half sign-in does not outlive the password it knew."""
+    """A digest that changes with the password, so that a half sign-in ends when the password changes."""
     return salted_hmac("dashboard.entering", user.password, algorithm="sha256").hexdigest()
 
 
@@ -151,7 +155,7 @@ def _half(request: HttpRequest) -> tuple[User, str] | None:
 
 
 def _next(request: HttpRequest) -> str:
-    """Where to go on to: a page of ours, whatever the address says."""
+    """The page to continue with: always one of this site, whatever the address says."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     safe = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()

@@ -1,4 +1,4 @@
-"""A kept recall as scenes: what was read, what was found how, how the signal travelled, and the order it ended in."""
+"""A trace as steps with a diagram: query, keyword and meaning matches, links followed, scores and final order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LISTED = 30  # links told in words in one scene
 
 @dataclass(frozen=True)
 class DrawnNode:
-    """A place in the drawing: the question, a word or entry of it, a grain."""
+    """A node of the diagram: the query, one of its words or entities, or a memory."""
 
     kind: str
     says: str
@@ -37,7 +37,7 @@ class DrawnNode:
 
 @dataclass(frozen=True)
 class DrawnSignal:
-    """A way a signal went."""
+    """A line of the diagram: a match or a link that was followed."""
 
     kind: str
     scene: int
@@ -65,12 +65,12 @@ class TraceReplay:
 
 
 def draw_replay(kept: dict[str, Any], names: dict[str, GrainLabel]) -> TraceReplay:
-    """From the receipt alone; texts only as far as they can be read now."""
+    """Steps and diagram, from the trace alone; only texts the person may read now."""
     return _Drawing(kept, names).finished()
 
 
 class _Link(NamedTuple):
-    """A ray before its ends have places."""
+    """A line before the positions of its ends are known."""
 
     start: str
     to: str
@@ -116,13 +116,13 @@ class _Drawing:
 
     def _named(self, grain: str) -> str:
         known = self.names.get(grain)
-        return known.snippet if known else "a grain that is gone"
+        return known.snippet if known else "a removed memory"
 
     def _question(self) -> None:
         features = self.kept["features"]
         listed = ", ".join(f"“{one}”" for one in features)
-        says = f"What carries meaning in it: {listed}." if features else "No word of it carries meaning by itself."
-        scene = self._scene("The question is read", says)
+        says = f"Search terms: {listed}." if features else "The query contains no search terms."
+        scene = self._scene("Query analysed", says)
         self._spot("?", 0, "question", self.kept["query"], scene)
         for one in features[:MAX_WORDS]:
             self._spot(f"word {one}", 1, "word", one, scene)
@@ -134,8 +134,8 @@ class _Drawing:
             f"{self._named(one['grain_id'])}: {', '.join(word['word'] for word in one['words'][:6])}" for one in found
         ]
         scene = self._scene(
-            "Found by its words",
-            _many(len(found), "shares words with it", "share words with it"),
+            "Matched by keywords",
+            _many(len(found), "shares words with the query", "share words with the query"),
             lines,
         )
         for one in self.shown:
@@ -150,10 +150,10 @@ class _Drawing:
         parts = {one["grain_id"]: _part(one, "meaning") for one in self.grains}
         found = [grain for grain, part in parts.items() if part > 0]
         lines = [f"{self._named(grain)}: {parts[grain]:+.2f}" for grain in found]
-        says = _many(len(found), "means something similar", "mean something similar")
+        says = _many(len(found), "has a similar meaning", "have a similar meaning")
         if self.kept["rung"] in ("no encoder", "cold"):
-            says = "Meaning took no part: nothing could compare it then."
-        scene = self._scene("Found by its meaning", says, lines)
+            says = "Meaning was not used: no index or no encoder was ready."
+        scene = self._scene("Matched by meaning", says, lines)
         best = max(parts.values(), default=1.0) or 1.0
         for one in self.shown:
             grain = one["grain_id"]
@@ -175,9 +175,8 @@ class _Drawing:
                 f"signal {step['signal']:.2f}"
                 for start, to, step in now[:_LISTED]
             ]
-            scene = self._scene(
-                f"Hop {hop}: the signal travels", f"It goes over {len(now)} link{'s' * (len(now) != 1)}.", lines
-            )
+            says = "1 link was followed." if len(now) == 1 else f"{len(now)} links were followed."
+            scene = self._scene(f"Hop {hop}: links followed", says, lines)
             for start, to, step in now:
                 self._step(start, to, step, scene)
 
@@ -192,7 +191,7 @@ class _Drawing:
         self.links.append(_Link(one, two, "hop", scene, min(max(float(step["signal"]), 0.05), 1.0), says))
 
     def _known(self, name: str) -> str:
-        """An entry that is also a word of the question is drawn once."""
+        """Name of the node to draw: an entity that is also a word of the query is drawn once."""
         word = f"word {name.split(':', 1)[-1]}"
         return word if name.startswith("entry ") and word in self.spots else name
 
@@ -200,16 +199,20 @@ class _Drawing:
         if not name.startswith("entry "):
             return self._named(name)
         kind, _, feature = name[6:].partition(":")
-        return f"{kind} “{feature}”" if feature else "something both mention"
+        return f"{kind} “{feature}”" if feature else "a shared entity"
 
     def _worth(self) -> None:
         lines = [f"{self._named(one['grain_id'])}: {_bars(one)}" for one in self.grains]
-        scene = self._scene("What speaks for each is added up", self.kept["says"], lines)
-        for one in self.shown:  # by a standing wish, its conversation, who said it: no way to draw
+        scene = self._scene("Scores added up", self.kept["says"], lines)
+        for one in self.shown:  # found by a rule, a conversation or a speaker: there is no line to draw
             self._spot(one["grain_id"], 2, "grain", self._named(one["grain_id"]), scene)
         lines = [f"{one['place']}. {self._named(one['grain_id'])} ({one['score']:.2f})" for one in self.grains]
-        says = "Equal texts are folded, and this is what was answered." if self.grains else "Nothing was answered."
-        self._scene("The order of the answer", says, lines)
+        says = (
+            "Memories with the same text are merged. These were returned, with their scores."
+            if self.grains
+            else "No results."
+        )
+        self._scene("Final order", says, lines)
 
     def _placed(self) -> dict[str, DrawnNode]:
         """Columns from left to right, grains of the answer in its order."""
@@ -264,7 +267,7 @@ def _part(grain: dict[str, Any], name: str) -> float:
 
 
 def _bars(grain: dict[str, Any]) -> str:
-    return ", ".join(f"{part['called']} {part['part']:+.2f}" for part in grain["parts"][:5]) or "nothing in particular"
+    return ", ".join(f"{part['called']} {part['part']:+.2f}" for part in grain["parts"][:5]) or "no single part counts"
 
 
 def _relation(step: dict[str, Any]) -> str:
@@ -273,5 +276,5 @@ def _relation(step: dict[str, Any]) -> str:
 
 def _many(count: int, one: str, several: str) -> str:
     if not count:
-        return f"No grain of the answer {one}."
-    return f"1 grain of the answer {one}." if count == 1 else f"{count} grains of the answer {several}."
+        return f"No result {one}."
+    return f"1 result {one}." if count == 1 else f"{count} results {several}."

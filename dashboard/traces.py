@@ -1,4 +1,4 @@
-"""The traces page: who asked what and how sure the answer was, and one recall told again step by step."""
+"""The Traces page: list of recalls with their confidence, and one trace shown step by step."""
 
 from __future__ import annotations
 
@@ -20,12 +20,20 @@ from memory.grains import graph_picture
 from memory.recall import explain, trace_list
 
 _JUDGED = {"yes": True, "no": False}
+# Labels of the search modes, with the name that `rung` has in the API.
+_MODES = {
+    "warm": "All signals (warm)",
+    "behind": "Index behind newest writes (behind)",
+    "encoding": "Some vectors missing (encoding)",
+    "cold": "No index yet, full text (cold)",
+    "no encoder": "No meaning, only words and links (no encoder)",
+}
 
 
 @sign_in_required
 @require_safe
 def traces(request: HttpRequest) -> HttpResponse:
-    """The list. What was asked stands in the page and never in its address."""
+    """The list of recalls. Queries are in the page, never in its address."""
     space = page_frame.current_space(request)
     if space is None:
         return redirect("home")
@@ -34,7 +42,7 @@ def traces(request: HttpRequest) -> HttpResponse:
     wanted = {
         "who": given.get("who", "")[:160],
         "judged": given.get("judged", "") if given.get("judged") in _JUDGED else "",
-        "rung": given.get("rung", "") if given.get("rung") in explain.RUNG_SENTENCES else "",
+        "rung": given.get("rung", "") if given.get("rung") in _MODES else "",
         "sure": "no" if given.get("sure") == "no" else "",
     }
     page = trace_list.list_traces(
@@ -49,10 +57,13 @@ def traces(request: HttpRequest) -> HttpResponse:
     found = {
         "space": space,
         "page": page,
-        "rows": [(one, answer_cards.AnswerConfidence.of(one.confidence)) for one in page.recalls],
+        "rows": [
+            (one, answer_cards.AnswerConfidence.of(one.confidence), _MODES.get(one.rung, one.rung))
+            for one in page.recalls
+        ],
         "me": me.actor,
         "wanted": wanted,
-        "rungs": explain.RUNG_SENTENCES,
+        "rungs": _MODES,
         "older": f"?{urlencode({**kept, 'before': page.after})}" if page.after else "",
         "newest": f"?{urlencode(kept)}" if "before" in given else "",
         "narrowed": bool(kept),
@@ -63,7 +74,7 @@ def traces(request: HttpRequest) -> HttpResponse:
 @sign_in_required
 @require_safe
 def trace(request: HttpRequest, trace: UUID) -> HttpResponse:
-    """One recall, scene by scene. Without JavaScript all scenes stand there as numbered text."""
+    """One trace, step by step. Without JavaScript all steps are shown as numbered text."""
     space = page_frame.current_space(request)
     if space is None:
         raise Http404
@@ -88,5 +99,5 @@ def trace(request: HttpRequest, trace: UUID) -> HttpResponse:
 
 
 def _number(text: str) -> int | None:
-    """A cursor; anything else begins at the newest."""
+    """A cursor; None, the newest, for anything else."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None

@@ -1,4 +1,4 @@
-"""The vitals page: every signal of a space as a line with its healthy band, and what to do where one lies outside."""
+"""The Vitals page: each health signal as a chart with its healthy range, and what to do when it is outside."""
 
 from __future__ import annotations
 
@@ -25,15 +25,40 @@ _STATES = {
     "healthy": "healthy",
     "low": "too low",
     "high": "too high",
-    "warming": "too early to tell",
-    "idle": "nothing to tell",
+    "warming": "collecting data",
+    "idle": "no data",
 }
-_WAYS = {"without": "Without votes", "others": "With votes on other questions", "own": "And on the question itself"}
+_WAYS = {
+    "without": "Without feedback",
+    "others": "With feedback on other queries",
+    "own": "With feedback on all queries",
+}
+# Titles of the signals; their names are those of the API.
+TITLES = {
+    "retrieval_success_rate": "Useful recalls",
+    "fallback_trigger_rate": "Recalls without a known word",
+    "feedback_compliance_rate": "Recalls with feedback",
+    "avg_hops_per_retrieval": "Hops per recall",
+    "highway_count": "Strong links",
+    "highway_growth_rate": "New strong links",
+    "shortcut_creation_rate": "New shortcuts",
+    "conduit_dissolution_rate": "Dissolved links",
+    "avg_weight_drop_on_failure": "Weight lost after \u201cnot useful\u201d",
+    "avg_conduit_weight": "Average link weight",
+    "orphan_rate": "Memories without links",
+    "promotion_events": "New core memories",
+    "core_grain_count": "Core memories",
+    "dormant_grain_rate": "Dormant memories",
+    "provenance_skew": "Stored as user-stated",
+    "hit_rate": "Useful recalls by week",
+    "calibration_error": "Error of confidence",
+    "learning_gain": "Gain by feedback",
+}
 
 
 @dataclass(frozen=True)
 class Vital:
-    """A signal as the page shows it."""
+    """A health signal as a card of the page."""
 
     signal: Signal
     now: dict[str, Any]
@@ -41,7 +66,7 @@ class Vital:
 
     @property
     def title(self) -> str:
-        return self.signal.name.replace("_", " ").capitalize()
+        return TITLES[self.signal.name]
 
     @property
     def state(self) -> str:
@@ -66,14 +91,14 @@ class Vital:
 
     @property
     def span(self) -> str:
-        """The least and the most of the range that is shown."""
+        """Lowest and highest value of the time range that is shown."""
         known = [value for value in self.line.value if value is not None] if self.line else []
         return f"{format_number(min(known))} to {format_number(max(known))}" if known else ""
 
 
 def format_number(value: float | None) -> str:
     if value is None:
-        return "none"
+        return "no data"
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 
@@ -89,7 +114,7 @@ def vitals(request: HttpRequest) -> HttpResponse:
     except Invalid:
         return redirect(reverse("vitals"))
     told = report.report(me)
-    # What needs somebody comes first; the rest in the order of the table.
+    # Signals with a warning first, the rest in the order of the table.
     found = sorted(
         (Vital(SIGNALS_BY_NAME[name], now, lines.get(name)) for name, now in told["signals"].items()),
         key=lambda one: (one.now["severity"] is None, one.now["healthy"]),
@@ -102,7 +127,7 @@ def vitals(request: HttpRequest) -> HttpResponse:
             "status": told["status"],
             "measured_at": clock.parse(told["computed_at"]) if told["computed_at"] else None,
             "vitals": found,
-            "warnings": history.warnings(me),
+            "warnings": [(TITLES.get(one.signal, one.signal), one) for one in history.warnings(me)],
             "all_warnings": list_address("health_warning", space=space.name),
             "weeks": [{**week, "percent": round(100 * week["rate"])} for week in history.weekly_hit_rates(me)],
             "replay": _replay(told["learning"]),

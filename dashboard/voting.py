@@ -1,4 +1,4 @@
-"""A person's word on an answer: useful or not, taken back, and what came of it."""
+"""Feedback on results of a recall: give it, withdraw it, and show which links it changed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from fluxcore.errors import FluxError, Forbidden, NotFound
 from memory.grains.models import Effect, Vote
 from memory.learning import credit, feedback
 
-_LINKS = 6  # shown of what one vote moved
+_LINKS = 6  # shown of those that one vote changed
 _SAID = {"useful": True, "not-useful": False}
 
 
 @dataclass(frozen=True)
 class MovedLink:
-    """A link that a vote moved."""
+    """A link whose weight a vote changed."""
 
     says: str
     before: str
@@ -36,7 +36,7 @@ class MovedLink:
 
 @dataclass(frozen=True)
 class OwnVote:
-    """What the person said of a grain, and what came of it."""
+    """The person's feedback on a memory, and the links it changed."""
 
     useful: bool
     applied: bool
@@ -55,10 +55,10 @@ def vote(request: HttpRequest, trace: UUID) -> HttpResponse:
     try:
         if said in _SAID:
             feedback.feedback(me, trace_id=str(trace), grain_id=grain, useful=_SAID[said])
-            messages.success(request, "Noted. The memory learns from it within moments.")
+            messages.success(request, "Feedback saved. The memory learns from it within moments.")
         else:
             feedback.withdraw(me, trace=str(trace), grain=grain)
-            messages.success(request, "Taken back: what it taught is unlearned.")
+            messages.success(request, "Feedback withdrawn. What was learned from it is undone.")
     except NotFound:
         raise Http404 from None
     except Forbidden:
@@ -71,14 +71,14 @@ def vote(request: HttpRequest, trace: UUID) -> HttpResponse:
 def with_votes(
     cards: list[AnswerCard], trace: str, *, may: bool, said: dict[str, OwnVote] | None = None
 ) -> list[AnswerCard]:
-    """Cards with what can be said about them, where the person may."""
+    """The cards with feedback buttons, where the person may give feedback."""
     if not may:
         return cards
     return [replace(card, trace=trace, vote=(said or {}).get(card.id)) for card in cards]
 
 
 def own_votes(me: Principal, trace: UUID) -> dict[str, OwnVote]:
-    """By grain: the person's own votes on an answer."""
+    """The person's own feedback on an answer, by grain."""
     found = list(
         Vote.objects.filter(judged__uuid=trace, judged__actor=me.actor, undone_at=None).values_list(
             "id", "grain__uuid", "useful", "applied"
@@ -98,7 +98,7 @@ def own_votes(me: Principal, trace: UUID) -> dict[str, OwnVote]:
 
 def _moved(effect: Effect) -> MovedLink:
     conduit = effect.conduit
-    start = f"the word “{conduit.from_entry.feature}”" if conduit.from_entry else "the grain before it"
+    start = f"the entity “{conduit.from_entry.feature}”" if conduit.from_entry else "the previous memory on the path"
     without = credit.credited_weight(
         conduit.weight if conduit.base is None else conduit.base,
         conduit.gain - effect.gain,

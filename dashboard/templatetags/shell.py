@@ -1,4 +1,4 @@
-"""What pages need whichever view made them: the frame, and browsers in words."""
+"""Template tags of all pages: the frame, commands as users type them, numbers and browser names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def thousands(number: int) -> str:
 
 @register.filter
 def browser_name(header: str) -> str:
-    """Its User-Agent, as a person would name it; a guess for the eye, nothing depends on it."""
+    """Name of a browser from its User-Agent, for display only."""
     browser = next((name for mark, name in _BROWSERS.items() if mark in header), "")
     system = next((name for mark, name in _SYSTEMS.items() if mark in header), "")
     if browser and system:

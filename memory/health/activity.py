@@ -160,9 +160,9 @@ def _caller(
             for at in range(hour - HOURS + 1, hour + 1)
         ),
         shares=(
-            LimitShare("grains", grains.total, store.agent_limit()),
+            LimitShare("memories", grains.total, store.agent_limit()),
             LimitShare("busiest caller", grains.busiest, settings.MAX_GRAINS_PER_MINUTE),
-            LimitShare("votes", used.get(f"votes:{agent.pk}", NOTHING_USED).total, settings.MAX_VOTES_PER_MINUTE),
+            LimitShare("feedback", used.get(f"votes:{agent.pk}", NOTHING_USED).total, settings.MAX_VOTES_PER_MINUTE),
         ),
         quotas=quotas,
     )

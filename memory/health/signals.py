@@ -134,7 +134,7 @@ def _skew(counts: SignalCounts) -> float | None:
 
 
 def calibration_error(sums: Mapping[str, float], *, least: float = 50) -> float | None:
-    """How far confidence lies from what votes say, on average over ten bins weighted by what is in them."""
+    """Difference between confidence and feedback, on average over ten bins weighted by what is in them."""
     bins = [tuple(sums.get(f"sure{at}.{part}", 0.0) for part in ("count", "sum", "hits")) for at in range(BINS)]
     whole = sum(count for count, _, _ in bins)
     if whole < least:
@@ -145,10 +145,10 @@ def calibration_error(sums: Mapping[str, float], *, least: float = 50) -> float 
 SIGNALS: tuple[Signal, ...] = (
     Signal(
         "retrieval_success_rate",
-        "Share of rated recalls with a useful result",
+        "Share of recalls with feedback in which something was useful",
         lambda c: _share(c.sum("hits", DAY), c.sum("judged", DAY), least=20),
-        "Look at recalls rated not useful on the Traces page, and store the missing memories. flux_eval measures the "
-        "effect of feedback.",
+        "Look on the Traces page at recalls that were not useful, and store what was missing; flux_eval shows "
+        "whether feedback helps.",
         low=0.5,
         severity=WARNING,
         critical=0.2,
@@ -157,10 +157,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "fallback_trigger_rate",
-        "Share of recalls matched only by vectors, because no word of the question is known",
+        "Share of recalls found by vectors only: no word of the query was known",
         lambda c: _share(c.sum("fallbacks", DAY), c.sum("recalls", DAY), least=20),
-        "Questions use other words than the memories. Store memories in the words of the questions, or give "
-        "feedback: recall learns words from it.",
+        "Agents query with other words than they store. Store words that queries use, or give feedback to teach them.",
         high=0.4,
         severity=WARNING,
         critical=0.8,
@@ -169,10 +168,10 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "feedback_compliance_rate",
-        "Share of answers with feedback",
+        "Share of answers that got feedback",
         lambda c: _share(c.sum("judged", SETTLED), c.sum("answered", SETTLED), least=20),
-        "Recall learns only from feedback. caller_feedback names callers that give none; tell those agents to call "
-        "POST /feedback.",
+        "The memory learns from feedback only. caller_feedback lists callers that give none; have those agents "
+        "call POST /feedback.",
         low=0.5,
         severity=WARNING,
         window=DAY,
@@ -180,10 +179,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "avg_hops_per_retrieval",
-        "Average number of links from a question to its results",
+        "Links followed to each result, on average",
         lambda c: _share(c.sum("hops", WEEK), c.sum("recalls", WEEK), least=20),
-        "Results are many links away from the questions. Lower MAX_HOPS, or store memories with the names and dates "
-        "that questions use.",
+        "Results are many links away from their queries. Lower MAX_HOPS, or store names and dates that queries use.",
         high=4.0,
         severity=WARNING,
         window=WEEK,
@@ -191,10 +189,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "highway_count",
-        "Number of strong links (weight 0.8 or more)",
+        "Links that feedback made strong (weight .8 or more)",
         lambda c: c.level("highways"),
-        "No strong link after a thousand rated recalls: useful ratings are rare or spread over many links. See "
-        "flux_learning list.",
+        "A thousand recalls with feedback and no strong link: few results are rated useful. See flux_learning list.",
         low=1,
         days=14,
         judged=1000,
@@ -203,7 +200,7 @@ SIGNALS: tuple[Signal, ...] = (
         "highway_growth_rate",
         "Links that became strong in the last week",
         _growth("formed"),
-        "Many links became strong at once. Check with flux_learning list whether one caller rates everything useful.",
+        "Many links are reinforced at once. Check with flux_learning list whether one caller rates everything useful.",
         low=0,
         high=100,
         window=WEEK,
@@ -211,9 +208,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "shortcut_creation_rate",
-        "New shortcuts between memories that are useful together, per 100 recalls",
+        "Shortcuts between memories that are useful together, per 100 recalls",
         lambda c: None if c.sum("recalls", WEEK) < 20 else 100 * c.sum("shortcuts", WEEK) / c.sum("recalls", WEEK),
-        "Many memories are always useful together and may belong in one memory. Raise SHORTCUT_THRESHOLD.",
+        "Many memories are always useful together: they may say the same. Raise SHORTCUT_THRESHOLD.",
         low=0,
         high=10,
         window=WEEK,
@@ -223,8 +220,8 @@ SIGNALS: tuple[Signal, ...] = (
         "conduit_dissolution_rate",
         "Share of links removed in the last day",
         lambda c: _share(c.sum("dissolved", DAY), c.level("conduits") + c.sum("dissolved", DAY), least=50),
-        "Links are removed faster than they are created. Look at the clean-up jobs (flux_jobs list), and raise the "
-        "half-lives or CLEANUP_STALE_HOURS.",
+        "Links are removed faster than new ones form. See what clean-up did (flux_jobs list), raise the half-lives or "
+        "CLEANUP_STALE_HOURS.",
         low=0,
         high=0.05,
         severity=WARNING,
@@ -234,9 +231,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "avg_weight_drop_on_failure",
-        "Share of its weight that a link loses per rating not useful",
+        "Share of its weight a link loses when its result was not useful",
         lambda c: _share(c.sum("drop", WEEK), c.sum("dropped", WEEK), least=10),
-        "Too low: ratings not useful change nothing. Too high: one rating changes much. Adjust DECAY_FACTOR.",
+        "Low: negative feedback changes nothing; high: one rating undoes much. DECAY_FACTOR sets it.",
         low=0.005,
         high=0.2,
         window=WEEK,
@@ -246,8 +243,7 @@ SIGNALS: tuple[Signal, ...] = (
         "avg_conduit_weight",
         "Average weight of links",
         lambda c: _share(c.level("weight"), c.level("conduits"), least=50),
-        "Too low: links have no effect. Too high: all links look alike. Look at who gives feedback (flux_learning "
-        "list).",
+        "Low: links have little effect; high: all links count alike. Check who gives feedback (flux_learning list).",
         low=0.15,
         high=0.75,
         severity=WARNING,
@@ -255,10 +251,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "orphan_rate",
-        "Share of active memories without links",
+        "Share of active memories without any link",
         lambda c: _share(c.level("orphans"), c.level("active")),
-        "Many memories have no links. Store memories with a session, names and dates; flux_reembed links similar "
-        "memories.",
+        "Many memories have no links. Store with a session, names and dates; flux_reembed links similar ones.",
         high=0.15,
         severity=WARNING,
         critical=0.5,
@@ -267,9 +262,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "promotion_events",
-        "Memories that became core in the last week, per 100 active ones",
+        "Memories that became core within a week, per 100 active ones",
         lambda c: None if c.level("active") < 50 else 100 * c.sum("promoted", WEEK) / c.level("active"),
-        "Too many memories become core. Raise PROMOTION_THRESHOLD.",
+        "With so many core memories, core has no meaning any more. Raise PROMOTION_THRESHOLD.",
         low=0,
         high=20,
         window=WEEK,
@@ -278,9 +273,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "core_grain_count",
-        "Number of core memories (healthy: at most half of the active ones)",
+        "Core memories; at most half of the active ones should be core",
         lambda c: c.level("core"),
-        "Most memories are core, so core has no effect. Raise PROMOTION_THRESHOLD.",
+        "Most memories are core, so core has no meaning any more. Raise PROMOTION_THRESHOLD.",
         low=0,
         high=0.5,
         of="active",
@@ -289,10 +284,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "dormant_grain_rate",
-        "Share of memories that are dormant (not used for a long time)",
+        "Share of memories that are dormant: not used for long",
         lambda c: _share(c.level("dormant"), c.level("active") + c.level("dormant")),
-        "Many memories are not used. Dormant memories are recalled only if no others match; pin those that must stay "
-        "active.",
+        "Many memories are not used. Dormant ones are still recalled when nothing else is found; pin what must stay.",
         low=0,
         high=0.4,
         days=14,
@@ -300,25 +294,25 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "provenance_skew",
-        "Largest share of memories that one caller stored in a day as user_stated",
+        "Largest share of one caller's stores of a day with provenance user_stated",
         _skew,
-        "An agent stores almost everything as stated by the user. Mint it a token with a lower maximum provenance.",
+        "An agent stores almost everything as stated by a person. Lower the maximum provenance of its token.",
         high=0.9,
         severity=WARNING,
         window=DAY,
     ),
     Signal(
         "hit_rate",
-        "Share of rated recalls of the last week with a useful result",
+        "Share of recalls with feedback of a week in which something was useful",
         lambda c: _share(c.sum("hits", WEEK), c.sum("judged", WEEK), least=20),
-        "Compare the weeks: have the questions changed, or the memories? flux_eval measures the effect of feedback.",
+        "Compare the weeks: did queries change, or what is stored? flux_eval shows whether feedback helps.",
         low=0.5,
         window=WEEK,
         recalls=100,
     ),
     Signal(
         "calibration_error",
-        "Average difference between confidence and feedback",
+        "Difference between confidence and feedback, on average",
         lambda c: calibration_error(c.sums.get(MONTH, {})),
         "Confidence is not accurate here: compare it between answers only, and choose min_score by trial.",
         high=0.35,
@@ -327,10 +321,9 @@ SIGNALS: tuple[Signal, ...] = (
     ),
     Signal(
         "learning_gain",
-        "nDCG gained by feedback on other questions, in the last replay",
+        "Change of nDCG by feedback on other queries, in the last evaluation",
         lambda c: c.gain,
-        "Feedback makes answers worse. Find whose with flux_learning list, and withdraw it with flux_learning undo "
-        "--caller.",
+        "Feedback makes answers worse. Find whose: flux_learning list. Withdraw it: flux_learning undo --caller.",
         low=-0.02,
         severity=WARNING,
         dwell=1,

@@ -21,20 +21,20 @@ SIGNAL_NAMES = {
     "words": "shared words",
     "meaning": "similar meaning",
     "links": "links to other memories",
-    "neighbours": "adjacent messages",
+    "neighbours": "adjacent message",
     "session": "same conversation",
     "speaker": "speaker",
     "time": "time",
     "standing": "preference or rule",
-    "learning": "feedback on similar questions",
+    "learning": "feedback on similar queries",
     "correction": "learned adjustment",
 }
 RUNG_SENTENCES = {
     "warm": "All signals were used.",
-    "behind": "The index did not have the newest memories yet; they may be missing here.",
-    "encoding": "Some vectors are not computed yet: memories without one were matched by words and links only.",
-    "cold": "The index was not loaded yet: only full text and a few links were used.",
-    "no encoder": "No encoder was ready, or nothing is encoded yet: only words and links were used, not meaning.",
+    "behind": "The index was behind the newest writes; those may be missing here.",
+    "encoding": "Vectors are still being made: memories without one were found by keywords and links only.",
+    "cold": "There was no index in memory yet: only full text and a few links were searched.",
+    "no encoder": "No encoder was ready, or no vectors exist yet: only keywords and links were searched.",
 }
 REDUCED = "Only ids and scores were kept: the traces of this agent exceeded MAX_TRACE_BYTES_PER_HOUR."
 _MARKS = ".,;:!?\"'()[]{}«»“”‘’…"  # noqa: RUF001
@@ -88,13 +88,11 @@ def _named(receipt: TraceRecord) -> list[str]:
 
 def _whole(receipt: TraceRecord) -> str:
     if not receipt.body["grains"]:
-        return f"{_cut(receipt.body)}No memories found. {search_mode(receipt.rung, receipt.body)}"
-    chance = f"Confidence {receipt.confidence:.0%}: the estimated chance that a right memory is among the first five."
+        return f"{_cut(receipt.body)}No results. {search_mode(receipt.rung, receipt.body)}"
+    chance = f"Confidence {receipt.confidence:.0%}: the chance that a correct memory is among the first five."
     questions = receipt.body["weights"].get("questions")
-    own = f" The weights of this space were learned from {questions} questions with feedback." if questions else ""
-    wider = " The subject seems to have changed, so related memories are offered too." * receipt.body.get(
-        "exploring", 0
-    )
+    own = f" Its weights are adjusted by feedback on {questions} queries of this space." if questions else ""
+    wider = " The subject seems to have changed: more related memories are offered." * receipt.body.get("exploring", 0)
     return f"{_cut(receipt.body)}{chance} {search_mode(receipt.rung, receipt.body)}{own}{wider}"
 
 
@@ -154,11 +152,11 @@ def _says(grain: dict[str, Any], words: list[str]) -> str:
     parts = sorted(grain["parts"].items(), key=lambda item: -item[1])
     reasons = [_reason(name, words, grain["path"]) for name, part in parts[:3] if part > 0.01]
     against = [SIGNAL_NAMES.get(name, name) for name, part in parts if part < -0.05]
-    sentence = f"Matched by {_listed(reasons)}." if reasons else "No strong match."
+    sentence = f"Returned because of {_listed(reasons)}." if reasons else "No part of the score is large."
     if against:
         sentence += f" Lowered by {_listed(against)}."
     if grain["same"]:
-        sentence += f" {grain['same']} more {'memories have' if grain['same'] > 1 else 'memory has'} the same text."
+        sentence += f" {grain['same']} more memor{'ies have' if grain['same'] > 1 else 'y has'} the same text."
     return sentence
 
 

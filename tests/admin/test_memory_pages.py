@@ -79,8 +79,8 @@ def test_a_viewer_does_not_see_what_others_asked(house):
 def test_a_recall_explains_itself_in_words_and_bars(house, client):
     answer = client.get(house.address("grains.trace"))
     text = words(answer)
-    assert "Confidence 80%" in text
-    assert "Matched by shared words (mat)" in text and "Lowered by learned adjustment" in text
+    assert "Confidence 80%: the chance that a correct memory is among the first five" in text
+    assert "Returned because of shared words (mat)" in text and "Lowered by learned adjustment" in text
     assert "-0.10 learned adjustment" in text and "name:mat related" in text
     body = answer.content.decode()
     assert 'fill="var(--brand)"' in body and 'fill="var(--bad)"' in body
@@ -119,7 +119,7 @@ def test_an_answer_of_nothing_is_a_page_too(house, client):
         "grains": [],
     }
     Trace.objects.filter(pk=house.row("grains.trace").pk).update(body=pack_trace(body), confidence=0)
-    assert "No memories found." in words(client.get(house.address("grains.trace")))
+    assert "No results." in words(client.get(house.address("grains.trace")))
 
 
 def test_an_entry_shows_where_it_leads(house, client):

@@ -86,12 +86,12 @@ def test_who_calls_and_a_program_is_connected(house, browser, complaints):
     fit(page, "Agents")
     assert page.locator(".caller").count() == 4
     assert page.locator("#agent-research-bot .hours rect.stores").count() > 5
-    assert page.locator(".model .mark").inner_text() == "down"
+    assert page.locator(".model .mark").inner_text() == "not answering"
     page.locator("#agent-research-bot").get_by_role("link", name="Connect a program").click()
     fit(page, "Connect a program")
     assert page.get_by_label("Yes: what a person tells it").is_checked()
     page.get_by_role("button", name="Mint token").click()
-    fit(page, "A token for research-bot")
+    fit(page, "Token for research-bot")
     token = page.locator("#token").inner_text()
     assert token.startswith("flux_") and token in page.locator("#claude-code").inner_text()
     page.get_by_text("Python and shell").click()

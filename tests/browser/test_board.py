@@ -58,7 +58,7 @@ def test_it_shows_what_is_shared_and_follows_it(house, browser, complaints):
     house.instance.call("DELETE", "/boards/main/kv/claims/ticket-77")
     page.locator("[data-key='claims/ticket-77']").wait_for(state="detached")
     page.get_by_role("link", name="scratch").click()
-    assert "every start empties it" in page.locator(".choose").inner_text()
+    assert "emptied at every start" in page.locator(".choose").inner_text()
     page.get_by_role("link", name="main", exact=True).click()
     page.get_by_role("link", name="config/retries").click()
     page.get_by_role("link", name="Restore a version").wait_for()

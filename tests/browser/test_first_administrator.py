@@ -73,9 +73,9 @@ def test_the_printed_link_leads_to_the_administration(instance, browser, complai
     assert len(set(codes)) == 10
 
     # Both factors were given, so nobody asks for them again.
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="Done, I saved them").click()
     assert heading(page) == "main" and "signed in as ada" in page.inner_text("footer")
-    page.get_by_role("link", name="Administration").click()
+    page.get_by_role("link", name="Admin", exact=True).click()
     expect_styled(page, "admin/css/base.css")
     expect_styled(page, "dashboard/admin.css")
     assert "ada" in page.inner_text("#user-tools").lower()
@@ -90,7 +90,7 @@ def test_the_printed_link_leads_to_the_administration(instance, browser, complai
     page.goto(urljoin(people, "/admin/accounts/agent/"))
     page.get_by_label("User name").fill("ada")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.get_by_label("Code").fill(codes[0])
     page.get_by_role("button", name="Sign in").click()
     page.locator("#user-tools").wait_for()

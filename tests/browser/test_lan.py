@@ -98,7 +98,7 @@ def test_a_person_enrols_and_signs_in_through_a_name_of_the_network(instance, la
     complaints.clear()  # the refused socket
     page.get_by_label("User name").fill("ada")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.wait_for_url(f"{home}/sign-in/code")
     page.get_by_label("Code").first.fill(backup_code)  # the app's code is spent for half a minute
     page.get_by_role("button", name="Sign in").click()

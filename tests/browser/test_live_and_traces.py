@@ -95,7 +95,7 @@ def test_a_pause_holds_lines_back_and_counts_them(house, browser, complaints):
     page.locator("#missed", has_text="since you paused").wait_for()
     assert page.locator(f"#lines a[href$='{grains[0]}']").count() == 0
     page.wait_for_function("() => Number.parseInt(document.getElementById('missed').textContent) >= 2")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     for grain in grains:
         assert page.locator(f"#lines a[href$='{grain}']").count() == 1
     assert page.locator("#missed").is_hidden()
@@ -140,7 +140,7 @@ def test_the_live_page_is_a_list_without_javascript(house, browser):
     for label in ("Recalls", "Jobs"):
         page.get_by_label(label).uncheck()
     page.get_by_role("button", name="Show these").click()
-    assert "asked:" not in page.inner_text("#lines") and page.locator(f"#lines a[href$='{grain}']").is_visible()
+    assert "recalled" not in page.inner_text("#lines") and page.locator(f"#lines a[href$='{grain}']").is_visible()
 
 
 def test_a_recall_is_played_stepped_and_read(house, browser, complaints):
@@ -157,7 +157,7 @@ def test_a_recall_is_played_stepped_and_read(house, browser, complaints):
     page.locator("#replay[data-scene]").wait_for()  # its script has begun
     last = page.locator("#scenes > li").count()
     assert replay.get_attribute("data-scene") == str(last) and last >= 5
-    page.get_by_role("button", name="To the beginning").click()
+    page.get_by_role("button", name="First step").click()
     assert page.locator(".spot:visible").count() < page.locator(".spot").count()
     for expected in range(2, last + 1):
         page.keyboard.press("ArrowRight")
@@ -168,7 +168,7 @@ def test_a_recall_is_played_stepped_and_read(house, browser, complaints):
     page.get_by_role("button", name="Play").click()
     page.locator("#replay[data-scene='2']").wait_for()
     page.get_by_role("button", name="Pause").click()
-    fit(page, "How it was found")
+    fit(page, "Trace, step by step")
     without_picking(complaints)
 
 
@@ -179,7 +179,7 @@ def test_a_recall_is_numbered_text_without_javascript(house, browser):
     house.enter(page)
     house.go(page, f"/traces/{trace}")
     titles = page.locator("#scenes h3").all_inner_texts()
-    assert titles[0] == "The question is read" and titles[-1] == "The order of the answer"
+    assert titles[0] == "Query analysed" and titles[-1] == "Final order"
     assert (
         page.locator("#player").is_hidden() and page.locator(".spot:visible").count() == page.locator(".spot").count()
     )

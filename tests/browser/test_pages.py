@@ -104,12 +104,12 @@ class House:
         """As the administrator: enrolled the first time, signed in with a backup code later."""
         if not self.codes:
             self.codes = self.enrol(page, self.instance.state["enrolment"])
-            page.get_by_role("link", name="I have kept them").click()
+            page.get_by_role("link", name="Done, I saved them").click()
         else:
             self.go(page, "/sign-in")
             page.get_by_label("User name").fill("ada")
             page.get_by_label("Password").fill(PASSWORD)
-            page.get_by_role("button", name="Go on").click()
+            page.get_by_role("button", name="Continue").click()
             page.get_by_label("Code").fill(self.codes.pop())
             page.get_by_role("button", name="Sign in").click()
         page.locator(".frame").wait_for()
@@ -151,9 +151,9 @@ def test_every_page_can_be_read_and_used_on_any_screen(house, browser, complaint
     for path, title in {
         "/": "main",
         "/account": "Your account",
-        "/account/password": "Change the password",
+        "/account/password": "Change password",
         "/account/authenticator": "Use another phone",
-        "/fresh-code": "A fresh code, please",
+        "/fresh-code": "Confirm it's you",
     }.items():
         house.go(page, path)
         fit(page, title)
@@ -169,24 +169,24 @@ def test_every_page_can_be_read_and_used_on_any_screen(house, browser, complaint
     page.get_by_role("button", name="Make new backup codes").click()
     fit(page, "Your backup codes")
     house.codes = page.locator(".codes code").all_inner_texts()
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="Done, I saved them").click()
     page.locator("#live[data-state=live]").wait_for()
     answered(complaints)
 
     house.go(page, "/?space=nowhere")
-    fit(page, "There is no such page")
+    fit(page, "Page not found")
     answered(complaints, 404)
     house.go(page, "/account")
     page.locator("main input[name=csrfmiddlewaretoken]").last.evaluate("field => field.remove()")
     page.get_by_role("button", name="Make new backup codes").click()
-    fit(page, "Please try once more")
+    fit(page, "Please try again")
     answered(complaints, 403)
 
     house.go(page, "/account/password")
     page.get_by_label("New password").fill("short")
     page.get_by_label("The same password again").fill("another")
-    page.get_by_role("button", name="Change it").click()
-    fit(page, "Change the password")
+    page.get_by_role("button", name="Change password").click()
+    fit(page, "Change password")
     assert "two passwords differ" in page.inner_text("main")
     answered(complaints, 422)
 
@@ -196,12 +196,12 @@ def test_every_page_can_be_read_and_used_on_any_screen(house, browser, complaint
     assert "You are signed out" in page.inner_text(".messages")
     page.get_by_label("User name").fill("ada")
     page.get_by_label("Password").fill("not the password")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     fit(page, "Sign in")
     answered(complaints, 401)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Go on").click()
-    fit(page, "Your code")
+    page.get_by_role("button", name="Continue").click()
+    fit(page, "Enter your code")
     page.goto(house.instance.state["enrolment"])
     fit(page, "This link is closed")
     answered(complaints, 404)
@@ -216,7 +216,7 @@ def test_somebody_invited_finds_their_way_in(house, browser, complaints):
     page.goto(link)
     fit(page, "Finish your account")
     house.enrol(page, link)
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="Done, I saved them").click()
     fit(page, "research")
     assert page.locator(".role").inner_text() == "viewer" and page.locator("select").count() == 0
     house.instance.command("flux_admin", "role", "grace", "--space", "research")
@@ -225,7 +225,7 @@ def test_somebody_invited_finds_their_way_in(house, browser, complaints):
     assert page.locator(".people").inner_text() == "ada"
     answered(complaints)
     house.go(page, "/admin/accounts/guesscount/")
-    fit(page, "You may not see this")
+    fit(page, "No access to this page")
     answered(complaints, 403)
     page.goto(house.link("reset", "grace"))
     fit(page, "A new second factor")
@@ -243,7 +243,7 @@ def test_the_space_is_switched_with_and_without_javascript(house, browser, compl
     assert heading(page) == "research"
     house.go(page, "/account")
     house.go(page, "/")
-    assert heading(page) == "research" and "No agent lives here yet" in page.inner_text("main")
+    assert heading(page) == "research" and "No agents yet" in page.inner_text("main")
     if not script:
         assert page.inner_text("#live") == "Reload the page to see what is new."
     answered(complaints)
@@ -261,7 +261,7 @@ def test_what_happens_appears_without_a_reload(house, browser, complaints):
     grain = house.store(f"Seen at once {time.time()}")
     row = page.locator("#events li", has=page.locator("code", has_text=grain)).first
     row.wait_for()
-    assert "grain stored" in row.inner_text().lower() and "agent:assistant" in row.inner_text()
+    assert "memory stored" in row.inner_text().lower() and "agent:assistant" in row.inner_text()
     page.locator("#numbers strong", has_text=str(before + 1)).first.wait_for()
     assert page.evaluate("window.untouched")
     shown = [text for text in page.locator("#events li code").all_inner_texts() if text]
@@ -289,7 +289,7 @@ def test_a_page_that_is_not_live_says_so_and_comes_back(house, browser, complain
     complaints.listen(page)
     house.enter(page)
     page.locator("#live[data-state=broken]").wait_for()
-    assert page.inner_text("#live").startswith("Not live")
+    assert page.inner_text("#live").startswith("Disconnected")
     missed = house.store(f"Stored in between {time.time()}")
     page.locator("#live[data-state=live]").wait_for()
     page.locator("#events li code", has_text=missed).wait_for()
@@ -311,10 +311,10 @@ def test_a_file_is_imported_and_its_arrival_is_seen(house, browser, complaints):
     house.go(page, "/import")
     fit(page, "Import")
     notes = {"name": "bees.md", "mimeType": "text/markdown", "buffer": b"# Bees\nThey winter on the roof.\n\n## x\ny"}
-    page.get_by_label("File, or several notes").set_input_files(notes)
+    page.get_by_label("Files").set_input_files(notes)
     page.get_by_role("button", name="Import", exact=True).click()
     page.locator("#progress[data-finished]").wait_for()  # without a reload: the page looks by itself
-    assert "2 of 2 items looked at" in page.locator("#progress").inner_text()
+    assert "2 of 2 records processed" in page.locator("#progress").inner_text()
     fit(page, "Import of bees.md")
     assert complaints == []
 
@@ -342,11 +342,11 @@ def test_the_keyboard_reaches_everything_in_order(house, browser):
         "Board",
         "Traces",
         "Vitals",
-        "Grains",
+        "Memories",
         "Agents",
         "Audit",
         "Import",
-        "Administration",
+        "Admin",
     ]
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     skip.focus()

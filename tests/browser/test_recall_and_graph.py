@@ -62,7 +62,7 @@ def house(tmp_path_factory):
 
 def ask(page, question: str) -> None:
     page.get_by_label("Your question").fill(question)
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Recall", exact=True).click()
     page.wait_for_load_state()
 
 
@@ -81,8 +81,9 @@ def test_a_question_is_answered_with_bars_with_and_without_javascript(house, bro
     page.get_by_role("link", name="Recall", exact=True).click()
     ask(page, "Where does Anna work as a nurse?")
     first = page.locator(".grain").first
-    assert "Anna works as a nurse in Lisbon" in first.inner_text() and "Matched by" in first.inner_text()
+    assert "Anna works as a nurse in Lisbon" in first.inner_text() and "Returned because of" in first.inner_text()
     assert first.locator("mark").count() >= 2
+    first.get_by_text("Score details").click()
     widths = [bar.bounding_box()["width"] for bar in first.locator(".parts .fill").all()]
     assert len(widths) >= 2 and max(widths) > 50 and widths[0] == max(widths)
     assert "%" in page.inner_text("#confidence") and "nurse" not in page.url
@@ -104,21 +105,21 @@ def test_every_state_of_the_recall_page_can_be_read_on_any_screen(house, browser
     page.locator(".bounds summary").click()
     page.get_by_label("Tags").fill("nowhere")
     ask(page, "Anna in Lisbon")
-    assert "Nothing answered" in page.inner_text("main")
+    assert "No results" in page.inner_text("main")
     fit(page, "Recall")
     page.get_by_label("Tags").fill("")
     ask(page, "Anna in Lisbon")
     for summary in page.locator(".way summary").all():
         summary.click()
     fit(page, "Recall")
-    page.get_by_role("link", name="The receipt of this recall").click()
-    fit(page, "Receipt of a recall")
-    page.get_by_role("button", name="Ask again").click()
+    page.get_by_role("link", name="Trace of this recall").click()
+    fit(page, "Trace of a recall")
+    page.get_by_role("button", name="Recall again").click()
     page.locator(".grain").first.wait_for()
     answered(complaints)
     page.locator(".bounds summary").click()
-    page.get_by_label("How many answers").evaluate("field => { field.removeAttribute('max'); field.value = 1000; }")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_label("Number of results").evaluate("field => { field.removeAttribute('max'); field.value = 1000; }")
+    page.get_by_role("button", name="Recall", exact=True).click()
     page.locator(".errorlist").wait_for()
     fit(page, "Recall")
     answered(complaints, 422)
@@ -132,7 +133,7 @@ def test_a_vote_is_given_and_what_it_changed_is_seen(house, browser, complaints)
     ask(page, "Who plays an instrument in Lisbon?")
     card = page.locator(".grain", has=page.locator("p.text", has_text="violin")).first
     card.get_by_role("button", name="was useful").click()
-    page.get_by_text("Noted.").wait_for()
+    page.get_by_text("Feedback saved.").wait_for()
     for _ in range(40):  # the worker learns behind the page
         if "→" in card.inner_text():
             break
@@ -140,9 +141,9 @@ def test_a_vote_is_given_and_what_it_changed_is_seen(house, browser, complaints)
         page.reload()
     before, now = re.search(r"weight (0\.\d+) → (0\.\d+)", card.inner_text()).groups()
     assert float(now) > float(before)
-    fit(page, "Receipt of a recall")
-    card.get_by_role("button", name="Take it back").click()
-    page.get_by_text("Taken back").wait_for()
+    fit(page, "Trace of a recall")
+    card.get_by_role("button", name="Withdraw feedback").click()
+    page.get_by_text("Feedback withdrawn").wait_for()
     assert card.get_by_role("button", name="was useful").count() == 1
     answered(complaints)
 
@@ -178,7 +179,7 @@ def test_the_graph_is_drawn_and_a_click_opens_the_panel(house, browser, complain
     page.mouse.click(stage["x"] + stage["width"] / 2, stage["y"] + stage["height"] / 2)
     page.locator("#panel .text").wait_for()
     assert page.locator("#panel .text").inner_text() == told
-    page.locator("#panel").get_by_role("link", name="Everything about this grain").click()
+    page.locator("#panel").get_by_role("link", name="Open this memory").click()
     page.wait_for_load_state()
     assert told in page.inner_text("#content")
     complaints[:] = [said for said in complaints if PICKING not in said]
@@ -197,11 +198,11 @@ def test_the_graph_can_be_narrowed_and_searched(house, browser, complaints):
     assert page.locator("#stage").screenshot() != before  # no line is left
     for box in page.locator("#relations input").all():
         box.check()
-    page.get_by_label("Least weight of a link").fill("100")
+    page.get_by_label("Minimum link strength").fill("100")
     assert page.locator("#least").inner_text() == "1.00"
-    page.get_by_label("Light up what a recall would bring").fill("nurse in Lisbon")
-    page.get_by_role("button", name="Find").click()
-    page.locator("#found", has_text="lit up").wait_for()
+    page.get_by_label("Highlight search results").fill("nurse in Lisbon")
+    page.get_by_role("button", name="Search").click()
+    page.locator("#found", has_text="highlighted").wait_for()
     assert "nurse" not in page.url
     complaints[:] = [said for said in complaints if PICKING not in said]
     answered(complaints)

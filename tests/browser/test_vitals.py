@@ -73,7 +73,7 @@ def test_lines_are_drawn_and_the_range_is_switched(house, browser, complaints):
     page = house.open(browser)
     complaints.listen(page)
     house.enter(page)
-    page.get_by_role("link", name="Warning vitals").click()
+    page.get_by_role("link", name="Warning health").click()
     fit(page, "Vitals")
     assert page.locator(".vital").count() == 18
     assert page.locator(".chart canvas").count() == 18

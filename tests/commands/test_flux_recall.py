@@ -43,12 +43,12 @@ def test_for_people_it_is_a_list_with_scores_confidence_and_rung(run, memory):
     first, *_, last = text.splitlines()
     assert first.startswith(" 1 ") and "█" in first and "The boiler was serviced in March" in first and "Ada" in first
     assert last.startswith("confidence ") and "%, " in last and str(Trace.objects.get().uuid) in last
-    assert "Matched by" not in text
+    assert "Returned because of" not in text
 
 
 def test_it_explains_each_grain_in_words_and_parts(run, memory):
     text = run("flux_recall", "When was the boiler serviced?", "--explain").text
-    assert "Matched by" in text and "shared words" in text
+    assert "Returned because of" in text and "shared words" in text
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_it_lists_where_the_person_is_signed_in(ada):
     other = ada.sign_in()
     page = words(other.get("/account"))
     assert "192.0.2.5" in page and "A phone &lt;b&gt;" in page
-    assert page.count("This browser") == 1 and page.count("End it") == 1
+    assert page.count("This browser") == 1 and page.count(">End session<") == 1
 
 
 def test_one_session_can_be_ended_from_another(ada):

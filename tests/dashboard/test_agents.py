@@ -80,7 +80,7 @@ def test_it_shows_what_each_agent_did_in_the_last_day(grace, home):
         tally(home, "agent:alice", name, value, ago=ago)
     tally(home, "agent:alice", "stores", 1000, ago=25)
     text = card(grace.get("/agents"), "alice")
-    assert "Stored 12 as the user's word 4 Answered 9 Judged 6" in text
+    assert "Memories stored 12 of these user-stated 4 Recalls answered 9 With feedback 6" in text
 
 
 @pytest.mark.django_db(transaction=True)
@@ -91,7 +91,7 @@ def test_it_counts_what_agents_really_did(olga, home, make_token):
     wait_for_log()
     booth.write(chores.ask_to_gather)
     jobs.drain()
-    assert "Stored 3 as the user's word 3" in card(olga.get("/agents"), "bob")
+    assert "Memories stored 3 of these user-stated 3" in card(olga.get("/agents"), "bob")
 
 
 def test_the_share_of_each_limit_that_the_minute_has_used(grace, home, make_token, configure):
@@ -99,8 +99,8 @@ def test_the_share_of_each_limit_that_the_minute_has_used(grace, home, make_toke
     for label in ("", "desk", "desk"):
         store(principal.labelled(label), content=f"said {label}")
     text = card(grace.get("/agents"), "bob")
-    assert "Grains this minute 3 of 2,000 Busiest caller this minute 2 of 500" in text
-    assert "Votes this minute 0 of 3,000" in text and "near its limit" not in text
+    assert "This minute Memories 3 of 2,000 Busiest caller 2 of 500" in text
+    assert "Feedback 0 of 3,000" in text and "near its limit" not in text
     configure(MAX_GRAINS_PER_MINUTE=2)
     assert "near its limit" in card(grace.get("/agents"), "bob")
 
@@ -132,7 +132,7 @@ def test_it_says_who_was_seen_last_and_who_never(grace, home, make_token):
     make_token("bob")
     Token.objects.filter(agent__name="bob").update(last_used_at=clock.now() - timedelta(days=2))
     page = grace.get("/agents")
-    assert "Last seen" in card(page, "bob") and "Has never called" in card(page, "alice")
+    assert "Last seen" in card(page, "bob") and "Never used" in card(page, "alice")
     assert page.content.decode().index("agent-bob") < page.content.decode().index("agent-alice")
 
 
@@ -160,7 +160,7 @@ def test_names_are_text(grace, home):
 def test_a_space_without_agents_says_what_comes_next(people_client):
     agents.create_space(shell(), name="empty")
     client = Person("olga", administrator=False, roles={"empty": "owner"}).sign_in()
-    assert "No agent yet. Make the first one" in words(client.get("/agents"))
+    assert "No agents yet. Create the first agent" in words(client.get("/agents"))
 
 
 def test_visitors_are_sent_to_the_sign_in(people_client):
@@ -187,7 +187,7 @@ def test_no_more_agents_are_shown_than_a_page_holds(grace, home, monkeypatch, ma
     monkeypatch.setattr(activity, "MOST", 3)
     page = grace.get("/agents")
     assert len(re.findall('class="card caller', page.content.decode())) == 3
-    assert "the 3 agents that called last are shown" in words(page)
+    assert "the 3 most recently used agents are shown" in words(page)
 
 
 def test_bars_share_one_scale_and_stay_in_the_picture():
@@ -218,12 +218,12 @@ def test_bars_share_one_scale_and_stay_in_the_picture():
 
 # The model -----------------------------------------------------------------------------------------
 def test_without_the_mode_it_says_that_no_model_is_asked(grace):
-    assert "no model is ever asked" in words(grace.get("/agents"))
+    assert "no model is used" in words(grace.get("/agents"))
 
 
 def test_with_it_the_page_shows_state_and_spend(standing_clock, grace, home, configure):
     configure(OPERATING_MODE="flux_extracts", LLM_CALLS_PER_DAY=10)
-    assert "not asked yet" in words(grace.get("/agents"))
+    assert "not used yet" in words(grace.get("/agents"))
     from memory.extraction import circuit_breaker
 
     moment = clock.now()
@@ -232,11 +232,11 @@ def test_with_it_the_page_shows_state_and_spend(standing_clock, grace, home, con
     store(shell(home), content="a text")
     Extraction.objects.create(space=home, grain=Grain.objects.get(), ceiling=1, asked_at=moment, due_at=moment)
     text = words(grace.get("/agents"))
-    assert "Local model down" in text and "Last problem: no answer within 30 seconds." in text
+    assert "Local model not answering" in text and "Last problem: no answer within 30 seconds." in text
     assert "Calls today 9 of 10" in text and "Tokens today 12,345 of 4,000,000" in text
-    assert "2 failed calls today" in text and "1 text waits" in text and "next try" in text
+    assert "2 failed calls today" in text and "1 text waiting" in text and "next try" in text
     ModelServer.objects.update(failures=0, next_at=None, well_at=moment)
-    assert "Local model well" in words(grace.get("/agents"))
+    assert "Local model working" in words(grace.get("/agents"))
 
 
 # Connecting a program ------------------------------------------------------------------------------

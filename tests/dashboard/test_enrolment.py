@@ -282,7 +282,7 @@ def test_a_visitor_without_cookies_is_told(people_client, link, fill_in):
 
 def test_a_form_of_another_site_is_refused(people_client, link):
     answer = people_client.post(link, {"username": "ada"})
-    assert answer.status_code == 403 and "Please try once more" in answer.content.decode()
+    assert answer.status_code == 403 and "Please try again" in answer.content.decode()
 
 
 @pytest.mark.parametrize("formatter", [LineFormatter(), JSONFormatter()])

@@ -204,7 +204,7 @@ def test_of_too_many_the_pinned_the_newest_and_the_most_linked_are_drawn(memory,
     found = drawn(grace)
     assert found.header["total"] == 12 and len(found.ids) == 6
     assert {made[0], made[2], made[3], made[11], made[10]} <= set(found.ids)
-    assert "6 of 12 grains are drawn" in words(grace.get("/graph"))
+    assert "6 of 12 memories are drawn" in words(grace.get("/graph"))
 
 
 @pytest.mark.parametrize("much", [3, 60], ids=["little", "much"])
@@ -262,7 +262,7 @@ def test_the_page_lists_the_most_linked_for_whoever_cannot_use_the_canvas(memory
     )
     assert (listed[0][1], listed[0][2]) == ("The hub of it all", "4") and len(listed) == 5
     assert grace.get(listed[0][0]).status_code == 200
-    assert "All 5 grains are drawn." in words(page)
+    assert "All 5 memories are drawn." in words(page)
 
 
 def test_a_grain_is_told_with_its_links_and_the_way_to_its_page(memory, grace):
@@ -271,7 +271,7 @@ def test_a_grain_is_told_with_its_links_and_the_way_to_its_page(memory, grace):
     tie(two, one, Relation.SUPERSEDES, 0.99)
     found = grace.get(f"/graph/grain/{one}").json()
     assert found["text"] == "The rent is 800 euro"
-    assert ["Origin", "Stated by a person"] in found["facts"] and ["Speaker", "Anna"] in found["facts"]
+    assert ["Provenance", "Stated by a person"] in found["facts"] and ["Speaker", "Anna"] in found["facts"]
     assert {"relation": "supersedes", "weight": 0.99, "says": "The rent is 900 euro now", "grain": two} in found["ties"]
     assert grace.get(found["address"]).status_code == 200
 
@@ -295,7 +295,7 @@ def test_finding_lights_up_what_a_recall_would_bring(memory, grace):
 
 def test_an_empty_space_says_what_will_be_here(grace):
     page = grace.get("/graph")
-    assert page.status_code == 200 and "Nothing is remembered here yet" in words(page)
+    assert page.status_code == 200 and "No memories yet" in words(page)
     assert "sigma" not in page.content.decode()
     assert drawn(grace).header["nodes"] == 0
 

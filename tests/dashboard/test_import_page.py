@@ -30,7 +30,7 @@ def test_a_file_is_taken_and_followed(owner):
     answer = post(owner, "/import", files=[file()], provenance="user_stated", ceiling="user_stated", reason="moving")
     assert answer.status_code == 302
     page = owner.get(answer["Location"])
-    assert "Under way" in words(page) and "0 of 1 items looked at" in words(page)
+    assert "Running" in words(page) and "0 of 1 records processed" in words(page)
     assert "moving.js" in words(page)
     jobs.drain()
     page = words(owner.get(answer["Location"]))
@@ -58,10 +58,10 @@ def test_what_was_refused_stands_on_the_page(owner):
 @pytest.mark.parametrize(
     "fields, status, says",
     [
-        ({}, 422, "Choose a file"),
-        ({"files": [file("x.jsonl", b'{"flux_export": 9}')]}, 422, "not an export"),
+        ({}, 422, "Choose one or more files"),
+        ({"files": [file("x.jsonl", b'{"flux_export": 9}')]}, 422, "no export"),
         ({"files": [file()], "format": "pdf"}, 422, "format must be"),
-        ({"files": [file()], "ceiling": "god"}, 422, "ceiling"),
+        ({"files": [file()], "ceiling": "god"}, 422, "maximum provenance"),
         ({"files": [file("x.db", b"SQLite format 3\0" + b"x" * 90)]}, 422, "cannot be read as a database"),
         ({"files": [file("a.md", b" ")]}, 422, "nothing to import"),
     ],

@@ -67,11 +67,10 @@ def test_stores_recalls_votes_and_jobs_are_readable_lines(memory, oz):
     page = oz.get("/live")
     said = " / ".join(lines(page)[:6])
     for one in (
-        "agent:alice stored a grain, ai stated grain",
-        "agent:alice asked: 1 grain, ",
-        "% sure",
-        "agent:alice judged a grain: useful grain",
-        "worker learned from 1 vote",
+        "agent:alice stored a memory, provenance ai stated memory",
+        "agent:alice recalled 1 memory, confidence ",
+        "agent:alice gave feedback on a memory: useful memory",
+        "worker learned from feedback on 1 result",
         "worker finished grains.learn in ",
     ):
         assert one in said, said
@@ -111,7 +110,7 @@ def test_without_javascript_the_form_narrows_the_list(memory, oz):
     memory.ask("two?")
     assert len(lines(oz.get("/live?show=stores"))) == 1
     page = oz.get("/live?show=recalls&show=nonsense")
-    assert [("asked:" in line) for line in lines(page)] == [True]
+    assert [("recalled" in line) for line in lines(page)] == [True]
     checked = re.findall(r'value="(\w+)" checked', page.content.decode())
     assert checked == ["recalls"]
     assert "Show these" in page.content.decode()
@@ -166,7 +165,7 @@ def test_an_empty_space_says_what_will_come(people_client, transactional_db):
     agents.create_space(shell(), name="home")
     Event.objects.filter(space=Space.objects.get().pk).delete()
     client = Person("ada").sign_in(browser())
-    assert "appears here at once" in client.get("/live").content.decode()
+    assert "appear here as they happen" in client.get("/live").content.decode()
     assert "graph.js" not in client.get("/live").content.decode(), "nothing is there to be drawn"
 
 
@@ -174,14 +173,14 @@ def test_an_empty_space_says_what_will_come(people_client, transactional_db):
 @pytest.mark.parametrize(
     ("kind", "data", "says"),
     [
-        ("vote.recorded", {"trace": "t", "useful": False, "missed": False}, "judged a grain: not useful"),
-        ("vote.recorded", {"trace": "t", "useful": True, "missed": True}, "judged a grain: missed"),
-        ("votes.applied", {"votes": 2}, "learned from 2 votes"),
-        ("job.parked", {"job": "a.b", "tries": 5}, "gave up a.b after 5 tries: it waits for somebody to look"),
-        ("grain.archived", {"why": "not_used", "from": "dormant"}, "archived a grain: not used"),
-        ("grain.renamed", {}, "grain renamed"),
-        ("grain.renamed", {"reason": "unused", "days": 3, "who": ["a"]}, "grain renamed: reason unused · days 3"),
-        ("votes.applied", {}, "votes applied"),  # without the value its sentence wants
+        ("vote.recorded", {"trace": "t", "useful": False, "missed": False}, "gave feedback on a memory: not useful"),
+        ("vote.recorded", {"trace": "t", "useful": True, "missed": True}, "gave feedback on a memory: missed"),
+        ("votes.applied", {"votes": 2}, "learned from feedback on 2 results"),
+        ("job.parked", {"job": "a.b", "tries": 5}, "parked a.b after 5 tries: somebody has to look at it"),
+        ("grain.archived", {"why": "not_used", "from": "dormant"}, "archived a memory: not used"),
+        ("grain.renamed", {}, "memory renamed"),
+        ("grain.renamed", {"reason": "unused", "days": 3, "who": ["a"]}, "memory renamed: reason unused · days 3"),
+        ("votes.applied", {}, "feedback applied"),  # without the value its sentence wants
     ],
 )
 def test_an_event_has_a_sentence(kind, data, says):
@@ -216,7 +215,7 @@ def test_a_flush_of_recalls_is_a_line_each_newest_first(memory, oz):
     )
     text = oz.get("/live?show=recalls").content.decode()
     assert re.findall(r'href="/traces/([^"]+)"', text) == [one["trace"] for one in reversed(told)]
-    assert lines(oz.get("/live?show=recalls"))[0].endswith("agent:a asked: 2 grains, 50% sure, 1 hop replay")
+    assert lines(oz.get("/live?show=recalls"))[0].endswith("agent:a recalled 2 memories, confidence 50 %, 1 hop trace")
 
 
 def test_a_hostile_name_is_only_text(memory, oz):

@@ -58,7 +58,7 @@ def two_spaces(make_token):
 def test_it_shows_the_space_the_role_and_who_is_signed_in(person, space):
     page = person("grace", administrator=False, roles={"home": "viewer"}).sign_in().get("/")
     assert page.status_code == 200 and title(page) == "home"
-    assert '<span class="role" title="What you are in this space">viewer</span>' in page.content.decode()
+    assert '<span class="role" title="Your role in this space">viewer</span>' in page.content.decode()
     assert "signed in as grace" in words(page) and VERSION in words(page)
 
 
@@ -120,16 +120,16 @@ def test_the_navigation_leads_to_pages_of_this_space_alone(person, two_spaces):
         "Board",
         "Traces",
         "Vitals",
-        "Grains",
+        "Memories",
         "Agents",
         "Audit",
-        "Administration",
+        "Admin",
     ]
     for label, address in leads.items():
         assert client.get(address).status_code == 200, label
     assert '<a class="own" href="/account">Your account</a>' in client.get("/").content.decode()
     assert '<a class="own" href="/account" aria-current="page">' in client.get("/account").content.decode()
-    grains, callers = client.get(leads["Grains"]), client.get(leads["Agents"])
+    grains, callers = client.get(leads["Memories"]), client.get(leads["Agents"])
     assert "of the home" in words(grains) and "of the office" not in words(grains)
     assert "alice" in words(callers) and "bob" not in words(callers)
 
@@ -196,21 +196,21 @@ def test_it_counts_what_is_in_the_space_and_nothing_else(person, two_spaces):
         Job.objects.create(space=number, kind="x", state=state, due_at=clock.now(), created_at=clock.now())
     page = person("grace", administrator=False, roles={"home": "viewer"}).sign_in().get("/")
     assert numbers(page) == {
-        "active grains": "4",
+        "active memories": "4",
         "active agents": "1",
         "valid tokens": "1",
         "grant requests": "1",
         "parked jobs": "1",
     }
-    assert "Beside these: 1 dormant grains, 1 stopped agents." in words(page)
+    assert "Also: 1 dormant memory, 1 suspended agent." in words(page)
 
 
 def test_it_says_what_needs_the_person_now(person, principal):
     calm = person("grace", administrator=False, roles={"home": "owner"}).sign_in()
-    assert "Nothing waits for you" in words(calm.get("/"))
+    assert "Nothing needs your attention" in words(calm.get("/"))
     grants.request(principal, capability="artifacts.write:reports/*", reason="the weekly report")
-    assert re.search(r"What needs you now 1 grant requests? waits? ", words(calm.get("/")))
-    assert "Nothing waits for you" in words(
+    assert re.search(r"Needs your attention 1 grant requests? waits? ", words(calm.get("/")))
+    assert "Nothing needs your attention" in words(
         person("heidi", administrator=False, roles={"home": "viewer"}).sign_in().get("/")
     )
 
@@ -223,7 +223,7 @@ def test_it_shows_the_latest_events_of_the_space_newest_first(person, two_spaces
     shown = re.findall(r'data-part="subject">([0-9a-f-]{36})<', page)
     assert shown == made[::-1][:12]
     assert elsewhere not in page and "secret words" not in page
-    assert "grain stored" in page and "agent:alice" in page and "origin ai_stated" in page
+    assert "memory stored" in page and "agent:alice" in page and "provenance ai_stated" in page
 
 
 def test_the_live_feed_takes_over_where_the_list_ends(ada, principal):
@@ -272,7 +272,7 @@ def test_it_costs_few_statements_whatever_there_is(person, principal, make_token
 def test_without_a_space_an_administrator_is_told_to_make_one(ada):
     client = ada.sign_in()
     page = client.get("/")
-    assert page.status_code == 200 and "Make the first space" in words(page)
+    assert page.status_code == 200 and "Create the first space" in words(page)
     address = re.search(r'class="button" href="([^"]+)"', page.content.decode()).group(1)
     assert client.get(address).status_code == 200
     call_command(*command_on(page)[0])
@@ -296,30 +296,30 @@ def command_on(page) -> list[list[str]]:
 def test_each_step_leads_to_the_next_until_agents_can_call(ada, space):
     client = ada.sign_in()
     page = client.get("/")
-    assert "No agent lives here yet" in words(page)
+    assert "No agents yet" in words(page)
     assert client.get("/admin/accounts/agent/add/").status_code == 200
     create, mint = command_on(page)
     assert create[-2:] == ["--name", settings.HOME.name]  # this instance is not the default one
     call_command(*create[:-2])
     page = client.get("/")
-    assert "No agent can call yet" in words(page) and command_on(page)[0][:3] == ["flux_token", "mint", "AGENT"]
+    assert "No agent has a token yet" in words(page) and command_on(page)[0][:3] == ["flux_token", "mint", "AGENT"]
     call_command(*mint[:-2])
     page = client.get("/")
-    assert "Nothing is remembered yet" in words(page) and "/store" in words(page)
+    assert "No memories yet" in words(page) and "/store" in words(page)
     store(shell(space), content="The launch is on Friday")
     page = client.get("/")
-    assert "How agents connect" in words(page) and "Nothing is remembered yet" not in words(page)
+    assert "How agents connect" in words(page) and "No memories yet" not in words(page)
 
 
 def test_who_may_not_make_agents_is_told_who_may(person, space):
     page = person("grace", administrator=False, roles={"home": "operator"}).sign_in().get("/")
-    assert "Owners of the space make agents" in words(page) and command_on(page) == []
+    assert "Owners of the space create agents" in words(page) and command_on(page) == []
     assert "/admin/accounts/agent/add/" not in page.content.decode()
 
 
 def test_a_stopped_agent_is_no_agent_that_can_call(ada, token):
     Agent.objects.update(active=False)
-    assert "No agent lives here yet" in words(ada.sign_in().get("/"))
+    assert "No agents yet" in words(ada.sign_in().get("/"))
 
 
 # Browsers in words ---------------------------------------------------------------------------------

@@ -62,8 +62,8 @@ def test_a_question_is_answered_with_cards_that_say_why(memory, grace):
     first = cards(page)[0]
     assert "Anna works as a nurse in Lisbon" in first and "stated by a person" in first
     assert "#work" in first and "session one" in first
-    assert "Matched by" in first and re.search(r"shared words [+]\d", first)
-    assert "the chance that a right grain is among the first five" in words(page)
+    assert "Returned because of" in first and re.search(r"shared words [+]\d", first)
+    assert "chance that a correct memory is among the first five" in words(page)
 
 
 def test_every_part_of_a_score_is_a_bar(memory, grace):
@@ -110,7 +110,7 @@ def test_the_way_through_the_graph_is_drawn_stop_by_stop(memory, grace):
     hops = [len(path) for path in paths if path]
     assert [way.count('class="link"') for way in ways] == hops
     assert [way.count("<circle") for way in ways] == [count + 1 for count in hops]
-    assert re.search(r"related, weight \d[.]\d\d", ways[0]) and "gone" not in ways[0]
+    assert re.search(r"related, weight \d[.]\d\d", ways[0]) and "removed" not in ways[0]
 
 
 def test_equal_texts_are_one_card_that_says_how_often(memory, grace):
@@ -118,13 +118,13 @@ def test_equal_texts_are_one_card_that_says_how_often(memory, grace):
     memory.store("The safe is behind the picture", provenance="ai_inferred", session="one")
     bob.store("The safe is behind the picture", provenance="user_stated", session="two")
     (card,) = cards(post(grace, "/recall", query="where is the safe"))
-    assert "said 2 times by 2 writers" in card
+    assert "stored 2 times by 2 writers" in card
 
 
 def test_a_long_text_is_shown_from_where_it_was_met_and_can_be_unfolded(memory, grace):
     memory.store("Nothing of note. " * 100 + "The zeppelin landed at noon. " + "Nothing else. " * 100)
     (card,) = cards(post(grace, "/recall", query="zeppelin"))
-    shown, whole = card.split("The whole text")
+    shown, whole = card.split("Show full text")
     assert "zeppelin landed" in shown and len(shown) < 1_000
     assert whole.count("Nothing of note.") == 100
 
@@ -132,11 +132,11 @@ def test_a_long_text_is_shown_from_where_it_was_met_and_can_be_unfolded(memory, 
 def test_a_card_leads_to_the_grains_page_and_the_answer_to_its_receipt(memory, grace):
     memory.store("Anna works as a nurse in Lisbon")
     page = post(grace, "/recall", query="nurse").content.decode()
-    address = re.search(r'href="(/admin/grains/grain/\d+/change/)">Everything about', page).group(1)
+    address = re.search(r'href="(/admin/grains/grain/\d+/change/)">Open this memory', page).group(1)
     assert "Anna works as a nurse" in words(grace.get(address))
-    kept = grace.get(re.search(r'href="(/recall/[0-9a-f-]{36})">The receipt', page).group(1))
+    kept = grace.get(re.search(r'href="(/recall/[0-9a-f-]{36})">Trace of', page).group(1))
     assert kept.status_code == 200 and "Anna works as a nurse in Lisbon" in cards(kept)[0]
-    assert "You asked this" in words(kept) and "Matched by" in cards(kept)[0]
+    assert "Recalled by you" in words(kept) and "Returned because of" in cards(kept)[0]
 
 
 def test_bounds_are_those_an_agent_has(memory, grace):
@@ -190,7 +190,7 @@ def test_a_receipt_is_read_by_who_asked_and_by_who_manages(memory, grace):
     assert Person("heidi", administrator=False, roles={"home": "viewer"}).sign_in().get(address).status_code == 404
     ivan = Person("ivan", administrator=False, roles={"home": "operator"}).sign_in()
     other = ivan.get(address)
-    assert "user:grace asked this" in words(other) and "Ask again" not in words(other)
+    assert "Recalled by user:grace" in words(other) and "Recall again" not in words(other)
     assert ivan.get(re.search(r"/admin/grains/trace/\d+/change/", other.content.decode()).group()).status_code == 200
     assert "/admin/grains/trace/" not in grace.get(address).content.decode()
     assert grace.get("/recall/00000000-0000-0000-0000-000000000000").status_code == 404
@@ -201,27 +201,27 @@ def test_a_grain_that_is_gone_since_is_not_quoted_by_its_receipt(memory, grace):
     post(grace, "/recall", query="silver key")
     Grain.objects.update(status="pending_deletion")
     kept = grace.get(f"/recall/{Trace.objects.get().uuid}")
-    assert kept.status_code == 200 and "hides" not in words(kept) and "This grain is gone" in words(kept)
+    assert kept.status_code == 200 and "hides" not in words(kept) and "This memory was removed" in words(kept)
 
 
 # States --------------------------------------------------------------------------------------------
 def test_an_empty_space_says_how_to_begin(grace):
-    assert "Nothing is remembered here yet" in words(grace.get("/recall"))
+    assert "No memories yet" in words(grace.get("/recall"))
     asked = post(grace, "/recall", query="anything")
-    assert asked.status_code == 200 and "Nothing is remembered here yet" in words(asked)
+    assert asked.status_code == 200 and "No memories yet" in words(asked)
 
 
 def test_nonsense_says_what_was_looked_for(memory, grace):
     memory.store("Anna works as a nurse")
     page = post(grace, "/recall", query="qwxzv plkjh")
     assert page.status_code == 200 and cards(page) == []
-    assert "Nothing answered" in words(page) and "It was looked for: qwxzv plkjh" in words(page)
+    assert "No results" in words(page) and "Searched for: qwxzv plkjh" in words(page)
 
 
 @pytest.mark.parametrize(
     ("given", "field", "says"),
     [
-        ({"query": " "}, "query", "Write a question first."),
+        ({"query": " "}, "query", "Enter a question."),
         ({"query": "x" * 20_000}, "query", "longer than"),
         ({"query": "nul\0"}, "query", "Null characters are not allowed"),
         ({"query": "x", "k": "0"}, "k", "from 1 to 100"),

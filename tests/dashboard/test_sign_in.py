@@ -25,7 +25,7 @@ def test_a_password_alone_opens_nothing(ada):
     client = half_way(ada)
     for path in ("/admin/", "/account", "/account/password", "/admin/accounts/agent/"):
         assert client.get(path).status_code == 302, path
-    assert "Open the administration" not in words(client.get("/"))
+    assert "Open the admin" not in words(client.get("/"))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_form_of_another_site_is_refused(ada):
     client = browser()
     client.get("/sign-in")
     answer = client.post("/sign-in", {"username": "ada", "password": PASSWORD})
-    assert answer.status_code == 403 and "Please try once more" in words(answer)
+    assert answer.status_code == 403 and "Please try again" in words(answer)
 
 
 def test_every_result_is_on_the_chain_and_no_secret_is(ada):

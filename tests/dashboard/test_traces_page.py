@@ -64,7 +64,7 @@ def test_recalls_are_listed_newest_first_with_who_and_how_sure(memory, oz):
     assert asked(page) == ["What is for dinner?", "When does the ferry leave?"]
     assert "agent:bob" in words(page) and "agent:alice" in words(page)
     chance = round(100 * Trace.objects.get(query="When does the ferry leave?").confidence)
-    assert f"{chance} %" in words(page) and "not judged" in words(page)
+    assert f"{chance} %" in words(page) and "no feedback" in words(page)
 
 
 def test_a_viewer_sees_their_own_questions_alone(memory):
@@ -149,19 +149,19 @@ def test_a_recall_is_told_again_step_by_step_in_words(memory, oz):
     at = [
         said.index(title)
         for title in (
-            "The question is read",
-            "Found by its words",
-            "Found by its meaning",
-            "Hop 1: the signal travels",
-            "What speaks for each is added up",
-            "The order of the answer",
+            "Query analysed",
+            "Matched by keywords",
+            "Matched by meaning",
+            "Hop 1: links followed",
+            "Scores added up",
+            "Final order",
         )
     ]
     assert at == sorted(at)
     assert "“maria”" in said
     assert "What do you do for a living, Maria? → I restore old clocks: next, weight" in said
     assert "1. What do you do for a living, Maria?" in said
-    assert "shared words +" in said and "Meaning took no part" in said
+    assert "shared words +" in said and "Meaning was not used" in said
     assert f"/recall/{trace}" in page.content.decode()
 
 
@@ -179,7 +179,7 @@ def test_the_drawing_has_a_place_for_each_and_a_ray_for_each_way(memory, oz):
     assert len(hop) == len(walked) > 0 and all("next, weight" in ray.says for ray in hop)
     last = len(drawn.scenes)
     assert all(1 <= one.scene <= last for one in [*drawn.rays, *drawn.spots])
-    assert {spot.says for spot in grains} == {"a grain that is gone"}, "no text without the right to read it"
+    assert {spot.says for spot in grains} == {"a removed memory"}, "no text without the right to read it"
 
 
 def test_it_is_told_from_the_receipt_though_its_grains_are_gone(memory, oz):
@@ -187,12 +187,12 @@ def test_it_is_told_from_the_receipt_though_its_grains_are_gone(memory, oz):
     Grain.objects.update(status="pending_deletion")
     page = oz.get(f"/traces/{trace}")
     assert page.status_code == 200
-    assert "clocks" not in words(page) and "a grain that is gone" in words(page)
+    assert "clocks" not in words(page) and "a removed memory" in words(page)
 
 
 def test_an_answer_without_a_grain_is_told_too(memory, oz):
     trace = memory.ask("nothing is stored yet")["trace_id"]
-    assert "Nothing was answered." in words(oz.get(f"/traces/{trace}"))
+    assert "No results." in words(oz.get(f"/traces/{trace}"))
 
 
 def test_of_many_grains_the_first_are_drawn_and_all_are_named(memory, oz):
@@ -201,7 +201,7 @@ def test_of_many_grains_the_first_are_drawn_and_all_are_named(memory, oz):
     trace = memory.ask("apples Anna bought", k=trace_drawing.MAX_GRAINS + 5)["trace_id"]
     page = oz.get(f"/traces/{trace}")
     assert page.content.decode().count("data-rank>") == trace_drawing.MAX_GRAINS
-    assert "5 more grains of the answer are not drawn" in words(page)
+    assert "5 more results are not drawn" in words(page)
     assert f"{trace_drawing.MAX_GRAINS + 5}. Anna bought" in words(page)
 
 

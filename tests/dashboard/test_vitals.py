@@ -98,7 +98,7 @@ def measured(space: Space, *, hours: int = 2, every: int = 900) -> None:
 def test_before_the_first_measurement_it_says_when_there_will_be_one(grace):
     page = grace.get("/vitals")
     assert page.status_code == 200
-    assert "Nothing was measured yet" in words(page) and "vitals.js" not in page.content.decode()
+    assert "No measurements yet" in words(page) and "vitals.js" not in page.content.decode()
 
 
 def test_every_signal_is_there_in_numbers_and_as_a_line(grace, home):
@@ -125,9 +125,9 @@ def test_what_needs_somebody_comes_first(grace, home):
 def test_it_shows_warnings_weeks_and_what_learning_is_worth(grace, home):
     measured(home)
     text = words(grace.get("/vitals"))
-    assert "orphan_rate time 2 WARNING 0.5" in text
+    assert "Memories without links 2 times WARNING 0.5" in text
     assert "75 % of 40" in text and "40 % of 10" in text
-    assert "40 judged questions asked again" in text and "+0.031 nDCG" in text
+    assert "40 recalls with feedback were repeated" in text and "(nDCG@10) by +0.031" in text
 
 
 @pytest.mark.parametrize(("over", "points"), [("day", 96), ("week", 168), ("month", 120)])
@@ -155,7 +155,7 @@ def test_visitors_and_people_of_other_spaces_see_nothing(home, people_client):
 
     agents.create_space(shell(), name="elsewhere")
     other = Person("olga", administrator=False, roles={"elsewhere": "owner"}).sign_in()
-    assert "Nothing was measured yet" in words(other.get("/vitals"))
+    assert "No measurements yet" in words(other.get("/vitals"))
 
 
 def test_it_costs_the_same_after_a_long_past(grace, home):
@@ -178,7 +178,7 @@ def test_the_overview_says_how_the_space_is_and_leads_there(grace, home):
     assert 'class="number health " href="/vitals"' in grace.get("/").content.decode()
     measured(home)
     page = grace.get("/")
-    assert 'class="number health warning" href="/vitals"' in page.content.decode() and "Warning vitals" in words(page)
+    assert 'class="number health warning" href="/vitals"' in page.content.decode() and "Warning health" in words(page)
 
 
 def test_an_operator_acknowledges_a_warning_in_the_administration(home, people_client):

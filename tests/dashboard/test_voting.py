@@ -48,11 +48,11 @@ def test_a_person_says_what_was_useful_and_sees_what_it_changed(memory, olga):
     answer = post(olga, f"/recall/{trace}/vote", grain=grains[0], said="useful")
     assert (answer.status_code, answer["Location"]) == (302, f"/recall/{trace}#answer")
     page = olga.get(f"/recall/{trace}")
-    assert "you said: useful" in cards(page)[0] and "The worker is about to learn" in cards(page)[0]
-    assert "Noted." in words(page)
+    assert "Your feedback: useful" in cards(page)[0] and "The worker will learn" in cards(page)[0]
+    assert "Feedback saved." in words(page)
     memory.drain()
     first = cards(olga.get(f"/recall/{trace}"))[0]
-    assert re.search(r"weight 0\.\d{3} → 0\.\d{3}", first) or "the question itself is remembered" in first
+    assert re.search(r"weight 0\.\d{3} → 0\.\d{3}", first) or "The query is remembered" in first
     assert "Was this useful?" in words(olga.get(f"/recall/{trace}"))
 
 
@@ -60,9 +60,9 @@ def test_it_can_be_turned_and_taken_back(memory, olga):
     trace, grains = asked(olga)
     post(olga, f"/recall/{trace}/vote", grain=grains[0], said="useful")
     post(olga, f"/recall/{trace}/vote", grain=grains[0], said="not-useful")
-    assert "you said: not useful" in cards(olga.get(f"/recall/{trace}"))[0]
+    assert "Your feedback: not useful" in cards(olga.get(f"/recall/{trace}"))[0]
     post(olga, f"/recall/{trace}/vote", grain=grains[0], said="back")
-    assert "you said" not in cards(olga.get(f"/recall/{trace}"))[0]
+    assert "Your feedback" not in cards(olga.get(f"/recall/{trace}"))[0]
     assert Vote.objects.get().undone_by.startswith("user:")
 
 

@@ -1,5 +1,5 @@
-// What the pages do beyond their HTML: times in the viewer's zone, and the latest events as they happen.
-// Everything works without it; a page then shows UTC and what was there when it was loaded.
+// Script of all pages: times in the viewer's time zone, and on the Overview page the latest events as they happen.
+// Pages work without it; they then show UTC and the state of when they were loaded.
 "use strict";
 
 (() => {
@@ -45,9 +45,9 @@
         else hear(event);
       };
       socket.onclose = (end) => {
-        if (end.code === 4401) return say("ended", "Not live: your session has ended. Reload to sign in.");
-        if (end.code === 4403) return say("ended", "Not live: you no longer have a role in this space.");
-        say("broken", failed < 5 ? "Not live. Trying again …" : "Not live. Trying again; reloading the page may help.");
+        if (end.code === 4401) return say("ended", "Disconnected: your session has ended. Reload the page to sign in.");
+        if (end.code === 4403) return say("ended", "Disconnected: you no longer have a role in this space.");
+        say("broken", failed < 5 ? "Disconnected. Reconnecting …" : "Disconnected. Reconnecting … Reload the page if this takes long.");
         if (Date.now() - opened > 10_000) failed = 0; // it went well for a while
         const seconds = Math.min(60, 2 ** failed);
         failed += 1;
@@ -93,6 +93,8 @@
     const row = document.getElementById("event").content.firstElementChild;
     const known = new Set([...list.children].map((line) => line.dataset.position));
     const refresh = refresher();
+    const names = JSON.parse(document.getElementById("words").textContent); // of dashboard/event_sentences.py
+    const plain = (name) => name.split(/[._]/).map((word) => names[word] || word).join(" ");
 
     function say(name, text) {
       state.dataset.state = name;
@@ -106,10 +108,10 @@
       const line = row.cloneNode(true);
       const details = Object.entries(event.data).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
       const parts = {
-        kind: event.kind.replace(/[._]/g, " "),
+        kind: plain(event.kind),
         actor: event.actor,
         subject: event.subject,
-        details: details.map(([name, value]) => `${name} ${value}`).join(" · "),
+        details: details.map(([name, value]) => `${plain(name)} ${value}`).join(" · "),
       };
       for (const [name, text] of Object.entries(parts)) line.querySelector(`[data-part=${name}]`).textContent = text;
       line.querySelector("time").dateTime = event.at;

@@ -18,7 +18,7 @@
 
   function giveUp(says) {
     root.hidden = true;
-    failed.textContent = `${says} The most linked grains are listed below.`;
+    failed.textContent = `${says} The most linked memories are listed below.`;
     failed.hidden = false;
   }
 
@@ -240,7 +240,7 @@
     renderer?.refresh({ skipIndexation: true });
     panel.dataset.node = node || "";
     if (!node) {
-      panel.replaceChildren(element("p", "Choose a node: what it says, what it is linked with, and the way to its page stand here.", { class: "hint" }));
+      panel.replaceChildren(element("p", "Select a node to see its details.", { class: "hint" }));
       return;
     }
     if (move) {
@@ -258,10 +258,10 @@
   }
 
   async function showGrain(node) {
-    panel.replaceChildren(element("p", "Fetching …", { class: "hint" }));
+    panel.replaceChildren(element("p", "Loading …", { class: "hint" }));
     const found = await about(node);
     if (chosen.node !== node) return;
-    if (!found) return panel.replaceChildren(element("p", "This grain cannot be read now. Reload the page to see what is there.", { class: "hint" }));
+    if (!found) return panel.replaceChildren(element("p", "This memory cannot be read now. Reload the page to update the graph.", { class: "hint" }));
     const facts = element("dl", "", { class: "facts" });
     const fact = (name, value) => {
       const row = element("div");
@@ -272,12 +272,12 @@
     const when = element("dd", found.time ? new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" }).format(new Date(found.time)) : "");
     if (found.time) fact("Time", when);
     const leads = element("p");
-    leads.append(element("a", "Everything about this grain", { href: found.address }));
+    leads.append(element("a", "Open this memory", { href: found.address }));
     const parts = [element("p", found.text, { class: "text" }), facts, leads];
     if (found.ties.length) {
       const list = element("ul", "", { class: "ties" });
       list.append(...found.ties.map((one) => tie({ ...one, node: one.grain })));
-      parts.push(element("h2", "Linked with"), list);
+      parts.push(element("h2", "Linked to"), list);
     }
     panel.replaceChildren(...parts);
     panel.scrollTop = 0;
@@ -288,12 +288,12 @@
     const list = element("ul", "", { class: "ties" });
     const near = graph.neighbors(node).slice(0, 12);
     const leads = element("p");
-    leads.append(element("a", "Everything about this entry", { href: root.dataset.entry.replace("/0/", `/${node.slice(6)}/`) }));
-    panel.replaceChildren(element("p", `A ${says} that ${graph.degree(node)} drawn grains mention`, { class: "hint" }),
-      element("p", label, { class: "text" }), leads, element("h2", "Mentioned by"), list);
+    leads.append(element("a", "Open this entity", { href: root.dataset.entry.replace("/0/", `/${node.slice(6)}/`) }));
+    panel.replaceChildren(element("p", `Entity (${says}), in ${graph.degree(node)} of the drawn memories`, { class: "hint" }),
+      element("p", label, { class: "text" }), leads, element("h2", "Memories that contain it"), list);
     await Promise.all(near.map(about));
     if (chosen.node !== node) return;
-    list.append(...near.map((one) => tie({ relation: "grain", node: one, says: known.get(one)?.label || "a grain that cannot be read now" })));
+    list.append(...near.map((one) => tie({ relation: "memory", node: one, says: known.get(one)?.label || "a memory that cannot be read now" })));
   }
 
   function light(nodes) {
@@ -313,11 +313,11 @@
       says.textContent = "";
       return light(null);
     }
-    says.textContent = "Looking …";
+    says.textContent = "Searching …";
     const answer = await fetch(form.action, { method: "POST", body: new FormData(form) }).catch(() => null);
     const found = await answer?.json().catch(() => null);
     if (!answer?.ok || !found) {
-      says.textContent = found?.message || "That did not work. Reload the page and try again.";
+      says.textContent = found?.message || "The search failed. Reload the page and try again.";
       return light(null);
     }
     const folded = query.toLowerCase();
@@ -326,8 +326,8 @@
     const more = found.grains.length - drawn.length;
     light(new Set([...drawn, ...entries]));
     says.textContent = found.grains.length + entries.length
-      ? `${drawn.length + entries.length} lit up${more ? `; ${more} more not drawn` : ""}.`
-      : "Nothing answered. Empty the field to see everything again.";
+      ? `${drawn.length + entries.length} highlighted${more ? `; ${more} more are not drawn` : ""}.`
+      : "No results. Clear the field to show everything again.";
   });
   document.getElementById("query")?.addEventListener("search", (event) => { if (!event.target.value) event.target.form.requestSubmit(); });
   document.getElementById("relations")?.addEventListener("change", (event) => {
@@ -381,5 +381,5 @@
       button.hidden = !graph.hasNode(button.dataset.show);
       button.addEventListener("click", () => choose(button.dataset.show, { move: true, focus: true }));
     }
-  }).catch(() => giveUp("The graph could not be fetched. Reload the page to try again."));
+  }).catch(() => giveUp("The graph could not be loaded. Reload the page to try again."));
 })();

@@ -1,5 +1,5 @@
-// The live page: what arrives becomes a line; pause keeps lines back and counts them; filters hide kinds.
-// The sentences are the server's (dashboard/event_sentences.py), so that a line reads the same whoever wrote it.
+// The Live page: events that arrive become lines; while paused they are queued and counted; filters hide groups.
+// Sentences come from the server (dashboard/event_sentences.py), so that a line reads the same whoever wrote it.
 "use strict";
 
 (() => {
@@ -20,6 +20,8 @@
   const isShown = (name) => filters.querySelector(`[value="${name}"]`)?.checked ?? true;
   const isWord = (value) => ["string", "number", "boolean"].includes(typeof value);
 
+  const plain = (name) => name.split(/[._]/).map((word) => table.names[word] || word).join(" ");
+
   function sentence(kind, data) {
     const values = Object.fromEntries(Object.entries(data).filter(([, value]) => isWord(value)));
     if ("confidence" in values) values.confidence = Math.round(100 * values.confidence);
@@ -28,8 +30,8 @@
     const known = table.sentences[kind === table.recalled ? "recall" : kind];
     const places = [...(known || "").matchAll(/\{(\w+)(?:\|(\w+))?\}/g)];
     if (!known || places.some(([, name]) => !(name in values))) {
-      const told = Object.entries(data).filter(([, value]) => isWord(value)).map(([name, value]) => `${name} ${value}`);
-      return kind.replace(/[._]/g, " ") + (told.length ? `: ${told.join(" · ")}` : "");
+      const told = Object.entries(data).filter(([, value]) => isWord(value)).map(([name, value]) => `${plain(name)} ${value}`);
+      return plain(kind) + (told.length ? `: ${told.join(" · ")}` : "");
     }
     return known.replace(/\{(\w+)(?:\|(\w+))?\}/g, (_, name, word) =>
       word ? `${values[name]} ${values[name] === 1 ? word : table.many[word] || `${word}s`}` : values[name]);
@@ -51,7 +53,7 @@
     const page = table.pages[word];
     line.dataset.key = thing.key;
     line.dataset.group = group(thing.kind);
-    part("actor").textContent = thing.actor || "somebody";
+    part("actor").textContent = thing.actor || "unknown";
     part("says").textContent = sentence(thing.kind, thing.data);
     line.querySelector("time").dateTime = thing.at;
     if (page && thing.linked && thing.kind !== table.gone && /^[0-9a-f-]{36}$/.test(thing.subject)) {
@@ -124,11 +126,11 @@
   pause.addEventListener("click", () => {
     const paused = pause.getAttribute("aria-pressed") !== "true";
     pause.setAttribute("aria-pressed", paused);
-    pause.textContent = paused ? "Go on" : "Pause";
+    pause.textContent = paused ? "Continue" : "Pause";
     if (paused) return;
     for (const thing of held.splice(0)) show(thing);
     missed.hidden = !lost;
-    missed.textContent = lost ? `${lost} older events were too many to keep; reload to see the newest.` : "";
+    missed.textContent = lost ? `${lost} older events are not shown: there were too many during the pause. Reload the page to see the newest.` : "";
     lost = 0;
   });
 

@@ -48,7 +48,7 @@ def test_told_what_was_missing_it_is_first_next_time(taught):
     again = memory.ask(QUESTION, explain=True)
     assert again["grains"][0]["id"] == needed
     assert again["confidence"] > 0.5
-    assert "feedback on similar questions" in again["explanation"]["grains"][0]["says"]
+    assert "feedback on similar queries" in again["explanation"]["grains"][0]["says"]
 
 
 def test_in_other_words_too(taught):
