@@ -14,21 +14,54 @@ endif
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: run test sqlite postgres lint types layers migrations bench torture lock docs clean
+.PHONY: run test sqlite postgres proofs lint types layers migrations bench torture lock docs clean
 
 run: $(VENV)/.runtime
 	@$(BIN)/python manage.py flux_start $(if $(ONCE),--once) $(ARGS)
 
-# Side by side: while tests of the one wait for an instance or a clock, those of the other compute.
-test: $(VENV)/.dev
-	@$(MAKE) --no-print-directory --jobs=3 lint types layers migrations sqlite postgres
+# Every folder of tests/ is a room: a pytest process of its own, so that each test file is loaded once and no room leans
+# on another. They run side by side, and those that take longest begin first: what begins last decides when all end.
+LONGEST := commands rest concurrency dashboard docs site accounts grains browser mcp core packaging admin
+FOLDERS := $(filter-out __pycache__ torture,$(patsubst tests/%/,%,$(wildcard tests/*/)))
+ROOMS := $(filter $(FOLDERS),$(LONGEST)) $(filter-out $(LONGEST),$(FOLDERS))
+# The processes of a run share a folder with what is made once, the tables of an empty database above all.
+SHARED = home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; export FLUX_TESTS_HOME="$$home"
 
+# All, or with ROOM=name what is written for one folder of tests/: style and its tests on SQLite, in under a minute.
+test: $(VENV)/.dev
+ifdef ROOM
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest -n 2 --dist=loadgroup tests/$(ROOM) $(PYTEST)
+else
+	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=4 lint $(firstword $(ROOMS:%=room-%)) postgres \
+		types layers migrations $(ROOMS:%=room-%)
+endif
+
+# Four at a time on two cores: while one waits for an instance or a clock, the others compute.
 sqlite: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 4 --dist=loadgroup --no-loadscope-reorder $(PYTEST) | sed -u 's/^/SQLite      /'
+	@$(SHARED); $(MAKE) --no-print-directory --keep-going --jobs=4 $(ROOMS:%=room-%)
+
+$(ROOMS:%=room-%): room-%: $(VENV)/.dev
+	@FLUX_TESTS_ROOM=$* $(BIN)/python -m pytest -q -p no:xdist tests/$* $(PYTEST) | sed -u 's/^/$*: /'
+
+# Where our SQL is, or what a database decides: locks, order, counting. What only asks these is left to the proofs.
+POSTGRES := arena concurrency core grains health keyvalue accounts/test_agents.py accounts/test_audit_chain.py \
+	accounts/test_checkpoints.py accounts/test_families.py accounts/test_grant_requests.py accounts/test_grants.py \
+	accounts/test_refusals.py accounts/test_tokens.py accounts/test_verbs.py admin/test_index.py \
+	dashboard/test_happening.py dashboard/test_home.py mcp/test_shares.py rest/test_grains.py \
+	rest/test_grains_narrowed.py rest/test_statement_counts.py site/test_backup.py site/test_checks.py \
+	site/test_databases.py transfer/test_graph.py
+ON_POSTGRES := FLUX_TESTS_ROOM=postgres FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest
 
 postgres: $(VENV)/.dev
-	FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest -n 2 --dist=loadgroup --no-loadscope-reorder \
-		-m "storage and not torture" $(PYTEST) | sed -u 's/^/PostgreSQL  /'
+	@$(ON_POSTGRES) -q -p no:xdist -m "storage and not torture and not proof" $(POSTGRES:%=tests/%) $(PYTEST) \
+		| sed -u 's/^/PostgreSQL: /'
+
+# What CI runs after `make test`: whole upgrades, moves and installations, and the rest of the tests on PostgreSQL.
+proofs: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist=loadgroup -m "proof and not torture" $(PYTEST)
+	$(ON_POSTGRES) -n 2 --dist=loadgroup -m "storage and not torture" $(POSTGRES:%=--ignore=tests/%) $(PYTEST)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,47 +15,11 @@ import time_machine
 from django.conf import settings
 from django.test import Client
 
+from tests.cases import Cases, forget_counts_and_arenas
 from tests.instances import Instance, tables
 from tests.servers import Redis, missing, start_postgres
 
-# What waits longest for instances, browsers and clocks comes first: whatever begins last decides when a run ends, and
-# the thousands of short tests then fill every worker to the end. `--no-loadscope-reorder` keeps this order.
-LONGEST_FIRST = (
-    "docs/test_commands",
-    "commands/test_flux_start.py",
-    "dashboard/test_live_sockets",
-    "browser/",
-    "commands/test_flux_backup_and_reset",
-    "concurrency/",
-    "commands/test_flux_stop",
-    "rest/test_schemathesis",
-    "rest/test_logs",
-    "packaging/test_install",
-    "accounts/test_upgrade",
-    "commands/test_flux_init",
-    "health/test_measure",
-    "mcp/",
-    "site/test_perimeter",
-    "packaging/",
-    "commands/test_flux",
-    "commands/test_options",
-    "admin/",
-    "rest/",
-    "embedding/",
-    "dashboard/",
-    "site/",
-    "sdk/",
-)
-
 DATABASE_FIXTURES = {"db", "transactional_db", "space", "agent", "token", "api", "principal", "door"}
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        "either_database: touches the database, but says nothing that could differ on another one; "
-        "the PostgreSQL pass leaves it out",
-    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -65,7 +28,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("either_database")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("either_database")]
-    items.sort(key=_place)
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})  # some are called like a fixture
         fixtures = set(getattr(item, "fixturenames", ())) - set(parameters)
@@ -75,11 +37,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = item.get_closest_marker("xdist_group")
         if group is not None and getattr(config.option, "loadgroup", False):
             _keep_together(item, str(group.args[0]))
-
-
-def _place(item: pytest.Item) -> int:
-    file = item.nodeid.removeprefix("tests/")
-    return next((place for place, start in enumerate(LONGEST_FIRST) if file.startswith(start)), len(LONGEST_FIRST))
 
 
 def _keep_together(item: Any, group: str) -> None:
@@ -152,20 +109,18 @@ def full_tables_alone_are_emptied() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_arena_is_left() -> None:
-    """Tests are rolled back and number their rows from 1 again: an arena of the one before would speak of others."""
-    held = sys.modules.get("memory.arena.cache")
-    if held is not None:
-        for space in held.arena_cache().spaces():
-            held.arena_cache().drop(space)
+def nothing_is_remembered_of_the_test_before() -> None:
+    """Tests are rolled back and number their rows from 1 again: counts and arenas would speak of others."""
+    forget_counts_and_arenas()
 
 
-@pytest.fixture(autouse=True)
-def no_refusal_is_left() -> None:
-    """Refused requests are counted per minute in the process: those of the test before would be in this one's sums."""
-    refusals = sys.modules.get("accounts.anonymous_refusals")
-    if refusals is not None:
-        refusals._counts.clear()
+@pytest.fixture
+def cases() -> Iterator[Cases]:
+    """For a table with hundreds of rows: `with cases.case(name):` runs each on the same rows, then all are judged."""
+    cases = Cases()
+    yield cases
+    assert cases.count > 0
+    assert cases.failed == {}
 
 
 @pytest.fixture
@@ -176,14 +131,6 @@ def standing_clock() -> Iterator[time_machine.Traveller]:
     """
     with time_machine.travel(datetime(2026, 11, 16, 12, tzinfo=UTC), tick=False) as traveller:
         yield traveller
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_counted_yet() -> None:
-    """What a process counts by agent number or address: tests number their agents from 1 again, from one address."""
-    held = sys.modules.get("fluxcore.writes.limits")
-    if held is not None:
-        held._counted.clear()
 
 
 @pytest.fixture

@@ -38,6 +38,8 @@ LOADED = (
     "rich.progress",
     "rich.table",
     "yaml",
+    "numpy",
+    "sqlparse",
     "hashlib",
     "http.client",
     "secrets",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import http.client
 import json
 import os
@@ -44,15 +45,43 @@ def one_at_a_time(what: str) -> Iterator[Path]:
 
 
 def tables() -> Path:
-    """A SQLite file with every table, made once a run."""
+    """A SQLite file with every table. It is made once for the models and migrations there are, and kept for later runs:
+    migrations take longer than most tests."""
     with one_at_a_time("tables") as home:
         made = home / "tables.db"
         if not made.exists():
+            kept = ROOT / ".pytest_cache" / f"tables-{_models()}.db"
+            if kept.exists():
+                shutil.copyfile(kept, made)
+                return made
             one = Instance(home, "tables")
             one.folder.mkdir(exist_ok=True)
             one.command("migrate", "--verbosity", "0")
             (one.folder / "flux.db").rename(made)
+            _keep(made, kept)
         return made
+
+
+def _models() -> str:
+    """Changes with whatever decides what is in an empty database."""
+    ours = [path for room in ("accounts", "fluxcore", "memory") for path in (ROOT / room).rglob("*.py")]
+    models = [path for path in ours if {"migrations", "models", "models.py", "apps.py"} & set(path.parts)]
+    digest = hashlib.sha256()
+    for path in (ROOT / "constraints.txt", ROOT / "fluxsite" / "settings.py", *sorted(models)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _keep(made: Path, kept: Path) -> None:
+    try:
+        kept.parent.mkdir(exist_ok=True)
+        for old in kept.parent.glob("tables-*.db"):
+            old.unlink()
+        part = kept.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(made, part)
+        part.replace(kept)
+    except OSError:
+        pass  # where nothing may be written, the next run migrates again
 
 
 class Answer:
@@ -146,7 +175,7 @@ class Instance:
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,
             )
-        until = time.monotonic() + 90
+        until = time.monotonic() + 180
         while not ready.exists():
             if self.process.poll() is not None or time.monotonic() > until:
                 raise AssertionError(f"the instance did not start:\n{self.output.read_text()}")
@@ -179,7 +208,7 @@ class Instance:
         assert self.process is not None
         self.process.wait()
 
-    def stop(self, seconds: float = 15) -> int:
+    def stop(self, seconds: float = 60) -> int:
         """Ctrl-C; the exit status."""
         if self.process is None:
             return 0

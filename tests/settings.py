@@ -13,8 +13,8 @@ if _home is None:
     _home = tempfile.mkdtemp(prefix="flux-tests-")
     os.environ["FLUX_TESTS_HOME"] = _home
     atexit.register(shutil.rmtree, _home, ignore_errors=True)
-# Workers of one run share the folder and nothing in it: arenas, queues and models are each one's own.
-_name = f"tests{os.environ.get('PYTEST_XDIST_WORKER', '')}"
+# Processes of one run share the folder and nothing in it: arenas, queues and models are each one's own.
+_name = "".join(("tests", os.environ.get("FLUX_TESTS_ROOM", ""), os.environ.get("PYTEST_XDIST_WORKER", "")))
 os.environ.update(
     {
         "FLUX_HOME": _home,
@@ -46,7 +46,7 @@ for _folder in ("keys", "queue", "run", "backups"):
     (Path(_home) / _name / _folder).mkdir(parents=True, exist_ok=True)
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # A file, not memory: threads and processes must see one database as they do in production.
-    DATABASES["default"]["TEST"] = {"NAME": str(Path(_home) / "tests.db")}  # noqa: F405
+    DATABASES["default"]["TEST"] = {"NAME": str(Path(_home) / f"{_name}.db")}  # noqa: F405
 else:
     DATABASES["default"]["OPTIONS"].pop("pool")  # noqa: F405  each test database has its own connections
 # Argon2 at production cost would be most of the suite's time.

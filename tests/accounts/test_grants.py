@@ -208,6 +208,7 @@ def test_another_spaces_agents_and_grants_are_not_there(person, make_token):
     assert Grant.objects.get().revoked_at is None
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [

@@ -47,6 +47,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_keys_move_from_clear_to_sealed_and_agents_get_the_trust_they_use(database, instance, request):
     one = instance()

@@ -12,7 +12,7 @@ from tests.concurrency.load import together
 
 
 def test_readers_are_side_by_side():
-    gate, inside = ReadWriteLock(), threading.Barrier(4, timeout=5)
+    gate, inside = ReadWriteLock(), threading.Barrier(4, timeout=60)
 
     def read(number: int) -> None:
         with gate.reading():
@@ -71,7 +71,7 @@ def test_whoever_reads_may_read_again_while_a_change_waits():
         assert gate.mine
         thread = threading.Thread(target=change)
         thread.start()
-        waiting.wait(5)
+        waiting.wait(60)
         time.sleep(0.05)
         with gate.reading():
             pass

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tests.browser.house import House
 from tests.servers import missing
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium") or "/usr/bin/chromium"
@@ -22,20 +23,40 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """One for the tests of a file. Not for more: Playwright's loop would stand in the way of others' database."""
+# With a WebGL in software, for pages that draw; the others are cheaper without.
+DRAWING = [*(one for one in ARGUMENTS if one != "--disable-gpu"), "--enable-unsafe-swiftshader"]
+
+
+@pytest.fixture(scope="package")
+def launch() -> Iterator[Callable[[list[str]], Any]]:
+    """Start browsers for this folder. Not for others: Playwright's loop would stand in the way of their database."""
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError as error:
         pytest.skip(missing("browser", str(error)))
-    with sync_playwright() as driver:
+
+    def start(arguments: list[str]) -> Any:
         try:
-            chromium = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+            return driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
         except Error as error:
             pytest.skip(missing("browser", str(error).splitlines()[0]))
-        yield chromium
-        chromium.close()
+
+    with sync_playwright() as driver:
+        yield start
+
+
+@pytest.fixture(scope="package")
+def chromium(launch: Callable[[list[str]], Any]) -> Iterator[Any]:
+    chromium = launch(ARGUMENTS)
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture(scope="package")
+def drawing_chromium(launch: Callable[[list[str]], Any]) -> Iterator[Any]:
+    chromium = launch(DRAWING)
+    yield chromium
+    chromium.close()
 
 
 @pytest.fixture
@@ -66,3 +87,27 @@ class Complaints(list[str]):
 @pytest.fixture
 def complaints() -> Complaints:
     return Complaints()
+
+
+class MemoryHouse(House):
+    """One instance for the pages that show a memory; whoever enters later brings the cookies of the first."""
+
+    cookies: list[Any]
+
+    def enter(self, page: Any) -> None:
+        if not self.codes:
+            super().enter(page)
+            self.cookies = page.context.cookies()
+            return
+        page.context.add_cookies(self.cookies)
+        self.go(page, "/")
+        page.locator(".frame").wait_for()
+        page.wait_for_load_state()
+
+
+@pytest.fixture(scope="package")
+def memory_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryHouse]:
+    """What each file looks at it stores itself, and no file counts what is of another's kind."""
+    house = MemoryHouse(tmp_path_factory.mktemp("memory") / "flux")
+    yield house
+    house.instance.kill()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
-from tests.browser.test_pages import House, fit
+from tests.browser.house import House, fit
+from tests.instances import Instance
 from tests.mcp.driver import over_http
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("agents")]  # one instance serves this file
@@ -53,16 +55,15 @@ Spend.objects.create(space=space, day=now.date(), calls=1730, failed=12, tokens=
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
+def house(blank, tmp_path_factory):
+    """It was used before this start, so that no token is printed."""
     folder = tmp_path_factory.mktemp("agents") / "flux"
-    made = House(folder)
-    file = made.instance.folder / "config.yaml"
-    made.instance.command("flux_stop")
-    made.instance.process.wait(20)
+    one = Instance(folder)
+    shutil.copytree(blank.folder, one.folder)
+    file = one.folder / "config.yaml"
     file.write_text(re.sub(r"(?m)^OPERATING_MODE:.*$", "OPERATING_MODE: flux_extracts", file.read_text()))
-    made.instance.command("shell", "-v", "0", "-c", _PAST)
-    made.instance.start()
-    made.people = made.instance.state["urls"]["people"]
+    one.command("shell", "-v", "0", "-c", _PAST)
+    made = House(folder)
     yield made
     made.instance.kill()
 

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.test_pages import DESK, PHONE, House, fit
+from tests.browser.house import DESK, PHONE, fit
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("board")]  # one instance serves this file
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("memory-pages")]
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    made = House(tmp_path_factory.mktemp("board") / "flux")
-    call = made.instance.call
+def house(memory_house):
+    call = memory_house.instance.call
     for key, value, ttl in (
         ("status/assistant", {"doing": "reading the harbour report", "since": "09:40"}, 3600),
         ("config/retries", 3, None),
@@ -29,8 +28,7 @@ def house(tmp_path_factory):
     call("POST", "/queues", {"queue": "thumbnails", "value": {"picture": 7}})
     call("POST", "/queues", {"queue": "thumbnails", "value": {"picture": 8}})
     call("POST", "/queues/claim", {"queue": "thumbnails", "ttl_secs": 3600})
-    yield made
-    made.instance.kill()
+    return memory_house
 
 
 def test_it_shows_what_is_shared_and_follows_it(house, browser, complaints):

@@ -6,14 +6,13 @@ import base64
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import ARGUMENTS, CHROMIUM
-from tests.servers import missing
+from tests.browser.conftest import ARGUMENTS
 from tests.sign_in_codes import code_for
 
 pytestmark = pytest.mark.browser
@@ -25,20 +24,11 @@ IGNORED = "Cross-Origin-Opener-Policy header has been ignored"
 
 
 @pytest.fixture
-def lan_browser() -> Iterator[Any]:
+def lan_browser(launch: Callable[[list[str]], Any]) -> Iterator[Any]:
     """A browser for which every name ending in .lan is this machine, as a router's DNS would have it."""
-    try:
-        from playwright.sync_api import Error, sync_playwright
-    except ImportError as error:
-        pytest.skip(missing("browser", str(error)))
-    rules = "--host-resolver-rules=MAP *.lan 127.0.0.1"
-    with sync_playwright() as driver:
-        try:
-            chromium = driver.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, rules])
-        except Error as error:
-            pytest.skip(missing("browser", str(error).splitlines()[0]))
-        yield chromium
-        chromium.close()
+    chromium = launch([*ARGUMENTS, "--host-resolver-rules=MAP *.lan 127.0.0.1"])
+    yield chromium
+    chromium.close()
 
 
 def said_at_start(instance) -> str:

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from tests.browser.test_pages import answered, fit
+from tests.browser.house import answered, fit
 from tests.browser.test_recall_and_graph import PICKING, chromium, house
 
 __all__ = ["chromium", "house"]
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("memory-pages")]  # one instance serves both files
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("memory-pages")]
 
 # Every socket the page has, so that a test can cut them; and what the page has ever shown, to see that none came twice.
 HANDS = """
@@ -38,7 +38,12 @@ def open_live(house, browser, complaints, **options):
 def ask(house, question: str) -> str:
     answer = house.instance.call("POST", "/retrieve", {"query": question})
     assert answer.status == 200, answer.body
-    return str(answer.json()["trace_id"])
+    trace = str(answer.json()["trace_id"])
+    until = time.monotonic() + 60
+    while house.instance.call("GET", f"/traces/{trace}").status != 200:  # it is written behind the answer
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return trace
 
 
 def without_picking(complaints) -> None:
@@ -145,7 +150,6 @@ def test_the_live_page_is_a_list_without_javascript(house, browser):
 
 def test_a_recall_is_played_stepped_and_read(house, browser, complaints):
     trace = ask(house, "Who plays the violin with Anna in Lisbon?")
-    time.sleep(0.3)  # its receipt is written behind the answer
     page = house.open(browser)
     complaints.listen(page)
     house.enter(page)
@@ -174,7 +178,6 @@ def test_a_recall_is_played_stepped_and_read(house, browser, complaints):
 
 def test_a_recall_is_numbered_text_without_javascript(house, browser):
     trace = ask(house, "Who plays the violin with Anna in Lisbon?")
-    time.sleep(0.3)
     page = house.open(browser, java_script_enabled=False)
     house.enter(page)
     house.go(page, f"/traces/{trace}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.test_pages import House, fit
+from tests.browser.house import fit
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("vitals")]  # one instance serves this file
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("memory-pages")]
 
 # A day of readings, a warning that is open and one that cleared.
 _PAST = """
@@ -62,11 +62,9 @@ for name, value in (("answered", 30), ("judged", 21)):
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    made = House(tmp_path_factory.mktemp("vitals") / "flux")
-    made.instance.command("shell", "-v", "0", "-c", _PAST)
-    yield made
-    made.instance.kill()
+def house(memory_house):
+    memory_house.instance.command("shell", "-v", "0", "-c", _PAST)
+    return memory_house
 
 
 def test_lines_are_drawn_and_the_range_is_switched(house, browser, complaints):

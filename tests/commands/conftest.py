@@ -38,7 +38,7 @@ def run(db: None) -> Callable[..., CommandResult]:
     return call
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.proof])])
 def on_each_database(request: pytest.FixtureRequest, instance: Callable[..., Instance]) -> Callable[..., Instance]:
     """Make instances as `instance` does, once on SQLite and once each on a PostgreSQL database of its own."""
 
@@ -59,7 +59,7 @@ def blank_on_postgres(postgres_url: str, tmp_path_factory: pytest.TempPathFactor
     return one
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.proof])])
 def made_on_each_database(request: pytest.FixtureRequest, instance: Callable[..., Instance]) -> Callable[..., Instance]:
     """Make instances as `made` does, once on SQLite and once each on a PostgreSQL database of its own."""
     if request.param == "sqlite":

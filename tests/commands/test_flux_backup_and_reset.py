@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import closing
 
 from tests.concurrency.databases import connect
+from tests.instances import tables
 
 
 def test_a_backup_brings_everything_back(made_on_each_database, tmp_path):
@@ -32,13 +34,17 @@ def test_a_backup_brings_everything_back(made_on_each_database, tmp_path):
 
 def test_a_backup_moves_an_instance_to_an_empty_database(on_each_database, tmp_path):
     """As after the loss of a machine: a new home, a new database, the same memory and the same tokens."""
-    old, new = on_each_database("old", tables=True).start(), on_each_database("new")
-    stored = old.call("POST", "/store", {"content": "kept"}).json()
-    old.command("flux_backup", "create", str(tmp_path / "saved.zip"))
-    old.kill()
+    old, new = on_each_database("old", tables=True), on_each_database("new")
+    _, said, minted, _ = old.commands(
+        "flux_init --no-input",
+        "flux_store kept --json",
+        "flux_token mint assistant --json",
+        f"flux_backup create {tmp_path}/saved.zip",
+    )
+    stored = json.loads(said)
     restored = new.command("flux_backup", "restore", str(tmp_path / "saved.zip"), "--confirm", "new", "--json")
     assert json.loads(restored.stdout)["set_aside"] is None
-    new.token = old.token
+    new.token = json.loads(minted)["token"]
     new.start()
     assert new.call("GET", f"/grains/{stored['grain_id']}").json()["content"] == "kept"
     assert new.call("POST", "/store", {"content": "goes on"}).status == 200
@@ -64,6 +70,7 @@ def test_a_reset_leaves_a_backup_and_a_first_link(made_on_each_database):
 
 
 def test_a_reset_empties_a_database_outside_the_home_too(instance, tmp_path):
+    shutil.copyfile(tables(), tmp_path / "elsewhere.db")
     one = instance(DATABASE_URL=f"sqlite:///{tmp_path}/elsewhere.db")
     *_, before, _, after = one.commands(
         "flux_init --no-input",

@@ -15,6 +15,7 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Instance:
     return Instance(tmp_path_factory.mktemp("bench"))
 
 
+@pytest.mark.proof
 def test_speed_is_a_ratio_to_the_plain_way(nowhere: Instance) -> None:
     document = json.loads(nowhere.command("flux_bench", "speed", "300", "--json").stdout)
     assert set(document) == {"rows"}
@@ -24,6 +25,7 @@ def test_speed_is_a_ratio_to_the_plain_way(nowhere: Instance) -> None:
     assert not (nowhere.folder / "flux.db").exists()
 
 
+@pytest.mark.proof
 def test_quality_is_measured_through_the_service_on_generated_sets(nowhere: Instance) -> None:
     shown = nowhere.command("flux_bench", "quality", "--small", "--encoder", "hashed").stdout
     for words in ("made-chats", "made-passages", "recall@10", "confidence"):

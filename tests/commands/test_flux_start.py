@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import http.client
 import json
-import signal
 import socket
 import subprocess
 import sys
@@ -153,11 +152,41 @@ def test_a_ready_file_that_cannot_be_written_is_refused_before_the_start(instanc
     assert json.loads(refused.stdout)["error"]["details"]["field"] == "ready_file"
 
 
-def test_a_file_broken_since_the_start_does_not_lock_the_operator_out(made):
+@pytest.fixture
+def for_scripts(made):
+    """An instance started with --json: one line says where it is, and its end says nothing."""
     one = made(FLUX_DURABILITY="normal")
     (one.folder / "config.yaml").write_text("REST_HOST: localhost\n")
-    one.start()
+    one.process = subprocess.Popen(
+        [
+            sys.executable,
+            str(ROOT / "manage.py"),
+            "flux_start",
+            "--json",
+            "--rest-port",
+            "0",
+            "--people-port",
+            "0",
+            "--mcp-port",
+            "0",
+        ],
+        env=one.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    one.state = json.loads(one.process.stdout.readline())
+    one.token = one.state["token"]
     del one.environment["FLUX_DURABILITY"]
+    yield one
+    assert one.process.wait(timeout=60) == 0
+    assert one.process.stdout.read() == ""
+
+
+def test_a_file_broken_since_the_start_does_not_lock_the_operator_out(for_scripts):
+    one = for_scripts
+    assert one.state["ready"] is True
+    assert set(one.state["ports"]) == set(one.state["urls"]) == {"rest", "people", "mcp"}
+    assert set(one.state["pids"]) == {"rest", "people", "worker"}
     assert one.call("GET", "/health").status == 200
 
     def warnings() -> str:
@@ -197,47 +226,17 @@ def test_a_second_start_is_refused_while_the_first_is_under_way(made):
 
 
 def test_a_later_start_keeps_the_data_and_shows_no_token(made):
-    one = made().start("--processes", "2")
-    stored = one.call("POST", "/store", {"content": "kept"}).json()
-    assert one.stop() == 0
-    assert "is killed" not in (one.folder / "flux.log").read_text()  # each process ended by itself
-    token = one.token
-    one.start()
+    one = made()
+    minted, stored = (
+        json.loads(said) for said in one.commands("flux_token mint assistant --json", "flux_store kept --json")
+    )
+    one.token = minted["token"]
+    one.start("--processes", "2")
     assert one.state["token"] is None
-    assert one.token == token
     assert one.call("GET", f"/grains/{stored['grain_id']}").json()["content"] == "kept"
 
 
-def test_for_scripts_it_prints_one_json_line(made):
-    one = made()
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            str(ROOT / "manage.py"),
-            "flux_start",
-            "--json",
-            "--rest-port",
-            "0",
-            "--people-port",
-            "0",
-            "--mcp-port",
-            "0",
-        ],
-        env=one.environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        ready = json.loads(process.stdout.readline())
-        assert ready["ready"] is True
-        assert set(ready["ports"]) == set(ready["urls"]) == {"rest", "people", "mcp"}
-        assert set(ready["pids"]) == {"rest", "people", "worker"}
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == 0
-    assert process.stdout.read() == ""  # one line and no other
-
-
+@pytest.mark.proof
 def test_an_older_database_is_backed_up_and_upgraded(made_on_each_database):
     one = made_on_each_database()
     one.command("migrate", "grains", "0008")

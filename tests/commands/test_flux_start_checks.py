@@ -71,6 +71,7 @@ def test_it_names_the_check_and_nothing_ever_listens(configured, lines, check):
     assert not (one.folder / "run" / "running.json").exists()
 
 
+@pytest.mark.proof
 def test_a_warning_is_said_and_the_doors_open(configured):
     one = configured('STATICFILES_DIRS = [HOME.path / "nowhere"]').start()
     assert "staticfiles.W004: " in one.output.read_text()

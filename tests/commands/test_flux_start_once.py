@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
 
+
+@pytest.mark.proof
 def test_it_proves_a_throw_away_instance_and_leaves_nothing(instance):
     one = instance()
     proof = json.loads(one.command("flux_start", "--once", "--json").stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from pathlib import Path
 
@@ -352,22 +353,33 @@ def say(run, things, capfd):
     return call
 
 
-@pytest.mark.parametrize("line", WORKS)
-def test_for_scripts_success_is_one_json_document(say, line):
-    status, document = say(line)
-    assert status == 0
-    assert document and not _is_refusal(document)
+@pytest.fixture
+def say_each(say, things, cases, settings, tmp_path):
+    """Each line on the same rows and in the same home; how it ended and its document for `holds`."""
+    home, saved = settings.HOME.path, tmp_path / "saved"
+    shutil.copytree(home, saved)
+
+    def call(lines, holds):
+        for line in lines:
+            with cases.case(line):
+                assert holds(*say(line))
+            things["export"].unlink(missing_ok=True)
+            shutil.rmtree(home)
+            shutil.copytree(saved, home)
+
+    return call
+
+
+def test_for_scripts_success_is_one_json_document(say_each):
+    say_each(WORKS, lambda status, document: status == 0 and document and not _is_refusal(document))
 
 
 def _is_refusal(document):
     return set(document) == {"error"} and set(document["error"]) == {"code", "message", "details"}
 
 
-@pytest.mark.parametrize("line", REFUSED)
-def test_for_scripts_a_refusal_is_one_json_document(say, line):
-    status, document = say(line)
-    assert status > 0
-    assert _is_refusal(document)
+def test_for_scripts_a_refusal_is_one_json_document(say_each):
+    say_each(REFUSED, lambda status, document: status > 0 and _is_refusal(document))
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if load_command_class("memory", name).needs_instance])
@@ -380,23 +392,11 @@ def test_for_scripts_a_missing_instance_is_one_json_document(say, monkeypatch, n
 
 def test_for_scripts_a_change_of_the_whole_instance_is_one_json_document(instance, tmp_path):
     lines = [line.format(file=tmp_path / "b.zip") for line in ON_AN_INSTANCE]
-    said = json.loads(instance().command("shell", "-v", "0", "-c", ONE_BY_ONE.format(lines=lines)).stdout)
+    one = instance().with_tables()
+    said = json.loads(one.command("shell", "-v", "0", "-c", ONE_BY_ONE.format(lines=lines)).stdout)
     made, saved, verified, restored, reset = (json.loads(text) for text in said)
     assert (made["new"], saved["file"], verified["sound"]) == (True, str(tmp_path / "b.zip"), True)
     assert (restored["restored"], reset["reset"]) == (True, True)
-
-
-def test_for_scripts_starting_and_stopping_is_one_json_document(instance):
-    one = instance().with_tables()
-    ports = ("--rest-port", "0", "--people-port", "0", "--mcp-port", "0")
-    try:
-        assert json.loads(one.command("flux_start", "--detach", "--json", *ports).stdout)["ready"] is True
-        refused = one.command("flux_start", "--json", check=False)
-        assert refused.returncode == 75
-        assert _is_refusal(json.loads(refused.stdout))
-    finally:
-        stopped = one.command("flux_stop", "--json")
-    assert json.loads(stopped.stdout) == {"stopped": True, "was_running": True}
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "flux_start"])

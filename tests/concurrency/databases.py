@@ -49,8 +49,11 @@ def few_or_many(name: str, few: int, many: int) -> pytest.MarkDecorator:
 
 
 def on_fleets(*kinds: str) -> pytest.MarkDecorator:
-    """Run a test on fleets of these kinds; one xdist worker holds all tests of a fleet."""
-    marks = {"postgres": [pytest.mark.postgres], "redis": [pytest.mark.redis], "sqlite": []}
+    """Run a test on fleets of these kinds; one xdist worker holds all tests of a fleet.
+
+    A fleet on PostgreSQL is left to CI; threads of one process compete there in every run.
+    """
+    marks = {"postgres": [pytest.mark.postgres, pytest.mark.proof], "redis": [pytest.mark.redis], "sqlite": []}
     return pytest.mark.parametrize(
         "fleet",
         [pytest.param(kind, marks=[*marks[kind], pytest.mark.xdist_group(f"fleet-{kind}")]) for kind in kinds],

@@ -23,7 +23,7 @@ print(json.dumps(Space.objects.get(name="{name}").pk))
 """
 
 
-@few_or_many("commits", 160, 400)
+@few_or_many("commits", 80, 400)
 @on_fleets("sqlite", "postgres")
 def test_three_readers_see_every_commit_of_a_writer_at_their_next_look(
     fleet: Fleet, tmp_path: Path, commits: int

@@ -11,7 +11,9 @@ from tests.concurrency.databases import connect, database_with_tables
 from tests.instances import Instance
 
 
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.proof])]
+)
 def test_a_write_retried_after_a_crash_gets_its_first_answer(
     instance: Callable[..., Instance], request: pytest.FixtureRequest, database: str
 ) -> None:

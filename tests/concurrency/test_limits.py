@@ -104,8 +104,8 @@ def test_after_a_hang_redis_counts_again(fleet: Fleet) -> None:
     fleet.limit(LIMIT)
     number, token = fleet.agent()
     with redis.Redis.from_url(fleet.redis.url) as client:
-        until = time.time() + 10
+        until = time.time() + 60
         while not client.exists(f"flux:{fleet.instance.name}:limit:grains:{number}"):
-            assert time.time() < until, "ten seconds after the hang the database still counts"
+            assert time.time() < until, "a minute after the hang the database still counts"
             assert fleet.instance.call("POST", "/store", {"content": "back"}, token=token).status in (200, 429)
             time.sleep(0.2)

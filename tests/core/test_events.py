@@ -109,6 +109,7 @@ def test_positions_survive_as_text():
     assert Position.parse(str(head)) == head
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     "text",
     [

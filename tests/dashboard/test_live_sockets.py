@@ -59,7 +59,9 @@ class House:
     scope="module",
     params=[
         pytest.param("sqlite", marks=pytest.mark.xdist_group("house-sqlite")),
-        pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.xdist_group("house-postgres")]),
+        pytest.param(
+            "postgres", marks=[pytest.mark.postgres, pytest.mark.proof, pytest.mark.xdist_group("house-postgres")]
+        ),
     ],
 )
 def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:

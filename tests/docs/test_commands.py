@@ -29,6 +29,7 @@ ELSEWHERE = {
     "scripts/secrets": ("tests/packaging/test_containers.py", "scripts/secrets"),
     "FLUX_SECRETS=~/flux-secrets docker compose up": ("tests/packaging/test_containers.py", "stack.start(service)"),
     "docker compose exec web python manage.py flux_token": ("tests/packaging/test_containers.py", '"flux_token"'),
+    ".venv/bin/python manage.py flux_bench quality": ("tests/commands/test_flux_bench.py", '"quality", "--small"'),
     "docker compose exec web python manage.py flux_init": ("tests/commands/test_flux_init.py", "--admin"),
 }
 DEFAULT_PORTS = {Config().REST_PORT: "rest", Config().DASHBOARD_PORT: "people", Config().MCP_PORT: "mcp"}
@@ -58,6 +59,7 @@ def documented(tmp_path_factory):
     (one.folder / "config.yaml").write_text(
         f"REST_PORT: {ports['rest']}\nDASHBOARD_PORT: {ports['people']}\nMCP_PORT: {ports['mcp']}\n"
     )
+    Instance(one.home, "second").with_tables()  # a page starts it; migrations have tests of their own
     one.with_tables().start(*(word for door, port in ports.items() for word in (f"--{door}-port", str(port))))
     yield one
     one.command("flux_stop", check=False)

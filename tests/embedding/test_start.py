@@ -11,7 +11,7 @@ import pytest
 
 from tests.instances import Instance
 
-pytestmark = pytest.mark.xdist_group("encoder")
+pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("encoder")]
 
 
 @pytest.fixture

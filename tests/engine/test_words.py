@@ -234,6 +234,7 @@ def test_several_threads_stem_alike():
             assert found == expected
 
 
+@pytest.mark.torture
 def test_a_turn_of_twenty_words_costs_less_than_25_microseconds():
     text = "Hey Caroline! Yesterday I took the kids to the museum, they loved the dinosaurs and we had a great day."
     words.keys(words.terms(text))

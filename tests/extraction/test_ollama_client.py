@@ -44,7 +44,7 @@ def test_the_time_out_is_for_all_of_it(server, mode):
     began = time.monotonic()
     with pytest.raises(ModelUnavailable, match=r"no answer within 0\.2 seconds"):
         ollama_client.ask_model(server.url, BODY, seconds=0.2)
-    assert time.monotonic() - began < 5, "it would trickle for ever"
+    assert time.monotonic() - began < 30, "it would trickle for ever"
 
 
 def test_a_process_that_is_to_end_lets_go(server):

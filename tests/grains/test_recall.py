@@ -273,6 +273,7 @@ def test_a_recall_reads_four_times_at_most_whatever_changed(memory: Memory) -> N
     assert (len(read), len(behind)) == (4, 4), "\n".join(read + behind)
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("given", "field"),
     [

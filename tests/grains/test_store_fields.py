@@ -78,6 +78,7 @@ TIMES = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("field", ["time", "valid_from", "valid_to"])
 @pytest.mark.parametrize("what", TIMES)
 def test_a_time_nobody_can_be_sure_of_is_refused(api, what, field):
@@ -115,6 +116,7 @@ NAMES = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("field", ["session", "speaker"])
 @pytest.mark.parametrize("what", NAMES)
 def test_a_name_that_cannot_be_read_is_refused(api, what, field):
@@ -145,6 +147,7 @@ TAGS = {
 }
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("what", TAGS)
 def test_tags_are_a_short_list_of_different_names(api, what):
     assert refused(api.post("/store", {"content": "x", "tags": TAGS[what]}), 422, "invalid") == {"field": "tags"}

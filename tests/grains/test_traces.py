@@ -234,7 +234,7 @@ def test_a_receipt_that_is_on_its_way_is_waited_for(memory: Memory, settings: An
     memory.drain()
     settings.BOOTH = "thread"
     opened, busy = threading.Event(), threading.Event()
-    booth.post(lambda: (busy.set(), opened.wait(10)))
+    booth.post(lambda: (busy.set(), opened.wait(60)))
     assert busy.wait(10)
     answer = memory.ask("Where did Mia move?")
     while traces._waiting:  # until it is handed over, and cannot be committed
@@ -244,7 +244,7 @@ def test_a_receipt_that_is_on_its_way_is_waited_for(memory: Memory, settings: An
         with pytest.raises(TimeoutError):
             voted.result(timeout=4 * traces.BEHIND_SECONDS)
         opened.set()
-        assert voted.result(timeout=10)["status"] == "recorded"
+        assert voted.result(timeout=60)["status"] == "recorded"
     assert Trace.objects.filter(uuid=answer["trace_id"]).exists() and not traces._going
     booth.write(close_connection_after_commit)
 

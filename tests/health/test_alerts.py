@@ -223,6 +223,7 @@ def test_whoever_never_answers_is_left_after_five_seconds(monkeypatch):
     silent.close()
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("url", "secret"),
     [

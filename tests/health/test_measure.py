@@ -35,6 +35,7 @@ def test_of_two_at_once_one_counts(ward):
     assert SpaceHealth.objects.get().beat == 2
 
 
+@pytest.mark.proof
 @pytest.mark.either_database  # storing, asking, voting and measuring have tests of their own on both
 def test_a_young_space_that_is_used_well_is_healthy_every_day(ward, configure):
     """Fourteen days of stores, questions and votes as agents give them: nothing to warn of, at no hour."""

@@ -250,7 +250,7 @@ class Stack:
     def stop(self) -> dict[str, int]:
         for process in self.processes.values():
             process.terminate()
-        return {name: process.wait(timeout=15) for name, process in self.processes.items()}
+        return {name: process.wait(timeout=60) for name, process in self.processes.items()}
 
     def kill(self) -> None:
         for process in self.processes.values():
@@ -259,6 +259,7 @@ class Stack:
                 process.wait()
 
 
+@pytest.mark.proof
 @pytest.mark.postgres
 @pytest.mark.redis
 def test_the_services_work_together_as_processes(tmp_path, postgres_url, redis_server):

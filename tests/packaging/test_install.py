@@ -14,7 +14,7 @@ import pytest
 
 from tests.packaging.project_files import ROOT
 
-pytestmark = pytest.mark.xdist_group("install")  # one environment is copied for all of them
+pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("install")]  # one environment is copied for all of them
 
 
 def make_wheel(folder: Path, name: str) -> Path:

@@ -36,9 +36,9 @@ def built(tmp_path):
     # Under `make test` these would hand this make the flags of the outer one.
     environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
 
-    def plan(target: str) -> str:
+    def plan(*target: str) -> str:
         return subprocess.run(
-            ["make", "-n", "-C", str(tmp_path), target], env=environment, capture_output=True, text=True, check=True
+            ["make", "-n", "-C", str(tmp_path), *target], env=environment, capture_output=True, text=True, check=True
         ).stdout
 
     return tmp_path, plan
@@ -61,6 +61,7 @@ def test_the_readme_names_a_target(target):
         ("migrations", "makemigrations --check"),
         ("bench", "-m benchmarks"),
         ("torture", "pytest -m torture"),
+        ("proofs", '-m "proof and'),
         ("lock", "--output-file constraints.txt"),
     ],
 )
@@ -107,6 +108,28 @@ def test_the_lock_pins_everything_a_file_brings_in(name):
     assert needed - exact == set()
 
 
+def test_every_folder_of_tests_is_a_room_but_the_torture(built):
+    folder, plan = built
+    for room in ("rest", "added", "torture"):
+        (folder / "tests" / room).mkdir(parents=True)
+    planned = plan("test")
+    assert "pytest -q -p no:xdist tests/rest" in planned
+    assert "pytest -q -p no:xdist tests/added" in planned
+    assert "tests/torture" not in planned
+
+
+def test_one_room_runs_alone(built):
+    _, plan = built
+    planned = plan("test", "ROOM=rest")
+    assert "tests/rest" in planned and "ruff" in planned
+    assert "mypy" not in planned and "postgres" not in planned
+
+
+def test_what_the_postgresql_pass_names_is_there():
+    named = re.search(r"^POSTGRES := ((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE).group(1).replace("\\", "").split()
+    assert [name for name in named if not (ROOT / "tests" / name).exists()] == []
+
+
 def test_every_make_command_in_the_documents_is_a_target():
     documents = [*PAGES, ROOT / "CHANGELOG.md"]
     # `make` is also an English verb; only what stands in code is a command.
@@ -136,6 +159,7 @@ def test_continuous_integration_accepts_no_skipped_part():
     required = set(re.search(r"required=([a-z,]+)", text).group(1).split(","))
     assert {"postgres", "redis", "browser", "node"} <= required
     assert "FLUX_TESTS_REQUIRE=$required make test" in text
+    assert "FLUX_TESTS_REQUIRE=$required make proofs" in text
     assert "run ONCE=1" in text
     assert "git clone" in text
     assert '-e "$fresh/clone[test]"' in text

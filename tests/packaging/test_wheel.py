@@ -18,7 +18,7 @@ from tests.packaging.project_files import PACKAGES, ROOT, files
 from tests.packaging.test_requirements import pins
 from tests.servers import missing
 
-pytestmark = pytest.mark.xdist_group("wheel")  # it is built once
+pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("wheel")]  # it is built once
 
 
 @pytest.fixture(scope="module")

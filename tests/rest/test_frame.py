@@ -41,45 +41,51 @@ def _addresses(patterns, prefix=""):
             yield from _addresses(pattern.url_patterns, prefix + str(pattern.pattern))
 
 
-@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("capabilities", [ALL, ()])
-def test_the_bare_path_and_the_versioned_one_give_equal_answers(make_token, as_agent, route, capabilities):
+def test_the_bare_path_and_the_versioned_one_give_equal_answers(make_token, as_agent, cases, capabilities):
     writer = as_agent(make_token("writer"))
     grain = writer.post("/store", {"content": "here before"}).json()["grain_id"]
     api = as_agent(make_token("caller", capabilities=capabilities))
     headers = {"Idempotency-Key": "alias", "X-Request-Id": "alias"}
-    bare, versioned = (plain(ROUTES[route].call(api, prefix, grain, headers)) for prefix in ("/", "/api/v1/"))
-    if route == "GET metrics" and capabilities:
-        # The numbers move with every request; the kinds of numbers do not.
-        bare, versioned = (set(re.findall(rb"(?m)^# TYPE .*", content)) for _, _, content in (bare, versioned))
-    if route == "GET health" and capabilities:
-        # How long the oldest job has waited by now.
-        for *_, body in (bare, versioned):
-            body["queue"].pop("oldest_wait_seconds")
-    assert bare == versioned
+    for name, route in ROUTES.items():
+        with cases.case(name):
+            bare, versioned = (plain(route.call(api, prefix, grain, headers)) for prefix in ("/", "/api/v1/"))
+            if name == "GET metrics" and capabilities:
+                # The numbers move with every request; the kinds of numbers do not.
+                bare, versioned = (set(re.findall(rb"(?m)^# TYPE .*", content)) for _, _, content in (bare, versioned))
+            if name == "GET health" and capabilities:
+                # How long the oldest job has waited by now.
+                for *_, body in (bare, versioned):
+                    body["queue"].pop("oldest_wait_seconds")
+            assert bare == versioned
 
 
-@pytest.mark.parametrize("route", [route for route, call in ROUTES.items() if call.method == "GET"])
-def test_head_is_get_without_a_body(make_token, as_agent, route):
+def test_head_is_get_without_a_body(make_token, as_agent, cases):
     api = as_agent(make_token(capabilities=ALL))
     grain = api.post("/store", {"content": "x"}).json()["grain_id"]
-    get = api.get(ROUTES[route].url("/", grain))
-    head = api.client.head(ROUTES[route].url("/", grain), headers=api._headers(None))
-    assert (head.status_code, head.headers["Content-Type"]) == (get.status_code, get.headers["Content-Type"])
+    for name, route in ROUTES.items():
+        if route.method != "GET":
+            continue
+        with cases.case(name):
+            get = api.get(route.url("/", grain))
+            head = api.client.head(route.url("/", grain), headers=api._headers(None))
+            assert (head.status_code, head.headers["Content-Type"]) == (get.status_code, get.headers["Content-Type"])
 
 
 METHODS = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FROB", "POST", "GET")
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_other_methods_are_refused_and_the_right_ones_named(make_token, as_agent, route):
-    own = {other.method for other in ROUTES.values() if other.route == ROUTES[route].route}
+def test_other_methods_are_refused_and_the_right_ones_named(make_token, as_agent, cases):
     api = as_agent(make_token(capabilities=ALL))
-    for method in METHODS:
-        if method not in own:
-            answer = api.client.generic(method, ROUTES[route].url("/", "x"), headers=api._headers(None))
-            refused(answer, 405, "method_not_allowed")
-            assert own <= set(answer.headers["Allow"].split(", "))
+    for name, route in ROUTES.items():
+        own = {other.method for other in ROUTES.values() if other.route == route.route}
+        for method in METHODS:
+            if method in own:
+                continue
+            with cases.case(f"{method} to {name}"):
+                answer = api.client.generic(method, route.url("/", "x"), headers=api._headers(None))
+                refused(answer, 405, "method_not_allowed")
+                assert own <= set(answer.headers["Allow"].split(", "))
 
 
 @pytest.mark.parametrize(

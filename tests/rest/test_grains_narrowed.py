@@ -166,6 +166,7 @@ def test_a_filter_reaches_into_no_other_space(make_token, as_agent):
         assert stranger.get("/grains", **query).json() == {"grains": [], "count": 0, "next_cursor": None}
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -9,7 +9,7 @@ import pytest
 from tests.rest.conftest import RestInstance
 from tests.rest.schemathesis_run import EXACT, run_schemathesis
 
-pytestmark = pytest.mark.xdist_group("door")
+pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("door")]  # thousands of requests, the same in every run
 
 
 def test_the_instance_keeps_what_its_schema_promises(door: RestInstance, tmp_path: Path):

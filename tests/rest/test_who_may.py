@@ -14,10 +14,7 @@ from fluxcore import clock
 from tests.rest.routes import ROUTES, refused
 
 EVERYTHING = tuple(sorted(OPERATIONS))
-GUARDED = [route for route, call in ROUTES.items() if call.needs]
 LOOKS_AT_TOKENS = [route for route, call in ROUTES.items() if not call.ignores_token]
-# A token is looked at before its route: which tokens are dead is asked of both databases through the first one.
-OTHERS = [pytest.param(route, marks=pytest.mark.either_database) for route in LOOKS_AT_TOKENS[1:]]
 
 
 @pytest.fixture
@@ -25,31 +22,34 @@ def grain(make_token, as_agent) -> str:
     return str(as_agent(make_token("keeper")).post("/store", {"content": "kept"}).json()["grain_id"])
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_with_its_capability_alone_it_works(make_token, as_agent, grain, route):
-    needs = ROUTES[route].needs
-    api = as_agent(make_token(capabilities=(needs, *ROUTES[route].besides) if needs else ()))
-    assert ROUTES[route].call(api, grain=grain).status_code == 200
+def test_with_its_capability_alone_it_works(make_token, as_agent, grain, cases):
+    for name, route in ROUTES.items():
+        with cases.case(name):
+            api = as_agent(make_token(capabilities=(route.needs, *route.besides) if route.needs else ()))
+            assert route.call(api, grain=grain).status_code == 200
 
 
 @pytest.mark.either_database
-@pytest.mark.parametrize("route", ROUTES)
-def test_without_a_token_only_open_calls_work(db, as_agent, grain, route):
-    answer = ROUTES[route].call(as_agent(None), grain=grain)
-    if ROUTES[route].open:
-        assert answer.status_code == 200
-    else:
-        refused(answer, 401, "unauthenticated")
+def test_without_a_token_only_open_calls_work(as_agent, grain, cases):
+    for name, route in ROUTES.items():
+        with cases.case(name):
+            answer = route.call(as_agent(None), grain=grain)
+            if route.open:
+                assert answer.status_code == 200
+            else:
+                refused(answer, 401, "unauthenticated")
 
 
-@pytest.mark.parametrize("route", GUARDED)
-def test_with_every_capability_but_its_own_it_is_forbidden_and_on_the_chain(make_token, as_agent, grain, route):
-    needs = ROUTES[route].needs
-    api = as_agent(make_token(capabilities=tuple(name for name in EVERYTHING if name != needs)))
-    details = refused(ROUTES[route].call(api, grain=grain), 403, "forbidden")
-    assert details["missing"].startswith(str(ROUTES[route].refusal))
-    entry = AuditEntry.objects.filter(outcome="refused").latest("id")
-    assert entry.actor == "agent:alice" and str(needs) in entry.details
+def test_with_every_capability_but_its_own_it_is_forbidden_and_on_the_chain(make_token, as_agent, grain, cases):
+    for name, route in ROUTES.items():
+        if not route.needs:
+            continue
+        with cases.case(name):
+            api = as_agent(make_token(capabilities=tuple(one for one in EVERYTHING if one != route.needs)))
+            details = refused(route.call(api, grain=grain), 403, "forbidden")
+            assert details["missing"].startswith(str(route.refusal))
+            entry = AuditEntry.objects.filter(outcome="refused").latest("id")
+            assert entry.actor == "agent:alice" and route.needs in entry.details
 
 
 def revoked(make_token) -> str:
@@ -84,20 +84,34 @@ def another_secret(make_token) -> str:
 
 
 @pytest.mark.parametrize("dead", [revoked, expired, switched_off, never_minted, another_secret])
-@pytest.mark.parametrize("route", [LOOKS_AT_TOKENS[0], *OTHERS])
-def test_a_dead_token_gets_the_one_refusal(make_token, as_agent, grain, route, dead):
-    api = as_agent(dead(make_token))
+def test_a_dead_token_gets_the_one_refusal(make_token, as_agent, grain, dead):
+    _refused_as_any_other(as_agent(dead(make_token)), as_agent, grain, LOOKS_AT_TOKENS[0])
+
+
+@pytest.mark.either_database  # every call looks at the token in the same way; which tokens are dead is asked above
+def test_no_call_takes_a_dead_token(make_token, as_agent, grain, cases):
+    api = as_agent(revoked(make_token))
+    for route in LOOKS_AT_TOKENS:
+        with cases.case(route):
+            _refused_as_any_other(api, as_agent, grain, route)
+
+
+def _refused_as_any_other(api, as_agent, grain, route):
     answer = ROUTES[route].call(api, grain=grain)
     assert refused(answer, 401, "unauthenticated") == {}
     assert answer.json()["message"] == ROUTES[route].call(as_agent("x"), grain=grain).json()["message"]
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_another_space_sees_nothing_of_ours(make_token, as_agent, grain, route):
+def test_another_space_sees_nothing_of_ours(make_token, as_agent, grain, cases):
     asked_for = "transcript.read"  # by the table's example; whoever holds it need not ask
     everything_else = tuple(name for name in EVERYTHING if name != asked_for)
     stranger = as_agent(make_token("stranger", space="elsewhere", capabilities=everything_else))
-    answer = ROUTES[route].call(stranger, grain=grain)
+    for route in ROUTES:
+        with cases.case(route):
+            _nothing_of_ours(ROUTES[route].call(stranger, grain=grain), route, grain)
+
+
+def _nothing_of_ours(answer, route, grain):
     if "{agent}" in ROUTES[route].path or route == "POST ipc":
         refused(answer, 403, "forbidden")  # what lies in somebody else's memory is not even looked for
     elif ROUTES[route].named:
@@ -145,6 +159,7 @@ WRONG_SCHEMES = [
 ]
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("pattern", WRONG_SCHEMES, ids=ascii)
 def test_a_token_in_the_wrong_dress_is_no_token(token, as_agent, pattern):
     answer = as_agent(None).get("/grains", headers={"Authorization": pattern.format(token)})

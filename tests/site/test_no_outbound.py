@@ -113,6 +113,7 @@ def witnesses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
+@pytest.mark.proof
 def test_a_whole_instance_at_work_speaks_to_this_machine_alone(witnesses, instance):
     running: Instance = instance(**witnesses[0].environment).with_tables().start("--broadcast")
     for number in range(5):

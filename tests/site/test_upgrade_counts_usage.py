@@ -65,6 +65,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_what_is_there_is_counted(database, instance, request):
     one = instance()

@@ -169,6 +169,7 @@ def test_a_database_whose_texts_are_no_utf_8(move, seed):
     assert "not UTF-8" in told[0].message
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     "line, says",
     [
