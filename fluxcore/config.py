@@ -281,6 +281,11 @@ class Config:
         "encoder of texts and queries; without its package the next one is used",
         allowed=("all-MiniLM-L6-v2", "wordllama", "hashed", "none"),
     )
+    # For rooms to come; set to anything else they are warned about
+    BLOBS_URL: str = _key("", "not used yet: address of blob storage; empty: the data home", unused=True)
+    MAX_FILE_BYTES: int = _key(
+        67_108_864, "not used yet: bytes of one file that is sent or stored", low=1, high=2**40, hot=True, unused=True
+    )
     # Known so that an old file can be read; set to anything else they are warned about
     ADMIN_REST_HOST: str = _key("127.0.0.1", "without effect: the admin is at the people's door", unused=True)
     ADMIN_REST_PORT: int = _key(

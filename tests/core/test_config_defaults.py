@@ -109,6 +109,8 @@ UNUSED = {
     "ADMIN_REST_PORT": 7463,
     "ALERT_TELEGRAM_BOT_TOKEN": "",
     "ALERT_TELEGRAM_CHAT_ID": "",
+    "BLOBS_URL": "",
+    "MAX_FILE_BYTES": 64 * 2**20,
 }
 # flux-memory's own default was flux_extracts; here no local model is needed to begin with.
 OURS = {
