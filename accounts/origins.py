@@ -14,19 +14,27 @@ CEILINGS = CLAIMABLE
 DEFAULT = "ai_stated"
 
 
+def lowest(*lineage: str | int) -> str:
+    """Authority of anything derived: the minimum over all it comes from, each an origin or its position in AUTHORITY.
+
+    Every room that makes a memory out of others, or takes one over from elsewhere, asks here.
+    """
+    return AUTHORITY[max(RANK[one] if isinstance(one, str) else one for one in lineage)]
+
+
 def capped(claimed: str | None, *, ceiling: str) -> str:
     """The origin an import gets: as claimed, lowered to the ceiling, and `unknown` where nobody claims anything."""
     if claimed is None:
         return "unknown"
     if claimed not in RANK:
         raise Invalid(f"provenance must be one of {', '.join(AUTHORITY)}.", field="provenance")
-    return claimed if RANK[claimed] >= RANK[ceiling] else ceiling
+    return lowest(claimed, ceiling)
 
 
 def bind(claimed: str | None, *, ceiling: str) -> str:
     """The origin a statement gets: as claimed, never above the token's ceiling."""
     if claimed is None:
-        return DEFAULT if RANK[DEFAULT] >= RANK[ceiling] else ceiling
+        return lowest(DEFAULT, ceiling)
     if claimed not in CLAIMABLE:
         raise Invalid(f"provenance must be one of {', '.join(CLAIMABLE)}.", field="provenance")
     if RANK[claimed] < RANK[ceiling]:

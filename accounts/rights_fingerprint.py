@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils import timezone
-
 from accounts.models import Authenticator, Membership, Session, Space, User
-from fluxcore import raw_sql
+from fluxcore import clock, raw_sql
 
 _SQL = f"""
 SELECT s.session_data, u.username, u.password, u.is_active, u.is_superuser, a.id, a.confirmed, m.role, p.uuid
@@ -23,5 +21,5 @@ WHERE s.session_key = %s AND s.expire_date > %s
 def read_fingerprint(session_key: str, space: int) -> tuple[Any, ...] | None:
     """Equal to an earlier one: nothing has changed that could change the right. None for a session that has ended."""
     kept = Session._meta.pk.get_prep_value(session_key)
-    found = raw_sql.read(_SQL, [space, space, kept, raw_sql.adapt_moment(timezone.now())])
+    found = raw_sql.read(_SQL, [space, space, kept, raw_sql.adapt_moment(clock.now())])
     return found[0] if found else None

@@ -1,9 +1,17 @@
-"""Time: UTC at rest, RFC 3339 with an offset at the edges, naive times refused."""
+"""The one clock: UTC at rest, RFC 3339 with an offset at the edges, naive times refused.
+
+Nothing else asks the machine what time it is. Two modules build on this clock what it cannot say alone:
+`fluxcore/uptime.py` how long the instance has run, and `memory/keyvalue/moment.py` a moment that never goes backwards.
+Durations inside a process are measured with `time.monotonic`.
+"""
 
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
 
 from fluxcore.errors import Invalid
 
@@ -11,12 +19,30 @@ _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
 
-
 _WHOLE = len("2026-11-16 04:30:00.000001")
 
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def seconds() -> float:
+    """Now in seconds since 1970, as files and counters keep it."""
+    return time.time()
+
+
+def steady() -> float:
+    """Seconds that only grow, by one each second, the same for all processes of the machine, also while it sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+@lru_cache(maxsize=1)
+def boot() -> str:
+    """Which start of the machine this is: `steady` counts from there."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:64]
+    except OSError:
+        return f"since {int(seconds() - steady()) // 3600}"  # no such number here: near enough to tell two apart
 
 
 def rfc3339(moment: datetime | str | None) -> str | None:

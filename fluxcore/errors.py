@@ -161,6 +161,11 @@ class UnsupportedMediaType(FluxError, ValueError):
     message = "Unsupported content type. Send application/json in UTF-8, not compressed."
 
 
+class RangeNotSatisfiable(FluxError, ValueError):
+    code, status, exit_status = "range_not_satisfiable", 416, 65
+    message = "The content has no such range."
+
+
 class Invalid(FluxError, ValueError):
     code, status, exit_status = "invalid", 422, 65
     message = "A value is not allowed."

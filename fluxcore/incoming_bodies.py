@@ -37,7 +37,7 @@ class IncompleteBodies:
         try:
             await asyncio.wait({reading}, timeout=AT_ONCE_SECONDS)
             if not reading.done():
-                with self._place(await token()):
+                with self.place(await token()):
                     await asyncio.wait({reading}, timeout=None if seconds is None else seconds - AT_ONCE_SECONDS)
             if not reading.done():
                 raise BodyTooSlow
@@ -46,7 +46,8 @@ class IncompleteBodies:
             reading.cancel()
 
     @contextmanager
-    def _place(self, token: Hashable) -> Iterator[None]:
+    def place(self, token: Hashable) -> Iterator[None]:
+        """One of the few places that a token has for bodies that are not complete."""
         if self._waiting[token] >= MAX_PER_TOKEN:
             raise limit_messages.at_once_reached(
                 "incomplete bodies of one token",

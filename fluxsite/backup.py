@@ -7,72 +7,55 @@ we choose. A restore is checked completely before it changes anything.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import re
+import errno
 import shutil
-import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from django.apps import apps
 from django.core.management import call_command
-from django.core.management.color import no_style
-from django.db import connection, transaction
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
-from django.db.models import Model
+from django.db import connection
 
 from accounts.audit import checkpoints
-from fluxcore import clock
-from fluxcore.errors import Conflict, Invalid
-from fluxcore.models import Event
+from fluxcore import clock, files
+from fluxcore.bundles import BundleWriter
+from fluxcore.errors import Conflict, DiskFull, Invalid
 from fluxcore.version import VERSION
+from fluxsite import backup_database
+from fluxsite.backup_reading import BUNDLE_FORMAT, FORMAT, MEMBER, opened
+from fluxsite.backup_reading import verify as verify
 from fluxsite.home import DataHome
 
-FORMAT = 1
-MAX_MANIFEST = 1 << 20
-_MEMBER = re.compile(r"config\.yaml|checkpoints\.jsonl|database\.db|(?:keys|tables)/[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
-_CHUNK = 1 << 20
+ENDINGS = ("*.tar.zst", "*.zip")  # of backups in the data home; releases up to 0.6 made zip files
 
 
 def create(home: DataHome, *, label: str = "backup", to: Path | None = None) -> Path:
     """Write a backup of the instance as it is at this moment, also while it runs."""
     moment = clock.now().strftime("%Y%m%d-%H%M%S-%f")
-    target = to or home.backups / f"{home.name}-{label}-{moment}.zip"
+    target = to or home.backups / f"{home.name}-{label}-{moment}.tar.zst"
     if target.exists():
-        raise Conflict(f"{target} already exists. Choose another file.")
-    temporary = target.with_name(f".{target.name}.part")
+        raise Conflict(f"{target} exists already.")
     try:
-        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-    except OSError as error:
-        raise Invalid(f"{target} cannot be written: {error.strerror}.") from None
-    try:
-        with os.fdopen(descriptor, "w+b") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
-                digests: dict[str, str] = {}
-                for name, source in _small_files(home):
-                    digests[name] = _add(bundle, name, source)
-                _dump_database(home, bundle, digests)
-                manifest = {
+        with files.replacing_file(target) as file, BundleWriter(file, staging=target.parent) as bundle:
+            for name, source in _small_files(home):
+                bundle.add(name, backup_database.file_chunks(source))
+            backup_database.dump(home, bundle)
+            bundle.finish(
+                {
+                    "bundle_format": BUNDLE_FORMAT,
                     "format": FORMAT,
                     "version": VERSION,
                     "instance": home.name,
                     "database": connection.vendor,
                     "created_at": clock.rfc3339(clock.now()),
-                    "migrations": _migrations(),
-                    "members": digests,
+                    "migrations": backup_database.migrations(),
                 }
-                bundle.writestr("manifest.json", json.dumps(manifest, indent=1))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)  # half a backup never has the final name
-    finally:
-        temporary.unlink(missing_ok=True)
+            )
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DiskFull(f"The disk of {target} is full. No backup was made.") from None
+        raise Invalid(f"{target} cannot be written: {error.strerror}.") from None
     return target
 
 
@@ -84,132 +67,8 @@ def _small_files(home: DataHome) -> Iterator[tuple[str, Path]]:
     for key in sorted(home.keys.glob("*")) if home.keys.is_dir() else ():
         name = f"keys/{key.name}"
         # A key that is just being made has a dot in front, an editor's copy something behind.
-        if key.is_file() and not key.name.startswith(".") and _MEMBER.fullmatch(name):
+        if key.is_file() and not key.name.startswith(".") and MEMBER.fullmatch(name):
             yield name, key
-
-
-def _add(bundle: zipfile.ZipFile, name: str, source: Path) -> str:
-    with source.open("rb") as file:
-        return _copy(file, bundle, name)
-
-
-def _copy(file: Any, bundle: zipfile.ZipFile, name: str) -> str:
-    seen = hashlib.sha256()
-    with bundle.open(name, "w", force_zip64=True) as member:
-        while chunk := file.read(_CHUNK):
-            seen.update(chunk)
-            member.write(chunk)
-    return seen.hexdigest()
-
-
-def _tables() -> list[str]:
-    names = [model._meta.db_table for model in apps.get_models(include_auto_created=True) if model._meta.managed]
-    return sorted({*names, "django_migrations"})
-
-
-def _dump_database(home: DataHome, bundle: zipfile.ZipFile, digests: dict[str, str]) -> None:
-    if connection.vendor == "sqlite":
-        import sqlite3
-
-        copy = home.run / f"backup-{os.getpid()}.db"
-        home.run.mkdir(parents=True, exist_ok=True)
-        try:
-            connection.ensure_connection()
-            with closing(sqlite3.connect(copy)) as target:
-                connection.connection.backup(target)
-                target.execute("PRAGMA journal_mode=DELETE")
-            digests["database.db"] = _add(bundle, "database.db", copy)
-        finally:
-            copy.unlink(missing_ok=True)
-        return
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        for table in _existing(cursor):
-            seen = hashlib.sha256()
-            with (
-                cursor.cursor.copy(f"COPY {connection.ops.quote_name(table)} TO STDOUT") as rows,
-                bundle.open(f"tables/{table}", "w", force_zip64=True) as member,
-            ):
-                for chunk in rows:
-                    seen.update(chunk)
-                    member.write(chunk)
-            digests[f"tables/{table}"] = seen.hexdigest()
-
-
-def _migrations() -> list[str]:
-    return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
-
-
-def _known_migrations() -> set[str]:
-    return {f"{app}.{name}" for app, name in MigrationLoader(None, ignore_no_migrations=True).disk_migrations or ()}
-
-
-def _existing(cursor: Any) -> list[str]:
-    present = set(connection.introspection.table_names(cursor))
-    return [table for table in _tables() if table in present]
-
-
-# What zipfile and json raise on damaged or foreign files; the last two for encrypted and exotic members.
-_UNREADABLE = (
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-    KeyError,
-    ValueError,
-    TypeError,
-    EOFError,
-    RecursionError,
-    NotImplementedError,
-    RuntimeError,
-)
-
-
-def _checked(manifest: Any, name: str) -> dict[str, Any]:
-    """A manifest that says everything a restore relies on."""
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise Invalid(f"{name}: not a backup of a format this release knows.")
-    members, vendor = manifest.get("members"), manifest.get("database")
-    texts = [manifest.get(key) for key in ("version", "instance", "created_at")]
-    migrations = manifest.get("migrations")
-    if (
-        not isinstance(members, dict)
-        or not isinstance(migrations, list)
-        or not all(isinstance(text, str) for text in (*texts, *migrations, *members.values()))
-    ):
-        raise Invalid(f"{name}: its manifest is not complete.")
-    strange = [member for member in members if not _MEMBER.fullmatch(member)]
-    if strange:
-        raise Invalid(f"{name}: it contains {strange[0][:80]!r}, which does not belong to an instance.")
-    wanted = {"sqlite": "database.db", "postgresql": "tables/django_migrations"}.get(str(vendor))
-    if wanted not in members:
-        raise Invalid(f"{name}: it contains no database.")
-    return manifest
-
-
-def verify(path: Path) -> dict[str, Any]:
-    """The manifest of a sound backup; a clear refusal of anything else."""
-    try:
-        with zipfile.ZipFile(path) as bundle:
-            with bundle.open("manifest.json") as file:
-                raw = file.read(MAX_MANIFEST + 1)  # enforced while reading: a header can lie about its size
-            manifest = _checked(json.loads(raw) if len(raw) <= MAX_MANIFEST else None, path.name)
-            found = [info.filename for info in bundle.infolist() if info.filename != "manifest.json"]
-            if sorted(found) != sorted(manifest["members"]):
-                raise Invalid(f"{path.name}: its files differ from its manifest.")
-            for name, expected in manifest["members"].items():
-                with bundle.open(name) as member:
-                    if _digest(member) != expected:
-                        raise Invalid(f"{path.name}: {name} is damaged.")
-    except _UNREADABLE as error:
-        raise Invalid(f"{path} is not a readable backup ({type(error).__name__}).") from None
-    return manifest
-
-
-def _digest(file: IO[bytes]) -> str:
-    seen = hashlib.sha256()
-    while chunk := file.read(_CHUNK):
-        seen.update(chunk)
-    return seen.hexdigest()
 
 
 def restore(home: DataHome, path: Path) -> Path | None:
@@ -222,22 +81,7 @@ def restore(home: DataHome, path: Path) -> Path | None:
 
 def _restore(home: DataHome, path: Path) -> Path | None:
     manifest = verify(path)
-    if manifest["database"] != connection.vendor:
-        raise Invalid(f"This backup contains a {manifest['database']} database; the instance uses {connection.vendor}.")
-    unknown = sorted(set(manifest["migrations"]) - _known_migrations())
-    if unknown:
-        raise Conflict(
-            f"This backup was made by a newer release ({manifest['version']}): it has {', '.join(unknown)}, which this "
-            "code does not know. Restore it with that release."
-        )
-    if connection.vendor != "sqlite" and not _migrations():
-        call_command("migrate", verbosity=0, interactive=False)  # an empty database gets this release's tables first
-    if connection.vendor != "sqlite" and manifest["migrations"] != _migrations():
-        # A SQLite backup brings its tables along; here the rows go into the tables that are there.
-        raise Conflict(
-            f"This backup was made by release {manifest['version']}, whose tables differ from those of this database. "
-            "Restore it with that release, then upgrade."
-        )
+    _refuse_unfit(manifest)
     fresh = home.path.with_name(f".{home.name}.restoring")
     if home.checkpoints.exists():
         checkpoints.try_checkpoint(home)  # a last look at the chains that are about to go
@@ -250,22 +94,54 @@ def _restore(home: DataHome, path: Path) -> Path | None:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
+def _refuse_unfit(manifest: dict[str, Any]) -> None:
+    """A backup of another kind of database, or of a release whose tables differ."""
+    if manifest["database"] != connection.vendor:
+        raise Invalid(f"This backup holds a {manifest['database']} database; the instance uses {connection.vendor}.")
+    unknown = sorted(set(manifest["migrations"]) - backup_database.known_migrations())
+    if unknown:
+        raise Conflict(
+            f"This backup was made by a newer release ({manifest['version']}): it has {', '.join(unknown)}, which this "
+            "code does not know. Restore it with that release."
+        )
+    if connection.vendor != "sqlite" and not backup_database.migrations():
+        call_command("migrate", verbosity=0, interactive=False)  # an empty database gets this release's tables first
+    if connection.vendor != "sqlite" and manifest["migrations"] != backup_database.migrations():
+        # A SQLite backup brings its tables along; here the rows go into the tables that are there.
+        raise Conflict(
+            f"This backup was made by release {manifest['version']}, whose tables differ from those of this database. "
+            "Restore it with that release, then upgrade."
+        )
+
+
 def _unpack(path: Path, manifest: dict[str, Any], new: DataHome) -> None:
-    """The files into a new home beside the old one, the tables into the database."""
+    """The files into a new home beside the old one, the tables into the database. Checked once more on the way."""
     shutil.rmtree(new.path, ignore_errors=True)
     new.make()
-    with zipfile.ZipFile(path) as bundle:
-        for name in manifest["members"]:
-            if name == "config.yaml":
-                _take(bundle, name, new.config)
-            elif name == "checkpoints.jsonl":
-                _take(bundle, name, new.checkpoints)
-            elif name.startswith("keys/"):
-                _take(bundle, name, new.keys / Path(name).name)
-            elif name == "database.db":
-                _take(bundle, name, new.database)
-        if connection.vendor != "sqlite":
-            _load_tables(bundle, [name for name in manifest["members"] if name.startswith("tables/")])
+    tables = [name.removeprefix("tables/") for name in manifest["members"] if name.startswith("tables/")]
+    rows = backup_database.loading(tables) if connection.vendor != "sqlite" else nullcontext()
+    with opened(path) as backup, rows as load:
+        for name, chunks in backup.members():
+            kind, _, own = name.rpartition("/")
+            if kind != "tables":
+                _write(new.keys / own if kind == "keys" else _FILES[own](new), chunks)
+            elif load is not None:
+                load(own, chunks)
+        if backup.manifest != manifest or backup.problem():
+            raise Invalid("It was changed while it was restored. Nothing was changed here.")
+
+
+_FILES = {
+    "config.yaml": lambda home: home.config,
+    "checkpoints.jsonl": lambda home: home.checkpoints,
+    "database.db": lambda home: home.database,
+}
+
+
+def _write(target: Path, chunks: Iterable[bytes]) -> None:
+    with files.new_file(target) as file:
+        for chunk in chunks:
+            file.write(chunk)
 
 
 def _change_places(home: DataHome, fresh: Path) -> Path | None:
@@ -288,37 +164,3 @@ def _change_places(home: DataHome, fresh: Path) -> Path | None:
                     old.rename(live.with_name(f"{live.name}.before-restore-{moment}{suffix}"))
             shutil.move(home.database, live)
     return aside
-
-
-def _take(bundle: zipfile.ZipFile, name: str, target: Path) -> None:
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with bundle.open(name) as member, os.fdopen(descriptor, "wb") as file:
-        shutil.copyfileobj(member, file, _CHUNK)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _load_tables(bundle: zipfile.ZipFile, members: list[str]) -> None:
-    """All tables in one transaction: the database is the old one or the restored one, never between."""
-    known = set(_tables())
-    tables = [name.removeprefix("tables/") for name in members]
-    if not set(tables) <= known:
-        raise Invalid("The backup contains tables that this release does not know.")
-    with transaction.atomic(), connection.cursor() as cursor:
-        quoted = ", ".join(connection.ops.quote_name(table) for table in tables)
-        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-        cursor.execute(f"TRUNCATE {quoted} RESTART IDENTITY CASCADE")
-        # Django makes its foreign keys deferrable, so the order of the tables does not matter.
-        for table in sorted(tables):
-            with (
-                bundle.open(f"tables/{table}") as member,
-                cursor.cursor.copy(f"COPY {connection.ops.quote_name(table)} FROM STDIN") as rows,
-            ):
-                while chunk := member.read(_CHUNK):
-                    rows.write(chunk)
-        counted: list[type[Model]] = [*apps.get_models(include_auto_created=True), MigrationRecorder.Migration]
-        for statement in connection.ops.sequence_reset_sql(no_style(), counted):
-            cursor.execute(statement)
-        # Transaction numbers mean nothing in another server: at 0 the old events keep their order, lie below
-        # every watermark and come before whatever is written from here on.
-        cursor.execute(f"UPDATE {Event._meta.db_table} SET xid = 0")  # noqa: S608

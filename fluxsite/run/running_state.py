@@ -11,9 +11,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from fluxcore import files
 from fluxcore.command_names import typed_command
 from fluxcore.errors import Forbidden, StopTheInstance
-from fluxsite.home import DataHome, write_private_file
+from fluxsite.home import DataHome
 
 try:
     import fcntl
@@ -60,7 +61,7 @@ def wait_and_hold_instance(home: DataHome, *, seconds: float = 60) -> Iterator[N
 
 
 def write_state(home: DataHome, state: dict[str, Any]) -> None:
-    write_private_file(home.run / "running.json", json.dumps(state))
+    files.replace_file(home.run / "running.json", json.dumps(state))
 
 
 def delete_state(home: DataHome) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import re
-import secrets
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fluxcore import files
 from mcp_bridge.clients.programs import ConnectionMethod, McpClientProgram, toml_table
 from mcp_bridge.instructions import BEGIN, END, instructions_block
 
@@ -47,13 +46,8 @@ class InstallPlan:
         backup, mode = None, 0o600
         if self.before is not None:
             backup, mode = _free(self.file), real.stat().st_mode & 0o777
-            _write(backup, self.before, mode)
-        new = real.with_name(f".{real.name}.{secrets.token_hex(4)}")
-        try:
-            _write(new, self.after, mode)
-            new.replace(real)
-        finally:
-            new.unlink(missing_ok=True)
+            files.replace_file(backup, self.before, mode=mode)
+        files.replace_file(real, self.after, mode=mode)
         return backup
 
 
@@ -121,13 +115,6 @@ def _read(file: Path) -> str | None:
         return None
     except (OSError, UnicodeDecodeError):
         raise UnmergeableFile(f"{file} cannot be read.") from None
-
-
-def _write(file: Path, text: str, mode: int) -> None:
-    """A new file that nobody else can read before its mode says who may: clients keep their secrets in theirs."""
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
-        target.write(text.encode())
-    file.chmod(mode)
 
 
 def _into_json(text: str, table: str, name: str, entry: dict[str, Any], file: Path) -> str:

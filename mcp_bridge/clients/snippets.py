@@ -6,8 +6,9 @@ import os
 import sys
 from pathlib import Path
 
+from fluxcore import files
 from fluxcore.command_names import typed_command
-from fluxsite.home import DataHome, write_private_file
+from fluxsite.home import DataHome
 from mcp_bridge.clients import hook_examples, programs
 from mcp_bridge.clients.programs import CLIENTS, ConnectionMethod
 from mcp_bridge.instructions import instructions_block
@@ -45,7 +46,7 @@ def write_snippets(folder: Path, way: ConnectionMethod, ceiling: str) -> list[Pa
         **hook_examples.examples(way),
     }
     for name, text in texts.items():
-        write_private_file(folder / name, text)
+        files.replace_file(folder / name, text)
     return [folder / name for name in texts]
 
 

@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 
 from fluxcore import metrics
 from fluxcore.errors import BadHost, BadOrigin, FluxError, HeadersTooLarge
+from fluxcore.spooled import IN_REQUEST
 from fluxsite.logs import TOKEN, request_id
 from memory.api.errors import as_flux_error, error_response
 
@@ -48,7 +49,7 @@ class RestMiddleware:
             response["X-Request-Id"] = identity
             response["X-Content-Type-Options"] = "nosniff"
             response["Cache-Control"] = "no-store"
-            if request.META.get("CONTENT_LENGTH") and not request._read_started:  # type: ignore[attr-defined]
+            if _has_unread_body(request):
                 # Refused before its body was read: what is still to come must not pass for the next request.
                 response["Connection"] = "close"
             if not response.streaming:
@@ -62,6 +63,13 @@ class RestMiddleware:
             return response
         finally:
             request_id.reset(mark)
+
+
+def _has_unread_body(request: HttpRequest) -> bool:
+    meta = request.META
+    if not meta.get("CONTENT_LENGTH") and "HTTP_TRANSFER_ENCODING" not in meta:
+        return False
+    return not request._read_started and IN_REQUEST not in meta  # type: ignore[attr-defined]
 
 
 def _refuse_hostile(request: HttpRequest) -> None:

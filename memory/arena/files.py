@@ -10,9 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import shutil
-import time
 import uuid
 import zlib
 from pathlib import Path
@@ -23,8 +21,10 @@ from django.conf import settings
 from django.db import Error
 from numpy.typing import NDArray
 
+from fluxcore import clock
 from fluxcore.db_errors import error_place
 from fluxcore.events import Position
+from fluxcore.files import make_folder, new_file
 from memory.arena import coherence, grain_rows, queries
 from memory.arena.arena import Arena
 from memory.arena.votes import VoteRow
@@ -57,8 +57,7 @@ def write_generation(arena: Arena) -> int:
         generation = newest_generation(arena.space) + 1
         target = _home(arena.space) / f"{generation:08d}"
         aside = _home(arena.space) / f".{generation:08d}-{uuid.uuid4().hex[:8]}"
-        for folder in (aside.parent.parent, aside.parent, aside):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(aside)
         try:
             held = {name: _write(aside / f"{name}.npy", array) for name, array in _arrays(arena.index).items()}
             _write_meta(aside / META, arena, generation, held)
@@ -100,7 +99,7 @@ def tidy(space: int) -> None:
     for generation in sorted(_generations(space))[:-1]:
         shutil.rmtree(_home(space) / f"{generation:08d}", ignore_errors=True)
     for left in _home(space).glob(".*"):
-        if left.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+        if left.stat().st_mtime < clock.seconds() - _ABANDONED_SECONDS:
             shutil.rmtree(left, ignore_errors=True)
 
 
@@ -198,10 +197,8 @@ def _shown(arena: Arena) -> int:
 
 def _write(path: Path, array: NDArray[Any]) -> list[Any]:
     """Write an array for good; what `_map` must find."""
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+    with new_file(path) as file:  # a renamed folder must not hold files that a power failure left empty
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())  # a renamed folder must not hold files that a power failure left empty
     return [array.dtype.str, list(array.shape), path.stat().st_size, _ends(path)]
 
 
@@ -236,10 +233,8 @@ def _write_meta(path: Path, arena: Arena, generation: int, arrays: dict[str, lis
         "arrays": arrays,
     }
     text = json.dumps({**meta, "checksum": _checksum(meta)}, indent=1)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    with new_file(path) as file:
+        file.write(text.encode())
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

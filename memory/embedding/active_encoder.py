@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fluxcore import files
 from memory.embedding import encoder_kinds
 from memory.embedding.breaker import Breaker
 from memory.embedding.encoder_kinds import EncoderKind
@@ -137,7 +138,6 @@ class ProcessEncoder:
 
     def _note(self, kind: EncoderKind, problem: str | None) -> None:
         """Kept as a file too: `flux_status` is another process and does not load the encoder to see whether it can."""
-        from memory.embedding import model_files
 
         if problem is not None and problem != self._problem:
             log.warning("The encoder %s cannot be loaded. %s", kind.name, problem)
@@ -146,7 +146,7 @@ class ProcessEncoder:
             if problem is None:
                 self._note_of(kind).unlink(missing_ok=True)
             else:
-                model_files.write_whole(self._note_of(kind), problem.encode())
+                files.replace_file(self._note_of(kind), problem)
         except OSError:
             pass  # the folder may be the very problem; the log has it
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 
+from fluxcore import files
 from memory.embedding.encoder import EncoderProblem
 
 try:
@@ -17,6 +17,7 @@ except ImportError:  # Windows: two builders may both build; the last whole file
     fcntl = None  # type: ignore[assignment]
 
 _DIGITS = 16
+_ABANDONED_SECONDS = 3600.0  # no build takes as long
 
 
 def build_once(folder: Path, stem: str, build: Callable[[], bytes]) -> Path:
@@ -33,7 +34,7 @@ def build_once(folder: Path, stem: str, build: Callable[[], bytes]) -> Path:
             _clear(folder, stem)
             content = build()
             path = folder / f"{stem}.{hashlib.sha256(content).hexdigest()[:_DIGITS]}"
-            write_whole(path, content)
+            files.replace_file(path, content)
             return path
     except OSError as error:
         raise EncoderProblem(
@@ -57,24 +58,10 @@ def verify_file(path: Path, digest: str) -> Path:
     return path
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """For the owner's eyes alone, and never half of it under its own name."""
-    temporary = path.with_name(f"{path.name}.{token_hex(4)}.part")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def _sound(folder: Path, stem: str) -> Path | None:
     for path in sorted(folder.glob(f"{stem}.*")):
         try:
-            if path.suffix != ".part" and digest_of(path)[:_DIGITS] == path.suffix[1:]:
+            if digest_of(path)[:_DIGITS] == path.suffix[1:]:
                 return path
         except OSError:
             continue  # gone again, or not ours to read
@@ -85,6 +72,7 @@ def _clear(folder: Path, stem: str) -> None:
     """What a killed builder or a bad disk left behind."""
     for path in folder.glob(f"{stem}.*"):
         path.unlink(missing_ok=True)
+    files.remove_leftovers(folder, older_than_seconds=_ABANDONED_SECONDS)
 
 
 @contextmanager

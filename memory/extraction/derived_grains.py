@@ -28,9 +28,8 @@ HELD = (Grain.Status.QUARANTINED, Grain.Status.PENDING_DELETION)
 
 
 def lowest_origin(source: Grain, ceiling: int) -> str:
-    """The lowest of the lineage; the later a name stands in AUTHORITY, the lower it is."""
-    lineage = (origins.RANK["ai_inferred"], origins.RANK[source.origin], source.authority, ceiling)
-    return origins.AUTHORITY[max(lineage)]
+    """A model's own word, its source's and that of the token which handed the source over: the lowest of them."""
+    return origins.lowest("ai_inferred", source.origin, source.authority, ceiling)
 
 
 def prepare_items(source: Grain, ceiling: int, found: Sequence[Statement]) -> list[tuple[GrainInput, Statement]]:

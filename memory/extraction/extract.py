@@ -49,7 +49,7 @@ def _wanted(act: RunningCall, grain: str) -> str:
         _afresh(row)
     if new or row.state == _WAITING:
         # Handed over by two, the statements rest on the lower word of both.
-        row.ceiling = max(row.ceiling, origins.RANK[act.principal.ceiling])
+        row.ceiling = origins.RANK[origins.lowest(row.ceiling, act.principal.ceiling)]
         row.save(update_fields=["ceiling", "asked_by"])
         chores.ask(found.space_id)
     return str(row.state)

@@ -48,3 +48,23 @@ def test_nobody_claims_what_only_people_and_imports_give(claimed):
 @pytest.mark.parametrize("ceiling", ["user_confirmed", "unknown"])
 def test_no_token_can_be_given_such_a_ceiling(ceiling):
     assert ceiling not in origins.CEILINGS
+
+
+@pytest.mark.parametrize(
+    ("lineage", "authority"),
+    [
+        (["user_stated"], "user_stated"),
+        (["user_stated", "external_source", "ai_stated"], "external_source"),
+        (["user_confirmed", "unknown"], "unknown"),
+        (["ai_stated", origins.RANK["ai_inferred"]], "ai_inferred"),
+        ([0, 3, 1], "ai_inferred"),
+    ],
+)
+def test_what_is_derived_has_the_lowest_authority_of_its_lineage(lineage, authority):
+    assert origins.lowest(*lineage) == authority
+    assert origins.lowest(*reversed(lineage)) == authority
+
+
+def test_no_lineage_is_no_authority():
+    with pytest.raises(ValueError, match="empty"):
+        origins.lowest()

@@ -98,12 +98,12 @@ class House:
         """As the administrator: enrolled the first time, signed in with a backup code later."""
         if not self.codes:
             self.codes = self.enrol(page, self.instance.state["enrolment"])
-            page.get_by_role("link", name="I have kept them").click()
+            page.get_by_role("link", name="Done, I saved them").click()
         else:
             self.go(page, "/sign-in")
             page.get_by_label("User name").fill("ada")
             page.get_by_label("Password").fill(PASSWORD)
-            page.get_by_role("button", name="Go on").click()
+            page.get_by_role("button", name="Continue").click()
             page.get_by_label("Code").fill(self.codes.pop())
             page.get_by_role("button", name="Sign in").click()
         page.locator(".frame").wait_for()

@@ -19,7 +19,7 @@ def outside(one, folder):
 
 
 def test_a_reset_and_a_restore_are_no_alarm_but_are_said(made_on_each_database, tmp_path):
-    one, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.zip"
+    one, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.tar.zst"
     *_, made, sound, _, after_reset, _, after_restore = all_of(
         one,
         "flux_space create team",
@@ -69,7 +69,7 @@ def test_an_older_database_put_in_place_by_hand_is_an_alarm(made):
 
 
 def test_a_restore_on_a_new_machine_goes_on_with_the_log_outside(made_on_each_database, tmp_path):
-    old, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.zip"
+    old, file = outside(made_on_each_database(), tmp_path / "outside"), tmp_path / "b.tar.zst"
     all_of(
         old,
         "flux_space create team",

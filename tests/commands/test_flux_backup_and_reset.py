@@ -11,7 +11,7 @@ from tests.instances import tables
 
 
 def test_a_backup_brings_everything_back(made_on_each_database, tmp_path):
-    one, file = made_on_each_database(), tmp_path / "saved.zip"
+    one, file = made_on_each_database(), tmp_path / "saved.tar.zst"
     _, before, _, _, empty, restored, back, after, verdict = one.commands(
         "flux_agent create helper",
         "flux_audit export",
@@ -39,10 +39,10 @@ def test_a_backup_moves_an_instance_to_an_empty_database(on_each_database, tmp_p
         "flux_init --no-input",
         "flux_store kept --json",
         "flux_token mint assistant --json",
-        f"flux_backup create {tmp_path}/saved.zip",
+        f"flux_backup create {tmp_path}/saved.tar.zst",
     )
     stored = json.loads(said)
-    restored = new.command("flux_backup", "restore", str(tmp_path / "saved.zip"), "--confirm", "new", "--json")
+    restored = new.command("flux_backup", "restore", str(tmp_path / "saved.tar.zst"), "--confirm", "new", "--json")
     assert json.loads(restored.stdout)["set_aside"] is None
     new.token = json.loads(minted)["token"]
     new.start()
@@ -87,10 +87,10 @@ def test_a_backup_of_a_newer_release_changes_nothing(made_on_each_database, tmp_
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('grains', '9999_far_future', '2030-01-01')"
         )
-        one.command("flux_backup", "create", str(tmp_path / "newer.zip"))
+        one.command("flux_backup", "create", str(tmp_path / "newer.tar.zst"))
         database.execute("DELETE FROM django_migrations WHERE name = '9999_far_future'")
     refused = one.command(
-        "flux_backup", "restore", str(tmp_path / "newer.zip"), "--confirm", "test", "--json", check=False
+        "flux_backup", "restore", str(tmp_path / "newer.tar.zst"), "--confirm", "test", "--json", check=False
     )
     assert "grains.9999_far_future" in json.loads(refused.stdout)["error"]["message"]
     assert [path.name for path in one.home.iterdir() if not path.name.startswith(".")] == ["test"]
@@ -98,7 +98,7 @@ def test_a_backup_of_a_newer_release_changes_nothing(made_on_each_database, tmp_
 
 
 def test_what_an_editor_left_beside_a_key_does_not_spoil_a_backup(made, tmp_path):
-    one, file = made(), tmp_path / "b.zip"
+    one, file = made(), tmp_path / "b.tar.zst"
     (one.folder / "keys/secret_key~").write_text("old")
     _, verdict = one.commands(f"flux_backup create {file}", f"flux_backup verify {file} --json")
     assert json.loads(verdict)["sound"] is True
@@ -106,7 +106,7 @@ def test_what_an_editor_left_beside_a_key_does_not_spoil_a_backup(made, tmp_path
 
 def test_a_damaged_backup_changes_nothing(made, tmp_path):
     one = made()
-    file = tmp_path / "saved.zip"
+    file = tmp_path / "saved.tar.zst"
     one.command("flux_backup", "create", str(file))
     raw = bytearray(file.read_bytes())
     raw[len(raw) // 3] ^= 1

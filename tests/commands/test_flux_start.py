@@ -118,7 +118,7 @@ def test_the_first_line_comes_before_anything_is_loaded(instance):
 def test_a_running_instance_cannot_be_reset_or_restored(running, tmp_path):
     refused = running.command("flux_reset", "--json", "--confirm", "one", check=False)
     assert json.loads(refused.stdout)["error"]["code"] == "running"
-    made = json.loads(running.command("flux_backup", "create", str(tmp_path / "b.zip"), "--json").stdout)
+    made = json.loads(running.command("flux_backup", "create", str(tmp_path / "b.tar.zst"), "--json").stdout)
     refused = running.command("flux_backup", "restore", made["file"], "--confirm", "one", "--json", check=False)
     assert json.loads(refused.stdout)["error"]["code"] == "running"
 
@@ -243,7 +243,7 @@ def test_an_older_database_is_backed_up_and_upgraded(made_on_each_database):
     one.start()
     assert "Upgraded the database" in one.output.read_text()
     assert Path(one.state["backup"]).is_file()
-    (saved,) = (one.folder / "backups").glob("*before-upgrade*.zip")
+    (saved,) = (one.folder / "backups").glob("*before-upgrade*.tar.zst")
     assert json.loads(one.command("flux_backup", "verify", str(saved), "--json").stdout)["sound"] is True
     assert one.call("GET", "/grains").status == 200
 

@@ -180,7 +180,7 @@ REFUSED = [
     "flux_audit verify --checkpoints {nowhere}",
     "flux_audit verify --public-key {manifest}",
     "flux_bench speed many",
-    "flux_backup create {nowhere}/b.zip",
+    "flux_backup create {nowhere}/b.tar.zst",
     "flux_backup verify",
     "flux_backup verify {nowhere}",
     "flux_backup verify {manifest}",
@@ -391,11 +391,11 @@ def test_for_scripts_a_missing_instance_is_one_json_document(say, monkeypatch, n
 
 
 def test_for_scripts_a_change_of_the_whole_instance_is_one_json_document(instance, tmp_path):
-    lines = [line.format(file=tmp_path / "b.zip") for line in ON_AN_INSTANCE]
+    lines = [line.format(file=tmp_path / "b.tar.zst") for line in ON_AN_INSTANCE]
     one = instance().with_tables()
     said = json.loads(one.command("shell", "-v", "0", "-c", ONE_BY_ONE.format(lines=lines)).stdout)
     made, saved, verified, restored, reset = (json.loads(text) for text in said)
-    assert (made["new"], saved["file"], verified["sound"]) == (True, str(tmp_path / "b.zip"), True)
+    assert (made["new"], saved["file"], verified["sound"]) == (True, str(tmp_path / "b.tar.zst"), True)
     assert (restored["restored"], reset["reset"]) == (True, True)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 
 from fluxcore import clock
 from fluxcore.errors import Invalid
+from tests.instances import ROOT
 
 
 def test_now_knows_its_zone():
@@ -75,3 +79,32 @@ def test_a_moment_survives_the_way_out_and_in(moment):
 def test_text_from_a_raw_query_is_utc():
     assert clock.rfc3339("2026-11-16 04:30:00.000001") == "2026-11-16T04:30:00.000001Z"
     assert clock.rfc3339(None) is None
+
+
+def test_the_steady_clock_only_grows_and_is_the_machines():
+    first = clock.steady()
+    code = "from fluxcore import clock; print(clock.steady(), clock.boot())"
+    other, boot = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert first <= float(other) <= clock.steady()
+    assert boot == clock.boot()
+
+
+# Where the machine's clock is read besides `fluxcore/clock.py`, and why.
+READERS = {
+    "fluxsite/file_broker.py": "numbers the files of a queue, nanoseconds apart",
+    "memory/keyvalue/moment.py": "PostgreSQL's own clock is its wall",
+}
+READS = re.compile(r"\btime\.time(_ns)?\(|\bdatetime\.(now|utcnow)\(|\btimezone\.now\b")
+
+
+def test_nothing_else_asks_the_machine_what_time_it_is():
+    packages = ("fluxsite", "fluxcore", "accounts", "memory", "dashboard", "mcp_bridge", "flux")
+    readers = {
+        str(path.relative_to(ROOT))
+        for package in packages
+        for path in (ROOT / package).rglob("*.py")
+        if "migrations" not in path.parts and READS.search(path.read_text())
+    }
+    assert readers - {"fluxcore/clock.py"} <= set(READERS)

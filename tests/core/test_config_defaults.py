@@ -99,6 +99,8 @@ NOT_USED_YET = {
     "DREAM_CENTROID_MIN": 0.78,
     "DREAM_MAX_PER_CYCLE": 3,
     "DREAM_MIN_GRAIN_AGE_HOURS": 24,
+    "BLOBS_URL": "",
+    "MAX_FILE_BYTES": 64 * 2**20,
 }
 # flux-memory's own default was flux_extracts; here no local model is needed to begin with.
 OURS = {

@@ -99,7 +99,7 @@ def test_every_file_named_exists(page):
     """In code spans: whatever has a folder or ends like a source file is a path of this repository."""
     # Files of a data home, described in operations.md, what benchmarks write, and placeholders.
     elsewhere = re.compile(
-        r"^(~|/|\.venv|keys|queue|run|backups|reports|integrations|flux\.|config\.yaml|application/|.*\.log)"
+        r"^(~|/|\.venv|keys|queue|run|backups|blobs|reports|integrations|flux\.|config\.yaml|application/|.*\.log)"
     )
     named = re.findall(r"`([\w./-]+/[\w./-]*|[\w-]+\.(?:py|txt|toml|yml|md|svg))`", prose(page))
     assert {name for name in named if not elsewhere.match(name) and not (ROOT / name).exists()} == set()

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 
 from tests.packaging.project_files import ROOT
 
-FILES = ("requirements.txt", "requirements-dev.txt", "requirements-models.txt")
+FILES = ("requirements.txt", "requirements-dev.txt", "requirements-models.txt", "requirements-s3.txt")
 
 
 def pins(name: str) -> list[tuple[str, str]]:
@@ -34,7 +34,7 @@ def test_every_direct_pin_has_a_reason(name):
     assert [pin for pin, reason in pins(name) if len(reason) < 5] == []
 
 
-@pytest.mark.parametrize("name", FILES[:2])
+@pytest.mark.parametrize("name", [*FILES[:2], "requirements-s3.txt"])
 def test_every_direct_pin_is_in_the_lock_with_the_same_version(name):
     locked = lock()
     for pin, _ in pins(name):

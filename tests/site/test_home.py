@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fluxcore import config
-from fluxsite.home import DataHome, HomeError, current_home, make_home, write_private_file
+from fluxsite.home import DataHome, HomeError, current_home, make_home
 
 
 def mode(path: Path) -> int:
@@ -96,15 +96,6 @@ def test_an_empty_or_broken_key_is_not_replaced_in_silence(home):
 def test_there_is_no_key_until_it_is_made(home):
     assert home.secret("secret_key") is None
     assert not home.path.exists()
-
-
-def test_a_private_file_is_replaced_whole(home):
-    home.make()
-    path = home.path / "x"
-    write_private_file(path, "one")
-    write_private_file(path, "two")
-    assert (path.read_text(), mode(path)) == ("two", 0o600)
-    assert not list(home.path.glob(".x*"))
 
 
 def test_an_instance_is_chosen_by_name_and_place(monkeypatch, tmp_path):

@@ -230,15 +230,3 @@ def append_lines(file: IO[bytes], size: int, text: bytes) -> None:
     file.write(text)
     file.flush()
     os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """A new file is only there for good when its folder has been written down too."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return  # Windows does not open folders, and does not need this
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

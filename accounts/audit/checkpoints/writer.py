@@ -19,6 +19,7 @@ from accounts.audit.checkpoints import log_file
 from accounts.audit.checkpoints.log_file import CheckpointLine, Heads
 from accounts.audit.checkpoints.timeout import call_with_timeout
 from accounts.audit.signing import KeyHome, KeyRing
+from fluxcore import files
 from fluxcore.command_names import typed_command
 from fluxcore.db_errors import error_place
 from fluxcore.errors import Conflict, FluxError, StorageUnavailable
@@ -60,9 +61,8 @@ class CheckpointWriter:
     def _begin(self) -> None:
         """The first line of all: the key that everything after it is judged by."""
         own = self.home.make_secret(signing.SIGNING_KEY, signing.generate)
-        log_file.sync_folder(self.home.keys)
         self._write(log_file.sign_line(self.log, own, "key", heads={}, next=signing.public_half(own)))
-        log_file.sync_folder(self.home.checkpoints.parent)
+        files.sync_folder(self.home.checkpoints.parent)
         self._ring = KeyRing.of(self.home).settle(self.log.keys)
 
     def _write(self, line: CheckpointLine) -> None:
@@ -72,7 +72,6 @@ class CheckpointWriter:
     def follow_with(self, private: str) -> None:
         """Another key is in force from here on."""
         self.home.keep_secret(signing.NEXT_KEY, private)
-        log_file.sync_folder(self.home.keys)
         self.add("key", next=signing.public_half(private))
         self._ring = KeyRing.of(self.home).settle(self.log.keys)
 

@@ -67,7 +67,7 @@ def check_imported_item(given: Any, *, ceiling: str) -> ImportedItem:
         _is(given, "pinned", bool, False),
         _number(given, "confidence", 1.0, 1.0),
         # Never more than the origin bears: what was derived from less keeps the less.
-        max(origins.RANK[origin], origins.RANK[_one_of(given, "authority", origins.AUTHORITY, origin)]),
+        origins.RANK[origins.lowest(origin, _one_of(given, "authority", origins.AUTHORITY, origin))],
         int(_number(given, "corroborations", 0, _MOST)),
         _is(given, "writer", str, "")[:128],
     )

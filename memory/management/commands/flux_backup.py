@@ -45,7 +45,7 @@ class Command(FluxCommand):
         self.answer({"file": str(made), "bytes": made.stat().st_size}, says=f"Backed up to {made}")
 
     def list(self, file: Path | None, options: dict[str, Any]) -> None:
-        found = sorted(settings.HOME.backups.glob("*.zip"))
+        found = sorted(path for ending in backup.ENDINGS for path in settings.HOME.backups.glob(ending))
         if self.as_json:
             self.answer({"backups": [{"file": str(path), "bytes": path.stat().st_size} for path in found]})
             return

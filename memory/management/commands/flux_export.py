@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, cast
 
 from django.core.management.base import CommandParser
 
 from accounts.principals import find_space, shell
-from fluxcore import clock
+from fluxcore import clock, files
 from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
 from fluxcore.version import VERSION
-from fluxsite.home import write_private_file
 from memory.grains.import_export import export
 from memory.management.base import FluxCommand
 from memory.transfer import graph_export, graph_formats
@@ -91,7 +90,7 @@ class Command(FluxCommand):
         if to_screen:
             self.stdout.write(text, ending="")
         else:
-            write_private_file(file.absolute(), text)
+            files.replace_file(file.absolute(), text)
         return {"grains": len(found.grains), "links": len(found.links)}
 
     @contextmanager
@@ -100,12 +99,8 @@ class Command(FluxCommand):
         if to_screen:
             yield cast(IO[str], self.stdout._out)
             return
-        part = file.absolute().with_name(f".{file.name}.part")
-        try:
-            with os.fdopen(
-                os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-            ) as target:
-                yield target
-            part.replace(file.absolute())
-        finally:
-            part.unlink(missing_ok=True)
+        with files.replacing_file(file.absolute()) as target:
+            text = TextIOWrapper(target, encoding="utf-8")
+            yield text
+            text.flush()
+            text.detach()

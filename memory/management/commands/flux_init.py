@@ -11,10 +11,11 @@ from django.core.management.base import CommandParser
 
 from accounts import people
 from accounts.principals import shell
+from fluxcore import files
 from fluxcore.command_names import typed_command
 from fluxcore.errors import Conflict, Invalid
 from fluxsite import setup
-from fluxsite.home import make_home, write_private_file
+from fluxsite.home import make_home
 from fluxsite.run import running_state
 from mcp_bridge.clients import snippets
 from memory.management import person_prompts
@@ -68,7 +69,7 @@ class Command(FluxCommand):
         administrator = self._administrator(options)
         token = setup.mint_first_token() if options["token_file"] else None
         if token is not None:
-            write_private_file(options["token_file"], token + "\n")
+            files.replace_file(options["token_file"], token + "\n")
         self.answer(
             {
                 "name": home.name,

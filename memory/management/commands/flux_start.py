@@ -24,7 +24,7 @@ from rich.text import Text
 from accounts.models import Agent
 from accounts.principals import shell
 from accounts.signin import links
-from fluxcore import config
+from fluxcore import config, files
 from fluxcore.command_names import runnable_command, typed_command
 from fluxcore.errors import Conflict, Invalid, NotStarted, StorageUnavailable
 from fluxsite import setup
@@ -175,7 +175,7 @@ class Command(FluxCommand):
         }
         self._welcome(shown, options)
         if options["ready_file"]:
-            _write_whole(options["ready_file"], json.dumps(shown))
+            files.replace_file(options["ready_file"], json.dumps(shown))
 
     def _welcome(self, shown: dict[str, Any], options: dict[str, Any]) -> None:
         if self.as_json:
@@ -239,7 +239,7 @@ class Command(FluxCommand):
             state = json.loads(ready.read_text())
         self.say_upgrade(state["backup"])
         if options["ready_file"]:
-            _write_whole(options["ready_file"], json.dumps(state))
+            files.replace_file(options["ready_file"], json.dumps(state))
         self._welcome(state, options)
 
 
@@ -253,10 +253,3 @@ def port_number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) <= 65535):
         raise ArgumentTypeError(f"{text!r} is not a port: use 0 to 65535")
     return int(text)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """A reader that waits for the file never sees half of it."""
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)

@@ -1,0 +1,242 @@
+"""Where blobs lie: a folder of the data home, or any address fsspec knows (`s3://bucket/prefix`, `memory://...`).
+
+A place knows names and bytes and nothing of digests. What `take` was not finished with is visible nowhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from fluxcore import files
+from fluxcore.errors import BadConfiguration, DiskFull, FluxError, StorageUnavailable
+
+# Of one upload or download at a time in memory: a blob of any size passes through so much.
+BLOCK_BYTES = 5 * 1024 * 1024  # the smallest part that S3 takes
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Placed(NamedTuple):
+    """A file at a place."""
+
+    name: str
+    size: int
+    at: datetime
+
+
+class Readable(Protocol):
+    """An open file, as far as readers of blobs use it."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class Place(Protocol):
+    def info(self, name: str) -> Placed | None: ...
+
+    def take(self, staged: Path, name: str) -> None:
+        """Give the staged file that name in one step, in the place of whatever had it. `staged` may be gone then."""
+        ...
+
+    def open(self, name: str, start: int) -> Readable | None: ...
+
+    def remove(self, name: str) -> None: ...
+
+    def list(self, folder: str) -> Iterator[Placed]: ...
+
+
+class FolderPlace:
+    """A folder of this machine: files 0600, folders 0700, everything brought to the disk before it is visible."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    def info(self, name: str) -> Placed | None:
+        with storage_errors(self):
+            try:
+                return _placed(name, (self.root / name).stat())
+            except FileNotFoundError:
+                return None
+
+    def take(self, staged: Path, name: str) -> None:
+        target = self.root / name
+        with storage_errors(self):
+            files.make_folder(target.parent)
+            os.utime(staged)  # its age counts from here
+            staged.replace(target)
+            files.sync_folder(target.parent)
+
+    def open(self, name: str, start: int) -> Readable | None:
+        with storage_errors(self):
+            try:
+                file = (self.root / name).open("rb")
+            except FileNotFoundError:
+                return None
+            file.seek(start)
+            return file
+
+    def remove(self, name: str) -> None:
+        with storage_errors(self):
+            (self.root / name).unlink(missing_ok=True)
+
+    def list(self, folder: str) -> Iterator[Placed]:
+        with storage_errors(self):
+            for path in (self.root / folder).rglob("*"):
+                try:
+                    if path.is_file() and not path.name.startswith("."):
+                        yield _placed(path.relative_to(self.root).as_posix(), path.stat())
+                except FileNotFoundError:
+                    continue  # removed this moment
+
+
+class FsspecPlace:
+    """An object store or file system behind fsspec. Its library reads credentials from the environment."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        try:
+            import fsspec
+
+            protocol = fsspec.core.split_protocol(self.url)[0] or "file"
+            self._fs, self._root = fsspec.core.url_to_fs(self.url, **_OPTIONS.get(protocol, {}))
+        except ImportError as error:
+            raise BadConfiguration(
+                f"{self.url} needs a package that is not installed ({error.name or error}). "
+                "For S3: pip install 'flux-memory[s3]'."
+            ) from None
+        except ValueError as error:
+            raise BadConfiguration(f"{self.url} is no address of a storage that is known: {error}.") from None
+        self._whole_or_absent = protocol in _WHOLE_OR_ABSENT
+        self._uploading = _UPLOADING.get(protocol, {})
+
+    def __str__(self) -> str:
+        return self.url
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def info(self, name: str) -> Placed | None:
+        with storage_errors(self):
+            try:
+                found = self._fs.info(self._path(name))
+            except FileNotFoundError:
+                return None
+            return Placed(name, int(found["size"] or 0), _moment(self._fs, found))
+
+    def take(self, staged: Path, name: str) -> None:
+        with storage_errors(self):
+            path = self._path(name)
+            if self._whole_or_absent:
+                self._fs.put_file(str(staged), path, **self._uploading)
+            else:
+                self._fs.makedirs(self._fs._parent(path), exist_ok=True)
+                self._fs.put_file(str(staged), f"{path}.{staged.name}")
+                self._fs.mv(f"{path}.{staged.name}", path)
+        arrived = self.info(name)
+        if arrived is None or arrived.size != staged.stat().st_size:
+            raise StorageUnavailable(f"{self} did not keep what was sent. Nothing was stored; try again.")
+
+    def open(self, name: str, start: int) -> Readable | None:
+        with storage_errors(self):
+            try:
+                file: Any = self._fs.open(self._path(name), "rb", block_size=BLOCK_BYTES)
+                file.seek(start)
+            except FileNotFoundError:
+                return None
+        return _RemoteFile(file, self)
+
+    def remove(self, name: str) -> None:
+        with storage_errors(self):
+            try:
+                self._fs.rm_file(self._path(name))
+            except FileNotFoundError:
+                pass
+
+    def list(self, folder: str) -> Iterator[Placed]:
+        with storage_errors(self):
+            try:
+                found = self._fs.find(self._path(folder), detail=True)
+            except FileNotFoundError:
+                return
+        skip = len(self._root) + 1
+        for path, one in found.items():
+            yield Placed(path[skip:], int(one["size"] or 0), _moment(self._fs, one))
+
+
+class _RemoteFile:
+    """A remote file whose failures are told in our words."""
+
+    def __init__(self, file: Readable, place: FsspecPlace) -> None:
+        self._file, self._place = file, place
+
+    def read(self, size: int) -> bytes:
+        with storage_errors(self._place):
+            return self._file.read(size)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+# A listing that is remembered would hide what another process has stored or removed. Each try has its own time limit.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "s3": {
+        "use_listings_cache": False,
+        "config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 1}},
+    },
+}
+_UPLOADING: dict[str, dict[str, Any]] = {"s3": {"chunksize": BLOCK_BYTES, "max_concurrency": 1}}
+# Object stores show an upload when all of it has arrived. Elsewhere it gets its name by a move.
+_WHOLE_OR_ABSENT = ("s3", "gs", "gcs", "abfs", "az", "memory")
+
+
+def place_at(url: str, folder: Path) -> Place:
+    """The place of that address; the folder where there is none."""
+    if not url:
+        return FolderPlace(folder)
+    if url.startswith("file://"):
+        return FolderPlace(Path(url.removeprefix("file://")))
+    return FsspecPlace(url)
+
+
+def _placed(name: str, stat: os.stat_result) -> Placed:
+    return Placed(name, stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC))
+
+
+def _moment(fs: Any, info: dict[str, Any]) -> datetime:
+    """When a file was written, by its own store's clock."""
+    at = info.get("LastModified") or info.get("last_modified") or info.get("created")
+    if at is None:
+        modified: Callable[[str], datetime] = fs.modified
+        at = modified(info["name"])
+    if not isinstance(at, datetime):
+        at = datetime.fromtimestamp(float(at), UTC)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+@contextmanager
+def storage_errors(place: Place) -> Iterator[None]:
+    """Whatever a disk or the library of an object store raises, as one of our errors."""
+    try:
+        yield
+    except FluxError:
+        raise
+    except Exception as error:
+        raise storage_error(error, place) from error
+
+
+def storage_error(error: Exception, place: Place) -> FluxError:
+    """Without the words of the library, which may hold addresses."""
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return DiskFull()
+    return StorageUnavailable(
+        f"The storage at {place} failed ({type(error).__name__}). Nothing was stored; try again.", retry_after=2
+    )

@@ -1,0 +1,168 @@
+"""Calls whose body or answer is larger than memory should hold: bodies come as files, answers leave as files.
+
+A view of `StreamingCall` names the methods whose body it takes so. The server then checks the token, keeps the body in
+a file while it comes in, and runs the view when it is whole. Answers are files that the server sends at the pace of
+the caller, whole or one range of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, URLResolver
+from rest_framework.request import Request
+
+from fluxcore import blobs, config, spooled
+from fluxcore.errors import BadRequest, NotFound, RangeNotSatisfiable, UnsupportedMediaType
+from fluxcore.spooled import IN_REQUEST, SpooledBody
+from memory.api.errors import error_response
+from memory.api.file_answers import FileAnswer, folder
+from memory.api.views import RestView
+
+
+class StreamingCall(RestView):
+    """A call that takes the body of these methods as a file."""
+
+    streamed: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def most_bytes(cls) -> int:
+        return config.current().MAX_FILE_BYTES
+
+
+@contextmanager
+def received(request: Request, most: int) -> Iterator[SpooledBody]:
+    """The body of a streamed call. It is gone afterwards, unless the view has moved it to its own place."""
+    if request.META.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
+        raise UnsupportedMediaType("Send the bytes as they are, without a Content-Encoding.")
+    body = request.META.get(IN_REQUEST) or _read(request, most)
+    try:
+        yield body
+    finally:
+        body.remove()
+
+
+def _read(request: Request, most: int) -> SpooledBody:
+    """Of a server that has not kept it: from the request itself."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    body = spooled.spool(iter(lambda: request._request.read(spooled.CHUNK_BYTES), b""), folder(), most)
+    if str(body.size) != length:
+        body.remove()
+        raise BadRequest("The body did not arrive whole. Send a token, and a Content-Length that is true.")
+    return body
+
+
+class StreamedRoutes:
+    """The addresses of streamed calls, found once."""
+
+    def __init__(self, patterns: Iterable[URLPattern | URLResolver]) -> None:
+        self._found = list(_streamed(patterns, ()))
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def most_bytes(self, method: str, path: str) -> int | None:
+        """How many bytes the body of such a request may have; None if its call takes no stream."""
+        for steps, view in self._found:
+            if method in view.streamed and _leads(steps, path[1:]):
+                return view.most_bytes()
+        return None
+
+
+def _streamed(
+    patterns: Iterable[URLPattern | URLResolver], above: tuple[Any, ...]
+) -> Iterator[tuple[tuple[Any, ...], type[StreamingCall]]]:
+    for one in patterns:
+        steps = (*above, one.pattern)
+        if isinstance(one, URLResolver):
+            yield from _streamed(one.url_patterns, steps)
+            continue
+        view: type = getattr(one.callback, "view_class", object)
+        if issubclass(view, StreamingCall):
+            yield steps, view
+
+
+def _leads(steps: tuple[Any, ...], path: str) -> bool:
+    for step in steps:
+        found = step.match(path)
+        if found is None:
+            return False
+        path = found[0]
+    return True
+
+
+class Span(NamedTuple):
+    """What of a content is asked for."""
+
+    start: int
+    stop: int
+    partial: bool = False
+
+
+_RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))")
+
+
+def span_of(request: Request, size: int, etag: str) -> Span | None:
+    """The range a request asks for, all of it where it asks for none we know; None where there is no such range."""
+    asked = _RANGE.fullmatch(request.META.get("HTTP_RANGE", "").replace(" ", ""))
+    whole = Span(0, size)
+    if asked is None or request.META.get("HTTP_IF_RANGE", etag) != etag:
+        return whole
+    first, last, tail = asked.groups()
+    if tail is not None:
+        return Span(max(size - int(tail), 0), size, True) if int(tail) and size else None
+    stop = min(int(last) + 1, size) if last is not None else size
+    if last is not None and int(last) < int(first):
+        return whole  # no range at all, says the standard
+    return Span(int(first), stop, True) if int(first) < size else None
+
+
+def blob_answer(
+    request: Request, store: blobs.BlobStore, sha256: str, *, content_type: str = "application/octet-stream"
+) -> HttpResponseBase:
+    """A stored content, or the range of it that was asked for. Its ETag is its SHA-256."""
+    size = store.size(sha256)
+    if size is None:
+        raise NotFound
+    etag = f'"{sha256}"'
+    if etag in [one.strip() for one in request.META.get("HTTP_IF_NONE_MATCH", "").split(",")]:
+        return _with_headers(HttpResponse(status=304), etag)
+    span = span_of(request, size, etag)
+    if span is None:
+        refusal = error_response(RangeNotSatisfiable(f"The content has {size} bytes.", size=size))
+        refusal["Content-Range"] = f"bytes */{size}"
+        return refusal
+    path, start, temporary = _file(request, store, sha256, span)
+    length = span.stop - span.start
+    response = FileAnswer(
+        path, start, start + length, temporary=temporary, status=206 if span.partial else 200, content_type=content_type
+    )
+    response["Content-Length"] = str(length)
+    if span.partial:
+        response["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{size}"
+    return _with_headers(response, etag)
+
+
+def _with_headers(response: HttpResponseBase, etag: str) -> HttpResponseBase:
+    response["ETag"] = etag
+    response["Accept-Ranges"] = "bytes"
+    return response
+
+
+def _file(request: Request, store: blobs.BlobStore, sha256: str, span: Span) -> tuple[Path, int, bool]:
+    """A file of this machine with that span, where in it, and whether it is a copy that goes when it was sent."""
+    path = store.path(sha256)
+    if path is not None:
+        return path, span.start, False
+    if request.method == "HEAD" or span.start == span.stop:
+        return Path(os.devnull), 0, False
+    whole = span.stop - span.start == store.size(sha256)
+    part = store.read(sha256) if whole else store.read(sha256, span.start, span.stop)
+    return spooled.spool(part, folder()).path, 0, True

@@ -1,0 +1,51 @@
+"""Blob stores at each kind of place."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluxcore import blobs
+from tests.servers import S3
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3]:
+    server = S3()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3: S3, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A prefix of its own in the server's bucket; credentials and address as an operator gives them."""
+    reach(monkeypatch, s3.address)
+    return f"s3://{S3.BUCKET}/{uuid.uuid4().hex}"
+
+
+def reach(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    import s3fs
+
+    s3fs.S3FileSystem.clear_instance_cache()
+    for name, value in {
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ACCESS_KEY_ID": "tests",
+        "AWS_SECRET_ACCESS_KEY": "tests",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(params=["folder", "file", "memory", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    url = {
+        "folder": lambda: "",
+        "file": lambda: f"file://{tmp_path}/elsewhere",
+        "memory": lambda: f"memory://{uuid.uuid4().hex}/below",
+        "s3": lambda: request.getfixturevalue("bucket"),
+    }[request.param]()
+    return blobs.store_at(url, tmp_path / "blobs")
