@@ -131,12 +131,12 @@ def _lesson(arena: Arena, one: AskedQuestion) -> engine.FittingQuestion | None:
     )
     if weighed is None:
         return None
-    z, _ = features.standardise(weighed.found)
+    z, _ = features.standardise(weighed.features)
     return engine.FittingQuestion(
         key,
         weighed.scores.astype(np.float64),
         z.T,
-        np.isin(weighed.scene.rows[weighed.pool], useful),
+        np.isin(weighed.candidates.rows[weighed.pool], useful),
         len(useful),
         frozenset({one.actor}),
     )
