@@ -156,8 +156,8 @@ def no_arena_is_left() -> None:
     """Tests are rolled back and number their rows from 1 again: an arena of the one before would speak of others."""
     held = sys.modules.get("memory.arena.cache")
     if held is not None:
-        for space in held.shelf().spaces():
-            held.shelf().drop(space)
+        for space in held.arena_cache().spaces():
+            held.arena_cache().drop(space)
 
 
 @pytest.fixture(autouse=True)

@@ -76,7 +76,7 @@ answer = recall.recall(who, query="what of {MARKER} and the swans", k=20)
 for grain in answer["grains"]:
     votes.feedback(who, trace_id=answer["trace_id"], grain_id=grain["id"], useful=True)
 jobs.drain()
-shelf().write(who.space)
+arena_cache().write(who.space)
 digests = list(Grain.objects.values_list("digest", flat=True))
 from memory.keyvalue import forgetting, keeping
 for n in range(5):
