@@ -67,8 +67,8 @@ def test_onnxruntime_is_imported_in_one_place_which_silences_it_first():
 def test_the_choice_and_its_state_load_nothing_not_even_numpy(tmp_path):
     names = loaded(
         "from pathlib import Path\n"
-        "from memory.embedding import choice\n"
-        f"chosen = choice.Chosen('all-MiniLM-L6-v2', Path({str(tmp_path)!r}))\n"
+        "from memory.embedding import active_encoder\n"
+        f"chosen = active_encoder.ProcessEncoder('all-MiniLM-L6-v2', Path({str(tmp_path)!r}))\n"
         "assert chosen.state().name == 'minilm-l6-int8', chosen.state()\n"
         "assert not chosen.ready\n"
     )
@@ -80,9 +80,9 @@ def test_a_process_that_asks_for_the_state_loads_no_encoder(tmp_path):
     """Other rooms have their own use for numpy."""
     names = loaded(
         "import django; django.setup()\n"
-        "from memory.embedding import choice\n"
-        "assert choice.state().name == 'minilm-l6-int8', choice.state()\n"
-        "assert not choice.ready()\n",
+        "from memory.embedding import active_encoder\n"
+        "assert active_encoder.state().name == 'minilm-l6-int8', active_encoder.state()\n"
+        "assert not active_encoder.ready()\n",
         FLUX_HOME=str(tmp_path),
         FLUX_SECRET_KEY=f"only-for-tests-{tmp_path}",
     )
