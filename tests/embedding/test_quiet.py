@@ -46,8 +46,8 @@ def test_the_net_is_really_closed():
 def test_loading_and_encoding_reach_nothing(wanted, tmp_path):
     names = loaded(
         "from pathlib import Path\n"
-        "from memory.embedding.active_encoder import Chosen\n"
-        f"chosen = Chosen({wanted!r}, Path({str(tmp_path)!r}))\n"
+        "from memory.embedding.active_encoder import ProcessEncoder\n"
+        f"chosen = ProcessEncoder({wanted!r}, Path({str(tmp_path)!r}))\n"
         "assert chosen.encode(['one text', 'another']).shape[0] == 2, chosen.state()\n"
         f"assert chosen.encoder().name == chosen.state().name and chosen.state().wanted == {wanted!r}\n"
         "assert chosen.state().problem is None\n",
@@ -99,8 +99,8 @@ def test_the_system_checks_load_no_encoder(tmp_path):
 def test_the_graph_builder_is_loaded_by_the_first_start_alone(tmp_path):
     code = (
         "from pathlib import Path\n"
-        "from memory.embedding.active_encoder import Chosen\n"
-        f"assert Chosen('all-MiniLM-L6-v2', Path({str(tmp_path)!r})).encoder()\n"
+        "from memory.embedding.active_encoder import ProcessEncoder\n"
+        f"assert ProcessEncoder('all-MiniLM-L6-v2', Path({str(tmp_path)!r})).encoder()\n"
     )
     assert "onnx" in loaded(code)
     assert "onnx" not in loaded(code)
