@@ -89,7 +89,7 @@ def write(ranker: rank.Ranker, sure: tuple[Floats, float], told: str, target: Pa
         "signs": {name: round(float(w), 4) for name, w in zip(confidence.SIGNS, sure[0], strict=True)},
     }
     body = (
-        f'"""The fitted numbers of the ranker and of its confidence. Written by `python -m benchmarks.fit_ranker`.\n\n'
+        f'"""Fitted weights of the ranker and of the confidence. Written by `python -m benchmarks.fit_ranker`.\n\n'
         f'{told}\n"""\n\nfrom __future__ import annotations\n\nfrom typing import Any\n\n'
         f"WEIGHTS: dict[str, Any] = {pprint.pformat(weights, width=116, compact=True, sort_dicts=False)}\n\n"
         f"CONFIDENCE: dict[str, Any] = {pprint.pformat(said, width=116, compact=True, sort_dicts=False)}\n"

@@ -87,12 +87,12 @@ def _judged(query: dict[str, str], evidence: list[int], weighed: Scored | None, 
         query["id"],
         query["category"],
         len(evidence),
-        np.isin(weighed.scene.rows[weighed.pool], evidence),
-        weighed.found,
-        features.standardise(weighed.found)[0].T.copy(),
+        np.isin(weighed.candidates.rows[weighed.pool], evidence),
+        weighed.features,
+        features.standardise(weighed.features)[0].T.copy(),
         weighed.base.fused[weighed.pool].astype(np.float64),
         base / weighed.deviation,
-        confidence.question_facts(weighed.scene, size),
+        confidence.question_facts(weighed.candidates, size),
     )
 
 

@@ -44,7 +44,7 @@ class Engine:
                 self.space.index, asked, vector, allowed=None, now=self.space.now, settings=self.settings
             )
             none = np.empty(0, np.int32), np.empty(0, np.float32)
-            self._weighed[text] = none if found is None else (found.scene.rows[found.pool], found.scores)
+            self._weighed[text] = none if found is None else (found.candidates.rows[found.pool], found.scores)
         return self._weighed[text]
 
     def ask(self, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""An arena from nothing: the space's rows are read once, in a few streaming statements."""
+"""Build an arena from the database: the rows of a space are read once, in a few streaming statements."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from memory.engine.text import words
 
 
 def build_arena(space: int, encoder: str) -> Arena:
-    """Read a space. `encoder` names the vectors to take; "" takes none."""
-    # Before the rows: what is written while they are read is then replayed, which does no harm twice.
+    """Build the arena of a space with the vectors of `encoder`; "" for no vectors."""
+    # The position is read before the rows: writes during the read are replayed later, and replaying twice is harmless.
     position = events.head()
     index = assemble_index(
-        ([GrainRecord(*row) for row in chunk] for chunk in queries.read_grains(space, encoder)), _conduits(space)
+        ([GrainRecord(*row) for row in chunk] for chunk in queries.read_grains(space, encoder)), _read_conduits(space)
     )
     arena = Arena(space, index, position, encoder)
     arena.teach([VoteRow(*row) for row in queries.read_votes(space)])
@@ -37,17 +37,17 @@ def build_arena(space: int, encoder: str) -> Arena:
 
 
 def assemble_index(chunks: Iterable[list[GrainRecord]], conduits: Iterable[NDArray[np.void]] = ()) -> Index:
-    """The arrays of grains that come in the order of their numbers, and of their conduits."""
-    reading = _RowReader()
-    postings = Postings.build(reading.terms(chunks))
-    columns, size = reading.columns, reading.size
+    """Index from grains in the order of their ids, and from their conduits."""
+    reader = _RowReader()
+    postings = Postings.build(reader.terms(chunks))
+    columns, size = reader.columns, reader.size
     grain_rows.link_sessions(columns, size)
     ids = columns["id"][:size]
-    return Index(columns, postings, reading.dense(), _graph(conduits, ids), size, reading.speakers)
+    return Index(columns, postings, reader.dense(), _build_graph(conduits, ids), size, reader.speakers)
 
 
 class _RowReader:
-    """What is known of the rows read so far."""
+    """Collects columns, speakers and vectors of the rows read so far."""
 
     def __init__(self) -> None:
         self.columns = grain_rows.new_columns(grain_rows.capacity_for(0))
@@ -57,14 +57,14 @@ class _RowReader:
         self._dimension: int | None = None
 
     def terms(self, chunks: Iterable[list[GrainRecord]]) -> Iterator[Counter[int]]:
-        """The terms of each row, with everything else kept on the way."""
+        """Terms of each row; columns, speakers and vectors are collected meanwhile."""
         for chunk in chunks:
-            read = [grain_rows.analyse_record(record) for record in chunk]
-            if self.size + len(read) > len(self.columns["id"]):
-                self._grow(grain_rows.capacity_for((self.size + len(read)) * 5 // 4))
+            rows = [grain_rows.analyse_record(record) for record in chunk]
+            if self.size + len(rows) > len(self.columns["id"]):
+                self._grow(grain_rows.capacity_for((self.size + len(rows)) * 5 // 4))
             self._keep_vectors(chunk)
-            self.size = grain_rows.fill_columns(self.columns, self.size, read)
-            for row in read:
+            self.size = grain_rows.fill_columns(self.columns, self.size, rows)
+            for row in rows:
                 if row.speaker:
                     self.speakers.setdefault(int(row.values["speaker"]), row.speaker)
                 yield row.terms
@@ -77,14 +77,14 @@ class _RowReader:
             self.columns[name] = wider
 
     def _keep_vectors(self, chunk: list[GrainRecord]) -> None:
-        found: list[tuple[int, NDArray[np.int8], float]] = []
+        usable: list[tuple[int, NDArray[np.int8], float]] = []
         for row, record in enumerate(chunk, self.size):
             vector = record.vector(self._dimension)
             if vector is not None and record.scale is not None:
                 self._dimension = len(vector)
-                found.append((row, vector, record.scale))
-        if found:
-            at, vectors, scales = zip(*found, strict=True)
+                usable.append((row, vector, record.scale))
+        if usable:
+            at, vectors, scales = zip(*usable, strict=True)
             self._vectors.append((np.array(at, np.int32), np.stack(vectors), np.array(scales, np.float32)))
 
     def dense(self) -> Dense | None:
@@ -92,7 +92,7 @@ class _RowReader:
             return None
         data = np.zeros((len(self.columns["id"]), self._dimension), np.int8)
         scale, has = np.zeros(len(data), np.float32), np.zeros(len(data), np.bool_)
-        while self._vectors:  # each part is let go as it is copied
+        while self._vectors:  # each part is freed once it is copied
             at, vectors, scales = self._vectors.pop()
             data[at], scale[at], has[at] = vectors, scales, True
         dense = Dense.build(data, scale, has)
@@ -102,31 +102,31 @@ class _RowReader:
         return dense
 
 
-def _conduits(space: int) -> Iterator[NDArray[np.void]]:
+def _read_conduits(space: int) -> Iterator[NDArray[np.void]]:
     keys = {
         number: words.key(f"{kind}:{feature}")
         for chunk in queries.read_entries(space)
         for number, kind, feature in chunk
     }
     for chunk in queries.read_conduits(space):
-        found = np.zeros(len(chunk), CONDUIT)
+        records = np.zeros(len(chunk), CONDUIT)
         for name, values in zip(_FIELDS, zip(*chunk, strict=True), strict=True):
-            found[name] = values
-        # An entry that was made after the entries were read comes by the log.
-        found["entry_key"] = [keys.get(number, 0) for number in found["from_entry"].tolist()]
-        yield found[(found["entry_key"] != 0) | (found["from_entry"] == 0)]
+            records[name] = values
+        # Entries created after the entries were read are replayed from the log.
+        records["entry_key"] = [keys.get(number, 0) for number in records["from_entry"].tolist()]
+        yield records[(records["entry_key"] != 0) | (records["from_entry"] == 0)]
 
 
 _FIELDS = [name for name in CONDUIT.names or () if name != "entry_key"]
 
 
-def _graph(conduits: Iterable[NDArray[np.void]], ids: NDArray[Any]) -> ConduitGraph:
-    """Conduits of grains that are not here are left out: the log brings both."""
-    found = [*conduits]
-    every = np.concatenate(found) if found else np.empty(0, CONDUIT)
-    found.clear()
+def _build_graph(conduits: Iterable[NDArray[np.void]], ids: NDArray[Any]) -> ConduitGraph:
+    """Graph of the conduits whose grains are known; others are replayed from the log with their grains."""
+    parts = [*conduits]
+    records = np.concatenate(parts) if parts else np.empty(0, CONDUIT)
+    parts.clear()
     return ConduitGraph.build(
-        every, _rows_of(ids, every["from_grain"]), _rows_of(ids, every["to_grain"]), rows=len(ids)
+        records, _rows_of(ids, records["from_grain"]), _rows_of(ids, records["to_grain"]), rows=len(ids)
     )
 
 

@@ -1,7 +1,7 @@
-"""What a write tells the arenas: numbers only, packed beside the public summary of its event.
+"""Changes of a write for arenas: ids and numbers, packed beside the public summary of its event.
 
-A text never enters the log. The arena is told which grains changed and reads those rows; conduits are
-small enough to travel whole.
+Texts never enter the log. The change has the ids of changed grains, whose rows the arena reads; conduits are small
+enough to be included completely.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 CONDUIT = np.dtype(
     [
         ("id", "<i8"),
-        ("from_entry", "<i8"),  # 0: it begins at a grain
-        ("entry_key", "<u8"),  # `words.key("kind:feature")` of the entry, so that no row need be read
-        ("from_grain", "<i8"),  # 0: it begins at an entry
+        ("from_entry", "<i8"),  # 0: it starts at a grain
+        ("entry_key", "<u8"),  # `words.key("kind:feature")` of the entry, so that no row has to be read
+        ("from_grain", "<i8"),  # 0: it starts at an entry
         ("to_grain", "<i8"),
         ("weight", "<f4"),
         ("affinity", "<f4"),
@@ -36,21 +36,18 @@ _TAGS = (_GRAINS, _CONDUITS, _CUT, _JUDGED, _MEMBERS, _EXPLORING, _ATTUNED)
 
 @dataclass(frozen=True)
 class Changes:
-    """Grains to read again, conduits as they are now, conduits that are no more, questions to read the votes of.
+    """Changes of one or more events."""
 
-    And whom clusters hold now, small enough to travel whole; whether recall looks wider from here on; whether the
-    space's own weights have moved.
-    """
-
-    grains: tuple[int, ...] = ()
-    conduits: NDArray[np.void] = field(default_factory=lambda: np.empty(0, CONDUIT))
-    cut: tuple[int, ...] = ()
-    judged: tuple[int, ...] = ()
-    members: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MEMBER))
-    exploring: bool | None = None  # None: nothing is said about it
-    attuned: bool = False
+    grains: tuple[int, ...] = ()  # ids of grains to read again
+    conduits: NDArray[np.void] = field(default_factory=lambda: np.empty(0, CONDUIT))  # their present state
+    cut: tuple[int, ...] = ()  # ids of removed conduits
+    judged: tuple[int, ...] = ()  # ids of questions whose votes are to be read again
+    members: NDArray[np.void] = field(default_factory=lambda: np.empty(0, MEMBER))  # new clusters of grains
+    exploring: bool | None = None  # whether exploration began or ended; None: no change
+    attuned: bool = False  # whether the space's own weights changed
 
     def pack(self) -> bytes:
+        """Bytes for the event: tag, length and body of each part that is not empty."""
         return b"".join(
             tag + len(body).to_bytes(4, "little") + body
             for tag, body in (
@@ -67,41 +64,41 @@ class Changes:
 
 
 def unpack(packed: bytes) -> Changes:
-    """Raises ValueError on anything `pack` did not write: whoever replays it drops the arena and builds anew."""
-    found: dict[bytes, bytes] = {}
+    """Changes from packed bytes. Raises ValueError on anything `pack` did not write; the arena is then built again."""
+    parts: dict[bytes, bytes] = {}
     at = 0
     while at < len(packed):
         tag, length = packed[at : at + 1], int.from_bytes(packed[at + 1 : at + 5], "little")
         body = packed[at + 5 : at + 5 + length]
         if tag not in _TAGS or len(body) != length:
             raise ValueError("not a packed change")
-        found[tag] = body
+        parts[tag] = body
         at += 5 + length
     return Changes(
-        tuple(np.frombuffer(found.get(_GRAINS, b""), "<i8").tolist()),
-        np.frombuffer(found.get(_CONDUITS, b""), CONDUIT),
-        tuple(np.frombuffer(found.get(_CUT, b""), "<i8").tolist()),
-        tuple(np.frombuffer(found.get(_JUDGED, b""), "<i8").tolist()),
-        np.frombuffer(found.get(_MEMBERS, b""), MEMBER),
-        bool(found[_EXPLORING][0]) if _EXPLORING in found else None,
-        _ATTUNED in found,
+        tuple(np.frombuffer(parts.get(_GRAINS, b""), "<i8").tolist()),
+        np.frombuffer(parts.get(_CONDUITS, b""), CONDUIT),
+        tuple(np.frombuffer(parts.get(_CUT, b""), "<i8").tolist()),
+        tuple(np.frombuffer(parts.get(_JUDGED, b""), "<i8").tolist()),
+        np.frombuffer(parts.get(_MEMBERS, b""), MEMBER),
+        bool(parts[_EXPLORING][0]) if _EXPLORING in parts else None,
+        _ATTUNED in parts,
     )
 
 
 def merge_packed(packed: Iterable[bytes]) -> bytes:
-    """Several changes of grains and conduits as one."""
-    found = [unpack(one) for one in packed]
+    """Merge several packed changes of grains and conduits."""
+    changes = [unpack(change) for change in packed]
     return Changes(
-        tuple(grain for one in found for grain in one.grains),
-        np.concatenate([one.conduits for one in found]) if found else np.empty(0, CONDUIT),
+        tuple(grain for change in changes for grain in change.grains),
+        np.concatenate([change.conduits for change in changes]) if changes else np.empty(0, CONDUIT),
     ).pack()
 
 
 def conduit_array(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
-    """Rows in the order of CONDUIT's fields."""
+    """Array of CONDUIT records from rows in the order of its fields."""
     return np.array([tuple(row) for row in rows], CONDUIT)
 
 
 def member_array(rows: Iterable[Sequence[object]]) -> NDArray[np.void]:
-    """Rows in the order of MEMBER's fields."""
+    """Array of MEMBER records from rows in the order of its fields."""
     return np.array([tuple(row) for row in rows], MEMBER)

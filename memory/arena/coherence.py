@@ -1,7 +1,7 @@
-"""How an arena follows the log: before each recall, what was committed since is replayed into it.
+"""Coherence of arenas with the database: before each recall, newly committed changes are replayed from the log.
 
-SQL is the truth and the log says what moved. Whatever does not fit (a change nobody can read, a log that
-no longer reaches back to where the arena stands) makes the arena unsound: it is dropped and built anew.
+SQL is the truth, the log tells what changed. Anything that does not fit (an unreadable change, a log that no longer
+reaches back to the position of the arena) makes the arena unsound: it is dropped and built again.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from memory.arena.votes import VoteRow
 
 log = logging.getLogger(__name__)
 
-# Further behind than this, answers come from what is there while the rest is read in the background.
+# With more changes to replay than this, recalls use the arena as it is while a thread catches up.
 BEHIND_LIMIT = 2_000
-SLICE = 500
-# After so long without a look at it, the log may have been cut below where the arena stands.
+SLICE = 500  # changes that the thread replays at once
+# After so long without reading it, the log may have been cut beyond the position of the arena.
 QUIET_SECONDS = 300.0
 
 
 def catch_up(arena: Arena) -> bool:
-    """Bring the arena to the end of the log with one statement, two if grains changed.
+    """Replay the log up to its end with one statement, two if grains changed.
 
-    False if it is so far behind that it goes on in the background, or no longer sound.
+    False if the arena is so far behind that a thread catches up, or if it is not sound any more.
     """
     if arena.behind:
         return False
@@ -52,50 +52,52 @@ def catch_up(arena: Arena) -> bool:
             if not log_reaches(arena.position):
                 arena.sound = False
                 return False
-        found, new = _look(arena, BEHIND_LIMIT + 1)
+        changes, new = _read_new(arena, BEHIND_LIMIT + 1)
         if len(new) > BEHIND_LIMIT:
             arena.behind = True
-            threading.Thread(target=_go_on, args=[arena], name=f"arena-{arena.space}", daemon=True).start()
+            threading.Thread(
+                target=_catch_up_in_background, args=[arena], name=f"arena-{arena.space}", daemon=True
+            ).start()
             return False
-        replay(arena, found, new)
+        replay(arena, changes, new)
         if head is not None:
-            arena.position = max(head, arena.position)  # everything of ours up to there has been read just now
+            arena.position = max(head, arena.position)  # all changes of this space up to there have just been read
     return arena.sound
 
 
-def _look(arena: Arena, limit: int) -> tuple[list[LogChange], list[LogChange]]:
-    """What stands after the arena's place in the log, and what of it is new."""
-    found = log_reader.read_changes(arena.space, arena.position, limit + len(arena.ahead))
-    return found, [told for told in found if told.position not in arena.ahead]
+def _read_new(arena: Arena, limit: int) -> tuple[list[LogChange], list[LogChange]]:
+    """Changes after the position of the arena, and those of them that are not applied yet."""
+    changes = log_reader.read_changes(arena.space, arena.position, limit + len(arena.ahead))
+    return changes, [change for change in changes if change.position not in arena.ahead]
 
 
-def replay(arena: Arena, found: Sequence[LogChange], new: Sequence[LogChange]) -> None:
-    """Apply what is new and move on. Whatever goes wrong with the arrays leaves the arena unsound."""
+def replay(arena: Arena, read: Sequence[LogChange], new: Sequence[LogChange]) -> None:
+    """Apply new changes and advance the position. Any error in the arrays makes the arena unsound."""
     try:
-        if any(told.packed for told in new):
+        if any(change.packed for change in new):
             changes = merge_changes(new)
             wanted = sorted({*changes.grains, *arena.unknown(changes)})
             rows = queries.read_grains_by_number(arena.space, arena.encoder, wanted) if wanted else []
-            lessons = queries.read_votes(arena.space, changes.judged) if changes.judged else []
+            votes = queries.read_votes(arena.space, changes.judged) if changes.judged else []
             own = queries.read_attunement(arena.space) if changes.attuned else None
-            arena.apply([GrainRecord(*row) for row in rows], changes, [VoteRow(*row) for row in lessons], own)
+            arena.apply([GrainRecord(*row) for row in rows], changes, [VoteRow(*row) for row in votes], own)
     except Error:
         raise  # the database's trouble, not the arena's
     except Exception as error:
         log.warning("the arena of space %d does not fit the log and is built anew: %s", arena.space, error_place(error))
         arena.sound = False
         return
-    if found:
-        arena.position = log_reader.settled_position(found, arena.position)
-        arena.ahead = {told.position for told in found if not told.settled}
+    if read:
+        arena.position = log_reader.settled_position(read, arena.position)
+        arena.ahead = {change.position for change in read if not change.settled}
     arena.followed_at = time.monotonic()
 
 
-def merge_changes(found: Sequence[LogChange]) -> Changes:
-    """What several events say together; the last word on a conduit counts.
+def merge_changes(log_changes: Sequence[LogChange]) -> Changes:
+    """Merge the changes of several events; of two changes to a conduit the later one counts.
 
-    By the events' numbers: a number is taken after the row was locked, so where two transactions changed
-    the same row, the one that came later has the higher number, whatever order their transactions have.
+    Later is the higher event id: an id is assigned after the row was locked, so of two transactions that changed the
+    same row the later one has the higher id, whatever the order of the transaction ids.
     """
     grains: dict[int, None] = {}
     conduits: dict[int, np.void] = {}
@@ -104,21 +106,21 @@ def merge_changes(found: Sequence[LogChange]) -> Changes:
     attuned = False
     members: list[NDArray[np.void]] = [np.empty(0, MEMBER)]
     exploring: bool | None = None
-    for told in sorted(found, key=lambda one: one.position.id):
-        if not told.packed:
+    for change in sorted(log_changes, key=lambda log_change: log_change.position.id):
+        if not change.packed:
             continue
-        change = unpack(told.packed)
-        grains.update(dict.fromkeys(change.grains))
-        for number, conduit in zip(change.conduits["id"].tolist(), change.conduits, strict=True):
+        unpacked = unpack(change.packed)
+        grains.update(dict.fromkeys(unpacked.grains))
+        for number, conduit in zip(unpacked.conduits["id"].tolist(), unpacked.conduits, strict=True):
             conduits[number] = conduit
             cut.pop(number, None)
-        for number in change.cut:
+        for number in unpacked.cut:
             conduits.pop(number, None)
             cut[number] = None
-        judged.update(dict.fromkeys(change.judged))
-        attuned |= change.attuned
-        members.append(change.members)  # of two that speak of one grain the later one is written later
-        exploring = exploring if change.exploring is None else change.exploring
+        judged.update(dict.fromkeys(unpacked.judged))
+        attuned |= unpacked.attuned
+        members.append(unpacked.members)  # of two members of one grain the later one is written last
+        exploring = exploring if unpacked.exploring is None else unpacked.exploring
     return Changes(
         tuple(grains),
         np.array([*conduits.values()], CONDUIT),
@@ -131,9 +133,10 @@ def merge_changes(found: Sequence[LogChange]) -> Changes:
 
 
 def log_reaches(position: Position) -> bool:
-    """Whether the log still holds an event at or before a position: then it holds every change that came after it.
+    """Whether the log has an event at or before a position: then it has every change after the position.
 
-    The event at the position may itself be gone. It is cut at its old end, and news are let go wherever they stand.
+    The log is cut at its old end, and events without a change may be deleted anywhere, so the event at the position
+    itself may be gone.
     """
     if position == Position():
         return events.head() == position
@@ -141,19 +144,19 @@ def log_reaches(position: Position) -> bool:
 
 
 def event_mark(position: Position) -> str | None:
-    """What tells the event at a position from that of any other log with the same numbers."""
-    # Asked for by its number: whether other transactions are still open says nothing about this one.
-    found = Event.objects.filter(id=position.id, xid=position.xid).values_list("kind", "subject", "at").first()
-    return f"{found[0]} {found[1]} {found[2].isoformat()}" if found is not None else None
+    """Fingerprint of the event at a position, different in any other log with the same ids."""
+    # Looked up by its id: open transactions do not matter for it.
+    event = Event.objects.filter(id=position.id, xid=position.xid).values_list("kind", "subject", "at").first()
+    return f"{event[0]} {event[1]} {event[2].isoformat()}" if event is not None else None
 
 
-def _go_on(arena: Arena) -> None:
-    """Catch up slice by slice; readers have their turn in between."""
+def _catch_up_in_background(arena: Arena) -> None:
+    """Replay the log in slices, so that readers can continue in between."""
     try:
         while True:
             with arena.following:
-                found, new = _look(arena, SLICE)
-                replay(arena, found, new)
+                changes, new = _read_new(arena, SLICE)
+                replay(arena, changes, new)
                 if len(new) < SLICE or not arena.sound:
                     arena.behind = False
                     return

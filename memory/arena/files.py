@@ -1,8 +1,8 @@
-"""Arenas on disk: plain arrays that every process maps copy-on-write, so that they share the pages.
+"""Files of arenas: plain arrays that every process maps copy-on-write, so that processes share the pages.
 
-`arenas/<space>/<generation>/` in the data home holds one .npy file per array, with room behind the rows, and
-`meta.json`, which says what they are. A folder is written under another name and renamed, so it is whole or
-not there. It is only ever a copy: at any doubt it is left aside and the arena is built from SQL.
+`arenas/<space>/<generation>/` in the data folder has one .npy file per array, with spare capacity after the rows, and
+`meta.json`, which describes them. A folder is written under a temporary name and renamed, so it is complete or absent.
+Files are only a copy: in any doubt they are not used and the arena is built from SQL.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ log = logging.getLogger(__name__)
 
 FORMAT = 3
 META = "meta.json"
-# Bytes at both ends of a file that are compared on opening: a disk that lost its last writes shows there.
+# Bytes at both ends of a file that are verified on opening: lost writes of a disk show there.
 _ENDS = 1 << 16
-_ABANDONED_SECONDS = 3600.0
+_ABANDONED_SECONDS = 3600.0  # age from which on a temporary folder is removed
 
 
 class UntrustedFiles(Exception):
-    """The files cannot be trusted; the message says why."""
+    """The files cannot be used; the message says why."""
 
 
 def newest_generation(space: int) -> int:
@@ -52,24 +52,26 @@ def newest_generation(space: int) -> int:
 
 
 def write_generation(arena: Arena) -> int:
-    """Keep the arena as a new generation and let the older ones go; the generation."""
+    """Write the arena as a new generation, remove older ones, and return the generation."""
     with arena.following, arena.gate.reading():
         generation = newest_generation(arena.space) + 1
-        target = _home(arena.space) / f"{generation:08d}"
-        aside = _home(arena.space) / f".{generation:08d}-{uuid.uuid4().hex[:8]}"
-        make_folder(aside)
+        target = _space_folder(arena.space) / f"{generation:08d}"
+        temporary = _space_folder(arena.space) / f".{generation:08d}-{uuid.uuid4().hex[:8]}"
+        make_folder(temporary)
         try:
-            held = {name: _write(aside / f"{name}.npy", array) for name, array in _arrays(arena.index).items()}
-            _write_meta(aside / META, arena, generation, held)
-            aside.rename(target)
+            descriptions = {
+                name: _write_array(temporary / f"{name}.npy", array) for name, array in _to_arrays(arena.index).items()
+            }
+            _write_meta(temporary / META, arena, generation, descriptions)
+            temporary.rename(target)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
     tidy(arena.space)
     return generation
 
 
 def open_newest(space: int, encoder: str) -> Arena | None:
-    """The arena as it was written, brought to the end of the log; None if it must be built."""
+    """The arena from the newest files, caught up with the log; None if it must be built."""
     for _ in range(2):
         generation = newest_generation(space)
         if not generation:
@@ -77,9 +79,9 @@ def open_newest(space: int, encoder: str) -> Arena | None:
         try:
             return _open(space, generation, encoder)
         except FileNotFoundError:
-            continue  # a newer one took its place this moment
+            continue  # a newer generation has just replaced it
         except Error:
-            raise  # the database's trouble, not the files'
+            raise  # an error of the database, not of the files
         except Exception as error:
             log.info(
                 "the files of space %d are not used: %s",
@@ -91,56 +93,58 @@ def open_newest(space: int, encoder: str) -> Arena | None:
 
 
 def tidy(space: int) -> None:
-    """Remove all generations but the newest, and what a killed process left half written.
+    """Remove all generations but the newest, and incomplete folders of killed processes.
 
-    Another process may still have them mapped: on Linux its pages stay, elsewhere the removal fails
-    and the next one tries again.
+    Another process may still have a generation mapped: on Linux its pages stay valid, elsewhere the removal fails and
+    the next call tries again.
     """
     for generation in sorted(_generations(space))[:-1]:
-        shutil.rmtree(_home(space) / f"{generation:08d}", ignore_errors=True)
-    for left in _home(space).glob(".*"):
-        if left.stat().st_mtime < clock.seconds() - _ABANDONED_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(_space_folder(space) / f"{generation:08d}", ignore_errors=True)
+    for incomplete in _space_folder(space).glob(".*"):
+        if incomplete.stat().st_mtime < clock.seconds() - _ABANDONED_SECONDS:
+            shutil.rmtree(incomplete, ignore_errors=True)
 
 
 def remove_generations(space: int) -> None:
-    """Forget the files of a space."""
-    shutil.rmtree(_home(space), ignore_errors=True)
+    """Remove all files of a space."""
+    shutil.rmtree(_space_folder(space), ignore_errors=True)
 
 
-def _home(space: int) -> Path:
+def _space_folder(space: int) -> Path:
     return Path(settings.HOME.arenas) / str(space)
 
 
 def _generations(space: int) -> list[int]:
     try:
-        return [int(path.name) for path in _home(space).iterdir() if path.name.isdecimal()]
+        return [int(path.name) for path in _space_folder(space).iterdir() if path.name.isdecimal()]
     except FileNotFoundError:
         return []
 
 
-def _arrays(index: Index) -> dict[str, NDArray[Any]]:
-    """Everything an index holds, merged, with room behind the rows."""
+def _to_arrays(index: Index) -> dict[str, NDArray[Any]]:
+    """All arrays of an index, merged, with spare capacity after the rows."""
     capacity = grain_rows.capacity_for(index.size)
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for name, column in index.columns.items():
-        found[f"columns.{name}"] = np.concatenate((column[: index.size], np.zeros(capacity - index.size, column.dtype)))
-    found |= {f"postings.{name}": array for name, array in index.postings.arrays().items()}
-    found |= {f"graph.{name}": array for name, array in index.graph.arrays().items()}
+        arrays[f"columns.{name}"] = np.concatenate(
+            (column[: index.size], np.zeros(capacity - index.size, column.dtype))
+        )
+    arrays |= {f"postings.{name}": array for name, array in index.postings.arrays().items()}
+    arrays |= {f"graph.{name}": array for name, array in index.graph.arrays().items()}
     if index.dense is not None:
-        size, held = index.dense.size, index.dense
-        # Built again: its bits are cut at the mean of all that is here now.
-        dense = Dense.build(held.data[:size], held.scale[:size], held.has[:size], capacity)
+        size, old = index.dense.size, index.dense
+        # Built again, because its bits depend on the mean of all present vectors.
+        dense = Dense.build(old.data[:size], old.scale[:size], old.has[:size], capacity)
         if size >= LISTED_ROWS:
             dense.build_ivf()
-        found |= {f"dense.{name}": array for name, array in dense.arrays().items()}
-    found["speakers.key"] = np.array(list(index.speakers), np.uint64)
-    found["speakers.count"] = np.array([len(terms) for terms in index.speakers.values()], np.int32)
-    found["speakers.terms"] = np.array([term for terms in index.speakers.values() for term in terms], np.uint64)
-    return found
+        arrays |= {f"dense.{name}": array for name, array in dense.arrays().items()}
+    arrays["speakers.key"] = np.array(list(index.speakers), np.uint64)
+    arrays["speakers.count"] = np.array([len(terms) for terms in index.speakers.values()], np.int32)
+    arrays["speakers.terms"] = np.array([term for terms in index.speakers.values() for term in terms], np.uint64)
+    return arrays
 
 
-def _index(arrays: dict[str, NDArray[Any]], size: int) -> Index:
+def _from_arrays(arrays: dict[str, NDArray[Any]], size: int) -> Index:
     def part(prefix: str) -> dict[str, NDArray[Any]]:
         return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
@@ -153,12 +157,12 @@ def _index(arrays: dict[str, NDArray[Any]], size: int) -> Index:
         Dense.from_arrays(dense) if dense else None,
         ConduitGraph.from_arrays(part("graph.")),
         size,
-        {key: tuple(found.tolist()) for key, found in speakers},
+        {key: tuple(name_terms.tolist()) for key, name_terms in speakers},
     )
 
 
 def _open(space: int, generation: int, encoder: str) -> Arena:
-    folder = _home(space) / f"{generation:08d}"
+    folder = _space_folder(space) / f"{generation:08d}"
     meta = _read_meta(folder / META)
     expected = {"format": FORMAT, "analysis": grain_rows.ANALYSIS, "space": space, "generation": generation}
     for name, value in expected.items():
@@ -169,55 +173,55 @@ def _open(space: int, generation: int, encoder: str) -> Arena:
     position = Position.parse(meta["position"])
     if (coherence.event_mark(position) or "") != meta["mark"] or not coherence.log_reaches(position):
         raise UntrustedFiles("the log does not reach back to it, or is another one")
-    arrays = {name: _map(folder / f"{name}.npy", said) for name, said in meta["arrays"].items()}
-    arena = Arena(space, _index(arrays, meta["size"]), position, meta["encoder"], generation=generation)
+    arrays = {name: _map_array(folder / f"{name}.npy", description) for name, description in meta["arrays"].items()}
+    arena = Arena(space, _from_arrays(arrays, meta["size"]), position, meta["encoder"], generation=generation)
     arena.teach([VoteRow(*row) for row in queries.read_votes(space)])
     arena.attune(queries.read_attunement(space))
     arena.exploring = queries.is_exploring(space)
-    if not _complete(arena):
+    if not _is_complete(arena):
         raise UntrustedFiles("it does not hold as many grains as the database")
     return arena
 
 
-def _complete(arena: Arena) -> bool:
-    """Whether it has a row for each grain. Somebody may be storing right now: looked at before and after the count."""
-    for _ in range(2):  # twice: something may be purged in between
+def _is_complete(arena: Arena) -> bool:
+    """Whether it has a row for each grain; rows are counted before and after the grains, as others may be writing."""
+    for _ in range(2):  # twice: grains may be purged in between
         if not coherence.catch_up(arena):
             return arena.sound  # far behind: nothing to compare yet
-        before = _shown(arena)
+        rows_before = _count_present(arena)
         count = queries.count_grains(arena.space)
-        if coherence.catch_up(arena) and before <= count <= _shown(arena):
+        if coherence.catch_up(arena) and rows_before <= count <= _count_present(arena):
             return True
     return False
 
 
-def _shown(arena: Arena) -> int:
+def _count_present(arena: Arena) -> int:
     return int(np.count_nonzero(arena.index.column("status") != GONE))
 
 
-def _write(path: Path, array: NDArray[Any]) -> list[Any]:
-    """Write an array for good; what `_map` must find."""
-    with new_file(path) as file:  # a renamed folder must not hold files that a power failure left empty
+def _write_array(path: Path, array: NDArray[Any]) -> list[Any]:
+    """Write an array durably; returns the description that `_map_array` verifies."""
+    with new_file(path) as file:  # a renamed folder must not have files that a power failure left empty
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
-    return [array.dtype.str, list(array.shape), path.stat().st_size, _ends(path)]
+    return [array.dtype.str, list(array.shape), path.stat().st_size, _ends_checksum(path)]
 
 
-def _map(path: Path, said: list[Any]) -> NDArray[Any]:
-    dtype, shape, size, ends = said
-    if path.stat().st_size != size or _ends(path) != ends:
+def _map_array(path: Path, description: list[Any]) -> NDArray[Any]:
+    dtype, shape, size, ends = description
+    if path.stat().st_size != size or _ends_checksum(path) != ends:
         raise UntrustedFiles(f"{path.name} is not as it was written")
     empty = 0 in shape  # nothing to map
     array: NDArray[Any] = np.load(path, mmap_mode=None if empty else "c", allow_pickle=False)
     if array.dtype.str != dtype or list(array.shape) != shape:
         raise UntrustedFiles(f"{path.name} is another array")
-    return array.view(np.ndarray)  # numpy's own class for mapped arrays makes every slice dearer
+    return array.view(np.ndarray)  # slices of np.memmap are slower
 
 
-def _ends(path: Path) -> int:
+def _ends_checksum(path: Path) -> int:
     with path.open("rb") as file:
-        seen = zlib.crc32(file.read(_ENDS))
+        checksum = zlib.crc32(file.read(_ENDS))
         file.seek(max(path.stat().st_size - _ENDS, 0))
-        return zlib.crc32(file.read(_ENDS), seen)
+        return zlib.crc32(file.read(_ENDS), checksum)
 
 
 def _write_meta(path: Path, arena: Arena, generation: int, arrays: dict[str, list[Any]]) -> None:

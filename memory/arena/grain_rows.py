@@ -1,4 +1,4 @@
-"""A grain as SQL hands it out, and what the arrays keep of it: numbers and terms."""
+"""Grain records from SQL, and their conversion into rows of the index: column values and terms."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from memory.engine.index.space_index import ACTIVE, BEGINNING_OF_TIME, COLUMNS, END_OF_TIME, NO_ROW, STATUSES
 from memory.engine.text import marks, scripts, words
 
-# Rises with anything below or in `words` and `marks` that makes another index of the same text.
+# Version of the analysis; raise it with any change here, in `words` or in `marks` that gives another index of a text.
 ANALYSIS = 1
 
 _STATUS = {name: number for number, name in enumerate(STATUSES)}
-_UNKNOWN_STATUS = _STATUS["quarantined"]  # never shown unless asked for
-# What may change after a grain was stored; everything else of a row is for ever.
+_UNKNOWN_STATUS = _STATUS["quarantined"]  # shown only if quarantined grains are requested
+# Columns that may change after a grain was stored; all others are constant.
 MUTABLE = ("valid_from", "valid_to", "status", "authority", "decay", "pinned", "confidence", "cluster", "typical")
 
 
 class GrainRecord(NamedTuple):
-    """The columns of `tables.GRAIN_COLUMNS`, `MEMBER_COLUMNS` and `VECTOR_COLUMNS`; times: microseconds since 1970."""
+    """The columns of `queries.GRAIN_COLUMNS`, `MEMBER_COLUMNS` and `VECTOR_COLUMNS`; times: microseconds since 1970."""
 
     id: int
     text: str
@@ -47,11 +47,11 @@ class GrainRecord(NamedTuple):
     data: bytes | memoryview | None = None
 
     def vector(self, dimension: int | None = None) -> NDArray[np.int8] | None:
-        """Its numbers, or None if there are none, or not as many as those of the others."""
+        """The int8 vector; None without one, or if its dimension is not `dimension`."""
         if self.data is None or self.scale is None:
             return None
-        found = np.frombuffer(bytes(self.data), np.int8)
-        return found if len(found) and dimension in (None, len(found)) else None
+        numbers = np.frombuffer(bytes(self.data), np.int8)
+        return numbers if len(numbers) and dimension in (None, len(numbers)) else None
 
 
 class ArenaRow(NamedTuple):
@@ -63,14 +63,15 @@ class ArenaRow(NamedTuple):
 
 
 def key_of(prefix: str, text: str) -> int:
+    """Key of a text with a prefix; 0 for an empty text."""
     return words.key(f"{prefix}{text}") if text else 0
 
 
 def analyse_record(record: GrainRecord) -> ArenaRow:
-    """Analyse a text for the arrays."""
+    """Column values and terms of a grain."""
     terms = Counter(map(words.key, words.terms(record.text)))
-    named = tuple(map(words.key, words.terms(record.speaker))) if record.speaker else ()
-    terms.update(named)
+    speaker_terms = tuple(map(words.key, words.terms(record.speaker))) if record.speaker else ()
+    terms.update(speaker_terms)
     length = terms.total()
     for tag in json.loads(record.tags) if isinstance(record.tags, str) else record.tags:
         terms[words.key(f"#{tag}")] = 1
@@ -83,7 +84,7 @@ def analyse_record(record: GrainRecord) -> ArenaRow:
         "prev": NO_ROW,
         "next": NO_ROW,
         "speaker": key_of("@", record.speaker.casefold()),
-        # As the entry of that name, so that a text that mentions it leads here.
+        # The key of the entry of that name, so that texts that mention the title are linked to it.
         "title": key_of("name:", " ".join(scripts.folded(title).split()) if title else ""),
         "said": record.recorded_at if record.said_at is None else record.said_at,
         "recorded": record.recorded_at,
@@ -92,10 +93,11 @@ def analyse_record(record: GrainRecord) -> ArenaRow:
         "marks": marks.mark_text(record.text),
         **mutable_values(record),
     }
-    return ArenaRow(values, terms, named)
+    return ArenaRow(values, terms, speaker_terms)
 
 
 def mutable_values(record: GrainRecord) -> dict[str, int | float]:
+    """Values of the MUTABLE columns."""
     return {
         "valid_from": BEGINNING_OF_TIME if record.valid_from is None else record.valid_from,
         "valid_to": END_OF_TIME if record.valid_to is None else record.valid_to,
@@ -110,7 +112,7 @@ def mutable_values(record: GrainRecord) -> dict[str, int | float]:
 
 
 def capacity_for(size: int) -> int:
-    """Rows that arrays for `size` are made for, so that new ones find a place without copying."""
+    """Capacity of arrays for `size` rows, so that new rows fit without copying."""
     return size + max(size // 20, 256)
 
 
@@ -119,19 +121,19 @@ def new_columns(capacity: int) -> dict[str, NDArray[Any]]:
 
 
 def fill_columns(columns: dict[str, NDArray[Any]], start: int, rows: Iterable[ArenaRow]) -> int:
-    """Write rows from `start` on, column by column; where the next one goes."""
+    """Write rows from `start` on, column by column; returns the index after the last one."""
     values = [row.values for row in rows]
     for name, kind in COLUMNS.items():
-        columns[name][start : start + len(values)] = np.array([one[name] for one in values], kind)
+        columns[name][start : start + len(values)] = np.array([row_values[name] for row_values in values], kind)
     return start + len(values)
 
 
 def link_sessions(columns: dict[str, NDArray[Any]], size: int) -> None:
-    """Each row's neighbours in its session, by place and then by number."""
+    """Set the previous and next row in the session of each row, by ordinal and then by id."""
     session, ordinal, number = (columns[name][:size] for name in ("session", "ordinal", "id"))
     order = np.lexsort((number, ordinal, session)).astype(np.int32)
-    of = session[order]
-    same = (of[1:] == of[:-1]) & (of[1:] != 0)
-    before, after = order[:-1][same], order[1:][same]
-    columns["next"][before] = after
-    columns["prev"][after] = before
+    sorted_session = session[order]
+    same = (sorted_session[1:] == sorted_session[:-1]) & (sorted_session[1:] != 0)
+    earlier, later = order[:-1][same], order[1:][same]
+    columns["next"][earlier] = later
+    columns["prev"][later] = earlier

@@ -1,12 +1,12 @@
-"""The log as arenas follow it: nothing is missed, and nothing waits for a transaction that is still open.
+"""Reader of the event log for arenas: misses no change and does not wait for open transactions.
 
-`events.follow` ends below the oldest transaction that still runs, because a follower that passes an event
-on must do so once and in order. An arena need not wait for that: its changes may come in any order that
-keeps those of one row apart, and twice. So it also takes what is committed above that line, remembers that
-it did, and keeps its place below the line, where late ones will still be found.
+`events.follow` ends below the oldest running transaction (the watermark), because a follower that passes events on must
+do so once and in order. An arena need not wait for that: it may apply changes twice, and in any order that keeps those
+of one row in sequence. So it also reads committed changes above the watermark, remembers which, and keeps its position
+below the watermark, where late changes are still found.
 
-Only events that carry a change are read. The others (recalls above all) have an index of their own to be absent
-from: an arena does no work for them, and its place stays at the last change.
+Only events with a change (`packed`) are read, through a partial index. Other events, mostly recalls, cost an arena no
+work, and its position stays at the last change.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _FOLLOW = {
     f"WHERE space = %s AND {where} AND packed IS NOT NULL ORDER BY xid, id LIMIT "
     for vendor, settled, where in (
         ("postgresql", f"xid < {_OLDEST_RUNNING}", "(xid, id) > (%s, %s)"),
-        # Its planner would use an index for the first column of a pair alone and read the whole log of the space.
+        # For a comparison of pairs SQLite uses only the first column of the index and reads the whole log of the space.
         ("sqlite", "TRUE", "xid = 0 AND id > %s"),
     )
 }
 
 
 class LogChange(NamedTuple):
-    """What one event tells arenas."""
+    """Change of one event, as arenas read it."""
 
     position: Position
     packed: bytes
@@ -41,14 +41,14 @@ class LogChange(NamedTuple):
 def read_changes(space: int, after: Position, limit: int) -> list[LogChange]:
     """Changes of a space after a position, committed ones above the oldest open transaction included."""
     vendor = raw_sql.vendor()
-    # The limit stands in the text: SQLite plans a statement anew each time one is put in its place.
-    place = [after.id] if vendor == "sqlite" else [after.xid, after.id]
+    # The limit is part of the text: with a parameter there SQLite plans the statement again each time.
+    after_key = [after.id] if vendor == "sqlite" else [after.xid, after.id]
     return [
-        LogChange(Position(xid, number), bytes(packed), bool(done))
-        for xid, number, packed, done in raw_sql.read(f"{_FOLLOW[vendor]}{limit:d}", [space, *place])
+        LogChange(Position(xid, number), bytes(packed), bool(settled))
+        for xid, number, packed, settled in raw_sql.read(f"{_FOLLOW[vendor]}{limit:d}", [space, *after_key])
     ]
 
 
-def settled_position(found: Sequence[LogChange], after: Position) -> Position:
-    """Where to go on from: the last event before which none can appear any more."""
-    return max((told.position for told in found if told.settled), default=after)
+def settled_position(changes: Sequence[LogChange], after: Position) -> Position:
+    """Position to continue from: the last event before which no other can appear any more."""
+    return max((change.position for change in changes if change.settled), default=after)

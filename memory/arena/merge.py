@@ -1,4 +1,4 @@
-"""The background work on arenas: a new base on disk when what came since has grown large."""
+"""Background job of arenas: write a new base to disk when the delta has grown large."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ KIND = "arena.merge"
 
 
 def request_merge(space: int) -> None:
-    """Have the worker write a new base, once however many processes ask."""
+    """Request a new base from the worker; one job, however many processes request it."""
     booth.write(lambda: jobs.enqueue(KIND, space=space, once_key=f"space:{space}"), lane=write_locks.lock_name(space))
 
 
 def request_merge_soon(space: int) -> None:
-    """The same from a recall, which must not wait for a write."""
+    """`request_merge` in a thread, for a recall, which must not wait for a write."""
     threading.Thread(target=_request_in_thread, args=[space], name=f"arena-{space}", daemon=True).start()
 
 
@@ -30,14 +30,14 @@ def _request_in_thread(space: int) -> None:
     try:
         request_merge(space)
     except Exception as error:
-        log.warning("the merge of space %d's arena could not be asked for: %s", space, error_place(error))
+        log.warning("the merge of space %d's arena could not be requested: %s", space, error_place(error))
     finally:
         connection.close()
 
 
 @jobs.handler(KIND)
 def merge(run: jobs.Run) -> jobs.Apply | None:
-    """Nothing of it is in the database, so there is nothing to apply: files appear whole or not at all."""
+    """Write a new generation of files. Nothing is applied to the database; files appear complete or not at all."""
     from memory.arena.cache import arena_cache  # numpy is loaded when this runs, not when a process starts
 
     if run.space is not None:

@@ -1,4 +1,4 @@
-"""Many readers at once, or one who changes the arrays; never both."""
+"""Read-write lock of an arena: many readers, or one writer."""
 
 from __future__ import annotations
 
@@ -8,58 +8,60 @@ from contextlib import contextmanager
 
 
 class ReadWriteLock:
-    """Readers hold it for the few milliseconds of a recall's engine work, a change for less.
+    """A recall reads for a few milliseconds, a writer takes less.
 
-    A change writes in place into arrays that a recall reads several times, so a reader must not see
-    half of one; copying what changes for each reader would cost more than waiting. Whoever changes
-    goes first: readers who keep coming cannot keep it out. A thread that reads already may read again.
+    A writer changes arrays in place that a recall reads several times, so a reader must not see half a change; copying
+    arrays for each reader would cost more than waiting. A waiting writer goes before new readers, so that a stream of
+    readers cannot block it. A thread that is reading may read again (reentrant).
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # that of the bell: taken directly where nobody waits or is woken
-        self._bell = threading.Condition(self._lock)
+        self._lock = threading.Lock()  # lock of the condition: taken directly where no waiting or notifying is needed
+        self._condition = threading.Condition(self._lock)
         self._readers = 0
         self._waiting = 0
         self._changing = False
-        self._mine = threading.local()
+        self._thread = threading.local()
 
     @property
     def mine(self) -> bool:
         """Whether this thread is reading."""
-        return getattr(self._mine, "depth", 0) > 0
+        return getattr(self._thread, "depth", 0) > 0
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        depth = getattr(self._mine, "depth", 0)
+        """Context of a reader."""
+        depth = getattr(self._thread, "depth", 0)
         if depth == 0:
             with self._lock:
                 while self._changing or self._waiting:
-                    self._bell.wait()
+                    self._condition.wait()
                 self._readers += 1
-        self._mine.depth = depth + 1
+        self._thread.depth = depth + 1
         try:
             yield
         finally:
-            self._mine.depth = depth
+            self._thread.depth = depth
             if depth == 0:
                 with self._lock:
                     self._readers -= 1
                     if self._waiting and not self._readers:
-                        self._bell.notify_all()
+                        self._condition.notify_all()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
+        """Context of the writer."""
         if self.mine:
-            raise RuntimeError("whoever reads an arena cannot change it")
-        with self._bell:
+            raise RuntimeError("a thread that reads an arena cannot change it")
+        with self._condition:
             self._waiting += 1
             while self._changing or self._readers:
-                self._bell.wait()
+                self._condition.wait()
             self._waiting -= 1
             self._changing = True
         try:
             yield
         finally:
-            with self._bell:
+            with self._condition:
                 self._changing = False
-                self._bell.notify_all()
+                self._condition.notify_all()

@@ -1,4 +1,4 @@
-"""What votes taught a space, beside its arrays: question by question, as SQL has them now."""
+"""Votes of a space in memory, by question, as read from SQL."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memory.engine.learning import vote_sums
 from memory.engine.learning.learned import MISSED_PLACE, Learned
 from memory.engine.text import words
 
-UNKNOWN_PLACE = 2  # the place of what was judged before places were kept
+UNKNOWN_PLACE = 2  # assumed place of votes stored before places were recorded
 
 
 class VoteRow(NamedTuple):
-    """One vote with its question, in the order of `tables.LESSON_COLUMNS`."""
+    """One vote with its question, in the order of `queries.VOTE_COLUMNS`."""
 
     question: int
     actor: str
@@ -33,51 +33,55 @@ class VoteRow(NamedTuple):
     place: int | None
 
     def vector(self, encoder: str) -> NDArray[np.float32] | None:
-        """As the arena's own encoder saw the question; words must do for those of another."""
+        """Vector of the question if it is of this encoder; None otherwise, then only terms are compared."""
         if self.data is None or self.scale is None or self.encoder != encoder:
             return None
-        found: NDArray[np.float32] = np.frombuffer(bytes(self.data), np.int8).astype(np.float32)
-        return found * np.float32(self.scale)
+        numbers: NDArray[np.float32] = np.frombuffer(bytes(self.data), np.int8).astype(np.float32)
+        return numbers * np.float32(self.scale)
 
 
 class VoteIndex:
-    """Every question with its votes; a question that is read again takes the place of what it said before."""
+    """Votes by question, and what is learned from them; a question that is read again replaces its earlier votes."""
 
     def __init__(self) -> None:
-        self._lessons = vote_sums.VoteSums()
-        self._said: dict[int, list[vote_sums.VoteSample]] = {}
+        self._sums = vote_sums.VoteSums()
+        self._votes: dict[int, list[vote_sums.VoteSample]] = {}
 
     @property
     def learned(self) -> Learned:
-        return self._lessons.learned
+        return self._sums.learned
 
     def teach(
         self,
         questions: Iterable[int],
-        lessons: Sequence[VoteRow],
+        vote_rows: Sequence[VoteRow],
         encoder: str,
         row_of: Callable[[Sequence[int]], NDArray[np.int32]],
     ) -> None:
-        """These questions as they stand now; one without a vote is forgotten."""
-        rows = dict(zip((one.grain for one in lessons), row_of([one.grain for one in lessons]).tolist(), strict=True))
-        now: dict[int, list[vote_sums.VoteSample]] = {}
-        for question, votes in groupby(lessons, key=lambda one: one.question):
-            now[question] = [_vote(one, rows[one.grain], encoder) for one in votes if rows[one.grain] != NO_ROW]
+        """Replace the votes of these questions; a question without a vote is removed."""
+        rows = dict(
+            zip((vote.grain for vote in vote_rows), row_of([vote.grain for vote in vote_rows]).tolist(), strict=True)
+        )
+        samples: dict[int, list[vote_sums.VoteSample]] = {}
+        for question, votes in groupby(vote_rows, key=lambda vote: vote.question):
+            samples[question] = [
+                _to_sample(vote, rows[vote.grain], encoder) for vote in votes if rows[vote.grain] != NO_ROW
+            ]
         for question in questions:
-            for vote in self._said.pop(question, ()):
-                self._lessons.remove(vote)
-            if now.get(question):
-                self._said[question] = now[question]
-                for vote in now[question]:
-                    self._lessons.add(vote)
+            for sample in self._votes.pop(question, ()):
+                self._sums.remove(sample)
+            if samples.get(question):
+                self._votes[question] = samples[question]
+                for sample in samples[question]:
+                    self._sums.add(sample)
 
 
-def _vote(one: VoteRow, row: int, encoder: str) -> vote_sums.VoteSample:
+def _to_sample(vote: VoteRow, row: int, encoder: str) -> vote_sums.VoteSample:
     return vote_sums.VoteSample(
-        np.frombuffer(bytes(one.terms), "<u8").astype(np.uint64),
-        one.vector(encoder),
-        words.key(one.actor),
+        np.frombuffer(bytes(vote.terms), "<u8").astype(np.uint64),
+        vote.vector(encoder),
+        words.key(vote.actor),
         row,
-        one.strength if one.useful else -one.strength,
-        MISSED_PLACE if one.missed else one.place or UNKNOWN_PLACE,
+        vote.strength if vote.useful else -vote.strength,
+        MISSED_PLACE if vote.missed else vote.place or UNKNOWN_PLACE,
     )

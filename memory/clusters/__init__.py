@@ -1,1 +1,1 @@
-"""What hangs together: communities of grains and entries, their names, and how widely a grain is of use."""
+"""Clusters: communities of grains and of entries, their names, and the clusters in which a grain is useful."""

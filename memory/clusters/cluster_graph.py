@@ -1,4 +1,4 @@
-"""The two graphs that fall apart into clusters: grains under their conduits, entries under the grains they share."""
+"""Graphs that are clustered: grains linked by conduits, and entries linked by the grains they share."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from memory.grains import decay_settings
 from memory.grains.models import Conduit, Grain
 
 CHUNK = 20_000
-# What is left, at least, of a link that has faded: time alone must not pull apart what belongs together.
+# Least share of a decayed link: time alone must not split a cluster.
 LEAST = 0.05
-# Entries of one grain that are paired, the rarest first: one text full of names must not tie them all together.
+# Entries of one grain that are paired, the rarest first: one text full of names must not link all of them.
 MOST_OF_A_GRAIN = 16
 CLUSTERED_STATUSES = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
 _GRAINS, _CONDUITS = Grain._meta.db_table, Conduit._meta.db_table
@@ -100,7 +100,7 @@ def build_entry_graph(entry: Numbers, grain: Numbers, enough: int) -> ClusterGra
 
 
 def find_places(numbers: Numbers, wanted: NDArray[Any]) -> Numbers:
-    """Where each of the wanted stands among ascending numbers; -1 where it does not."""
+    """Index of each wanted number in an ascending array; -1 for missing ones."""
     wanted = wanted.astype(np.int64)
     if not len(numbers):
         return np.full(len(wanted), -1, np.int64)
@@ -109,7 +109,7 @@ def find_places(numbers: Numbers, wanted: NDArray[Any]) -> Numbers:
 
 
 def _read(statement: str, values: Sequence[Any], columns: int) -> NDArray[np.float64]:
-    # Numbers of rows stay exact: they are far below 2^53.
+    # Ids are exact as floats: they are far below 2^53.
     parts = [np.array(chunk, np.float64) for chunk in _chunks(statement, values)]
     return np.concatenate(parts) if parts else np.empty((0, columns))
 

@@ -60,7 +60,7 @@ def update_cluster_use(space: int, votes: Sequence[int]) -> None:
 
 
 def find_late_votes(space: int) -> list[int]:
-    """Useful votes that led through no cluster when they were applied; now there may be one."""
+    """Useful votes that had no cluster when they were applied; their entries may have one now."""
     through = ClusterUseVote.objects.filter(vote=OuterRef("pk"))
     found = Vote.objects.filter(space=space, useful=True, applied=True, undone_at=None).exclude(Exists(through))
     return list(found.order_by("-id").values_list("id", flat=True)[:LATE])

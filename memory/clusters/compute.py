@@ -21,7 +21,7 @@ from memory.clusters.recompute_due import EVENT
 from memory.grains.models import Cluster, Clustering, Entry, Member
 from memory.grains.vectors import existing_grains
 
-# How long a dissolved cluster can still be looked up.
+# How long a dissolved cluster can still be read.
 DISSOLVED_KEPT = timedelta(days=30)
 _PIECE = 500
 _CLUSTER = ("uuid", "space", "layer", "name", "terms", "size", "made_at", "changed_at")
@@ -34,7 +34,7 @@ _DISSOLVED = f"UPDATE {_CLUSTERS} SET size = 0, changed_at = %s, dissolved_at = 
 
 
 def cluster(run: jobs.Run) -> jobs.Apply | None:
-    """The handler of `grains.cluster`."""
+    """Job `grains.cluster`: compute and write the clusters of a space."""
     if run.space is None:
         return None
     change = prepare_clusters(run.space, "worker")
@@ -47,7 +47,7 @@ def cluster(run: jobs.Run) -> jobs.Apply | None:
 
 
 def prepare_clusters(space: int, actor: str) -> Callable[[], dict[str, Any] | None]:
-    """The clusters of a space worked out, and the write that brings the rows to them: what it did, None if stale."""
+    """Compute the clusters of a space; returns the write, which returns what it changed, or None if outdated."""
     moment, last = clock.now(), _last(space)
     grains, entries, conduits = cluster_graph.load_graphs(
         space, int(moment.timestamp()), config.current().ENTRY_COOCCURRENCE_THRESHOLD
@@ -103,7 +103,7 @@ def _says(told: dict[str, Any]) -> str:
 
 
 def _number(space: int, one: ClusterPlan, moment: datetime) -> tuple[dict[int, int], set[int]]:
-    """By label the cluster's number: that of the one it goes on from, or of a new row."""
+    """Id of the cluster by label: of the earlier cluster it continues, or of a new row."""
     numbers = dict(one.match.keeps)
     new = sorted(set(one.terms) - set(numbers))
     ids = {uuid.uuid4(): label for label in new}
@@ -139,7 +139,7 @@ def _write_members(space: int, one: ClusterPlan, numbers: dict[int, int]) -> lis
                 continue
             moved.append((cluster, weight, known[0]))
         elif row not in there:
-            continue  # it was purged meanwhile
+            continue  # the grain was purged meanwhile
         elif free.get(row):
             moved.append((cluster, weight, free[row].pop()))
         else:

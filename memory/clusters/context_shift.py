@@ -16,7 +16,7 @@ from fluxcore.writes import booth, write_locks
 from memory.arena.changes import Changes
 from memory.grains.models import ContextShift, JudgedQuestion, Trace, Vote
 
-# Share of recent recalls that must have been judged: silence is no sign of failure.
+# Share of recent recalls that must have feedback: missing feedback is no sign of failure.
 COMPLIANCE = 0.8
 
 
@@ -31,9 +31,9 @@ def detect_shift(space: int) -> None:
         return
     judged = _judged(space, 2 * half)
     if len(judged) < 2 * half or (last is not None and judged[half - 1][0] <= last.judged):
-        return  # too little was judged, or since the last shift
+        return  # too few judged recalls, or too few since the last shift
     became, was = (sum(success for _, success in part) / half for part in (judged[:half], judged[half:]))
-    # Rounded: 0.7 - 0.45 must count as a quarter.
+    # Rounded, because 0.7 - 0.45 must equal 0.25.
     if round(was - became, 9) < settings.CONTEXT_SHIFT_DROP_THRESHOLD or _compliance(space, 2 * half) < COMPLIANCE:
         return
     recalls = settings.CONTEXT_SHIFT_RECOVERY_RETRIEVALS
@@ -47,7 +47,7 @@ def detect_shift(space: int) -> None:
 
 
 def _judged(space: int, most: int) -> list[tuple[int, bool]]:
-    """The newest judged recalls and whether anything they brought was useful, newest first."""
+    """The newest judged recalls, newest first, and whether any of their results was useful."""
     votes = Vote.objects.filter(judged=OuterRef("pk"), undone_at=None, implied=False)
     found = (
         JudgedQuestion.objects.filter(Exists(votes), space=space)
@@ -58,14 +58,14 @@ def _judged(space: int, most: int) -> list[tuple[int, bool]]:
 
 
 def _compliance(space: int, most: int) -> float:
-    """Share of the newest recalls that were judged, of those old enough to be."""
+    """Share of judged recalls among the newest ones that are old enough to be judged."""
     old = clock.now() - timedelta(seconds=config.current().FEEDBACK_ENFORCEMENT_GRACE_SECONDS)
     rated = list(Trace.objects.filter(space=space, at__lt=old).order_by("-id").values_list("rated", flat=True)[:most])
     return sum(rated) / len(rated) if rated else 1.0
 
 
 def count_wide_recalls(spaces: Iterable[int]) -> None:
-    """Count recalls that looked wider, each space by as many; posted behind them."""
+    """Count recalls in exploration by space, in a queued write."""
     for space, count in Counter(spaces).items():
         booth.post(lambda space=space, count=count: _count_wide(space, count), lane=write_locks.lock_name(space))  # type: ignore[misc]
 

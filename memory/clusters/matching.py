@@ -1,4 +1,4 @@
-"""What became of each cluster: which new one keeps its id, and where the touches of the others go. Pure arithmetic."""
+"""Matching of old and new clusters: which new one keeps an id, and where the uses of the others move. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-# A smaller share of a cluster that moves is drift: its touches stay where they are.
+# A smaller share of a cluster that moves is drift: its uses are not moved.
 DRIFT = 0.05
 # A cluster that did not keep its id lives on in one that holds this share of it; without one it has dissolved.
 MERGED = 0.5

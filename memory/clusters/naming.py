@@ -1,4 +1,4 @@
-"""What a cluster is called: the words its members have and others have not, as people wrote them."""
+"""Names of clusters: words that are frequent in their members and rare in others, as people wrote them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One layer's clusters as they should be, worked out beside those that are there: nothing is written here."""
+"""Plan of the clusters of one layer, compared with the stored ones; writes nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.engine.graph import communities
 from memory.engine.graph.communities import NO_COMMUNITY
 from memory.grains.models import Cluster, ClusterUse, Entry, Grain, Member
 
-# Of an entry's links, a share below which it is no member.
+# Share of an entry's links below which it is no member of a cluster.
 LEAST_SHARE = 0.05
 Layer = Cluster.Layer
 Numbers = NDArray[np.int64]
@@ -74,7 +74,7 @@ def plan_layer(space: int, layer: Layer, graph: ClusterGraph) -> ClusterPlan:
         dissolved=settings.CLUSTER_DISSOLVE_DECAY,
     )
     members = {(int(row), int(label)): float(weight) for row, label, weight in table}
-    # One that still has a row and no member left has dissolved with them.
+    # A stored cluster without members is dissolved.
     empty = set(Cluster.objects.filter(space=space, layer=layer, dissolved_at=None).values_list("id", flat=True))
     match.gone.extend(sorted(empty - set(match.keeps.values()) - set(match.gone)))
     return ClusterPlan(layer, found.modularity, members, held, match, terms)
@@ -89,7 +89,7 @@ def _held(space: int, layer: Layer) -> dict[tuple[int, int], tuple[int, float]]:
 
 
 def _main(table: NDArray[np.float64]) -> tuple[Numbers, Numbers]:
-    """Each row once, ascending, and where most of it is."""
+    """Unique rows in ascending order, each with the cluster of its largest share."""
     order = np.lexsort((table[:, 1], -table[:, 2], table[:, 0]))
     rows = table[order, 0].astype(np.int64)
     first = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1]))) if len(rows) else np.empty(0, np.int64)
@@ -113,7 +113,7 @@ def _typical(space: int, graph: ClusterGraph, labels: NDArray[np.int32]) -> NDAr
     kept = np.flatnonzero(labels != NO_COMMUNITY)
     most = np.zeros(int(labels.max(initial=NO_COMMUNITY)) + 1)
     np.maximum.at(most, labels[kept], tied[kept])
-    # In hundredths: a little fading must not have every row written again.
+    # In hundredths: slight decay must not cause every row to be written again.
     weight = np.maximum(np.round(tied[kept] / np.maximum(most[labels[kept]], 1e-12), 2), 0.01)
     return np.stack((graph.numbers[kept].astype(np.float64), labels[kept].astype(np.float64), weight), 1)
 
@@ -133,7 +133,7 @@ def _shares(graph: ClusterGraph, labels: NDArray[np.int32]) -> NDArray[np.float6
 
 
 def _best(table: NDArray[np.float64], most: int) -> dict[int, list[int]]:
-    """By label its first members, the heaviest first."""
+    """By label its members of the highest weight, highest first."""
     order = np.lexsort((table[:, 0], -table[:, 2], table[:, 1]))
     found: dict[int, list[int]] = {}
     for row, label in table[order, :2].astype(np.int64).tolist():
@@ -171,7 +171,7 @@ def _features(space: int, graph: ClusterGraph, table: NDArray[np.float64]) -> di
 
 
 def _called(entries: Sequence[tuple[str, str]]) -> list[str]:
-    """The first few; one that repeats a word of an earlier one says nothing new."""
+    """The first few names, without those that repeat a word of an earlier one."""
     plain = (Entry.Kind.NAME, Entry.Kind.TERM)
     found: list[str] = []
     said: set[str] = set()

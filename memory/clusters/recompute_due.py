@@ -1,4 +1,4 @@
-"""When a space is clustered again: much has changed, or a little has and it is a while ago."""
+"""Whether the clusters of a space must be recomputed: after many changes, or after few and an interval."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from memory.clusters.cluster_graph import CLUSTERED_STATUSES
 from memory.grains.models import Clustering, Conduit, Grain
 
 EVENT = "clusters.computed"
-# Share of grains or conduits that came or went since, from which on nobody waits for the interval to end.
+# Share of added or removed grains or conduits above which the interval is not awaited.
 GROWN = 0.2
 
 
 def is_due(space: int) -> bool:
-    """Much is new: at once. A little: after CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS. Nothing: never."""
+    """True after many changes; after few once CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS have passed; False without any."""
     settings = config.current()
     last = Clustering.objects.filter(space=space).first()
     grains = Grain.objects.filter(space=space, status__in=CLUSTERED_STATUSES).count()

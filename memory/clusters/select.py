@@ -1,4 +1,4 @@
-"""Reading clusters: which there are, and who belongs to one, the most typical first."""
+"""Selectors of clusters: list, and one cluster with its members, the most typical first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memory.grains import select
 from memory.grains.models import Cluster, Clustering, Member
 
 LAYERS = tuple(layer.name.lower() for layer in Cluster.Layer)
-# A cursor is one number: what is sorted by, falling, above the row's own number.
+# A cursor is one integer: the descending sort key in the upper bits, the id of the row in the lower ones.
 _SIZE, _BELOW_SIZE = (1 << 31) - 1, 32
 _WEIGHT, _BELOW_WEIGHT = 100, 48
 
@@ -25,7 +25,7 @@ _WEIGHT, _BELOW_WEIGHT = 100, 48
 def page(
     principal: Principal, *, layer: str | None = None, limit: int = 50, cursor: str | None = None
 ) -> dict[str, Any]:
-    """The clusters of a space, the largest first, when they were last computed, and the cursor of the next page."""
+    """A page of the clusters of a space, largest first, the time of computation, and the next cursor."""
     if layer is not None and layer not in LAYERS:
         raise Invalid(f"layer must be one of {', '.join(LAYERS)}.", field="layer")
     select.check_limit(limit)
@@ -60,7 +60,7 @@ def load_cluster(
     members = Member.objects.filter(space=principal.space, cluster=row)
     if cursor is not None:
         weight, number = _split(cursor, _BELOW_WEIGHT)
-        # Weights are hundredths; half a step either way keeps them apart whatever a float makes of them.
+        # Weights are hundredths; comparing with half a step of tolerance avoids errors of floats.
         edge = (_WEIGHT - weight) / _WEIGHT
         members = members.filter(
             Q(weight__lt=edge - 0.005) | Q(weight__gte=edge - 0.005, weight__lte=edge + 0.005, id__gt=number)

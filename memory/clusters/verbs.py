@@ -1,4 +1,4 @@
-"""Clustering at a word: what the worker does by and by, done now."""
+"""Verb that recomputes clusters now instead of waiting for the worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.clusters import compute
 
 @verb("clusters.recompute", needs="grains.manage")
 def recompute(act: RunningCall) -> Change:
-    """Compute the clusters of a space anew, whether or not much has changed; what came of it."""
+    """Recompute the clusters of a space, whether or not much has changed, and return the changes."""
     space = act.principal.space
     if space is None:
         raise Invalid("The space is missing.", field="space")

@@ -1,1 +1,1 @@
-"""Encoders: texts become unit vectors on this machine, from weights that came inside packages."""
+"""Encoders: unit vectors of texts, computed on this machine with weights from installed packages."""

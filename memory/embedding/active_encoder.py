@@ -1,4 +1,4 @@
-"""The encoder of this process: chosen by config.yaml, loaded once, off the request path, rested when it fails."""
+"""Active encoder of this process: chosen by config.yaml, loaded once in the background, paused after failures."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:  # numpy is loaded with the encoder: commands that encode noth
 
 log = logging.getLogger(__name__)
 
-QUERIES_KEPT = 1024
-LONGEST_KEPT_QUERY = 2000  # characters; longer ones are rare and would fill the memory
-LONGEST_REST = 60.0  # seconds between attempts to load what keeps failing
+QUERIES_KEPT = 1024  # cached vectors of queries
+LONGEST_KEPT_QUERY = 2000  # characters; longer ones are rare and would fill memory
+LONGEST_REST = 60.0  # seconds between attempts to load an encoder that keeps failing
 
 
 @dataclass(frozen=True)
 class EncoderState:
-    """What an operator should know about the encoder."""
+    """State of the encoder, for operators."""
 
-    name: str  # "none" without one
+    name: str  # "none" without an encoder
     dimension: int
     wanted: str
     ready: bool
     problem: str | None  # a sentence with the next step
-    broken: bool  # the problem is a fault, not a package that this installation goes without
+    broken: bool  # the problem is an error, not a missing optional package
 
     @property
     def says(self) -> str:
@@ -44,6 +44,8 @@ class EncoderState:
 
 
 class ProcessEncoder:
+    """Loads the wanted encoder, encodes with it, and pauses after failures."""
+
     def __init__(
         self,
         wanted: str,
@@ -58,14 +60,14 @@ class ProcessEncoder:
         self._thread: threading.Thread | None = None
         self._loading, self._encoding = Breaker(LONGEST_REST), Breaker()
         self._problem: str | None = None
-        self._cached = lru_cache(maxsize=QUERIES_KEPT)(self._query)
+        self._encode_one_cached = lru_cache(maxsize=QUERIES_KEPT)(self._encode_one)
 
     @property
     def ready(self) -> bool:
         return self._encoder is not None
 
     def encoder(self) -> Encoder | None:
-        """The encoder, loaded now if need be; None without one, and in the rest after a failure."""
+        """The encoder, loaded now if necessary; None without one, and during the pause after a failure."""
         if self._encoder is None:
             kind, _ = encoder_kinds.available_kind(self.wanted, self._find)
             with self._lock:
@@ -78,29 +80,29 @@ class ProcessEncoder:
             self._encoder = make_encoder(kind, self._models, self._find)
         except Exception as error:  # a broken package can raise anything while it is imported
             self._loading.failed()
-            self._note(kind, str(error) or type(error).__name__)
+            self._set_problem(kind, str(error) or type(error).__name__)
         else:
             self._loading.succeeded()
-            self._note(kind, None)
+            self._set_problem(kind, None)
 
     def load_soon(self) -> None:
-        """Load in the background, for those who come later."""
+        """Start loading in the background, for later calls."""
         if self.ready or self.wanted == encoder_kinds.NONE or self._loading.resting():
             return
         if self._thread is None or not self._thread.is_alive():
-            # Two callers at once may both start one: the second finds the encoder loaded.
+            # Two callers at once may both start a thread: the second thread finds the encoder loaded.
             self._thread = threading.Thread(target=self.encoder, name="encoder", daemon=True)
             self._thread.start()
 
     def encode(self, texts: Sequence[str]) -> Vectors | None:
-        """Rows for these texts; None while there is no encoder or it is failing."""
+        """Vectors of these texts, one row each; None while there is no encoder or it fails."""
         encoder = self.encoder()
         if encoder is None or not self._encoding.may_try():
             return None
-        checked, problem = _checking()
+        encode_checked, problem_type = _import_checked()
         try:
-            rows = checked(encoder, texts)
-        except problem as error:
+            rows = encode_checked(encoder, texts)
+        except problem_type as error:
             self._encoding.failed()
             if self._problem is None:
                 log.warning("%s Texts stay without vectors until it works again.", error)
@@ -111,62 +113,64 @@ class ProcessEncoder:
         return rows
 
     def encode_query(self, text: str) -> Vectors | None:
+        """Vector of a query, cached; None while the encoder is not loaded (loading starts then) or fails."""
         if not self.ready:
             self.load_soon()
             return None
         try:
-            return self._cached(text) if len(text) <= LONGEST_KEPT_QUERY else self._query(text)
+            return self._encode_one_cached(text) if len(text) <= LONGEST_KEPT_QUERY else self._encode_one(text)
         except _EncoderFailing:
             return None
 
-    def _query(self, text: str) -> Vectors:
+    def _encode_one(self, text: str) -> Vectors:
         rows = self.encode([text])
         if rows is None:
-            raise _EncoderFailing  # not a value: it must not be kept
+            raise _EncoderFailing  # an exception, because a returned None would be cached
         row: Vectors = rows[0]
         row.setflags(write=False)  # every caller gets the same array
         return row
 
     def state(self) -> EncoderState:
+        """State of the encoder without loading it."""
         kind, instead = encoder_kinds.available_kind(self.wanted, self._find)
         if kind is None:
             return EncoderState(encoder_kinds.NONE, 0, self.wanted, ready=False, problem=None, broken=False)
-        fault = self._problem or (None if self.ready else self._noted(kind))
+        fault = self._problem or (None if self.ready else self._read_problem(kind))
         return EncoderState(
             kind.name, kind.dimension, self.wanted, self.ready, fault or instead, broken=fault is not None
         )
 
-    def _note(self, kind: EncoderKind, problem: str | None) -> None:
-        """Kept as a file too: `flux_status` is another process and does not load the encoder to see whether it can."""
+    def _set_problem(self, kind: EncoderKind, problem: str | None) -> None:
+        """Remember a problem, also in a file: `flux_status` is another process and does not load the encoder."""
 
         if problem is not None and problem != self._problem:
             log.warning("The encoder %s cannot be loaded. %s", kind.name, problem)
         self._problem = problem
         try:
             if problem is None:
-                self._note_of(kind).unlink(missing_ok=True)
+                self._problem_file(kind).unlink(missing_ok=True)
             else:
-                files.replace_file(self._note_of(kind), problem)
+                files.replace_file(self._problem_file(kind), problem)
         except OSError:
-            pass  # the folder may be the very problem; the log has it
+            pass  # the folder itself may be the problem; it was logged
 
-    def _noted(self, kind: EncoderKind) -> str | None:
+    def _read_problem(self, kind: EncoderKind) -> str | None:
         try:
-            return self._note_of(kind).read_text(encoding="utf-8") or None
+            return self._problem_file(kind).read_text(encoding="utf-8") or None
         except (OSError, UnicodeDecodeError):
             return None
 
-    def _note_of(self, kind: EncoderKind) -> Path:
+    def _problem_file(self, kind: EncoderKind) -> Path:
         return self._models / f"{kind.name}.problem"
 
 
 class _EncoderFailing(Exception):
-    pass
+    """The encoder gave no vector for a query."""
 
 
 @cache
-def _checking() -> tuple[Callable[[Encoder, Sequence[str]], Vectors], type[Exception]]:
-    """Imported with the first encoder, once: a statement that imports takes its time at every question."""
+def _import_checked() -> tuple[Callable[[Encoder, Sequence[str]], Vectors], type[Exception]]:
+    """`encode_checked` and `EncoderProblem`, imported on first use; an import statement would cost time per call."""
     from memory.embedding.encoder import EncoderProblem, encode_checked
 
     return encode_checked, EncoderProblem
@@ -175,7 +179,7 @@ def _checking() -> tuple[Callable[[Encoder, Sequence[str]], Vectors], type[Excep
 def make_encoder(
     kind: EncoderKind, models: Path, find: Callable[[str], Path | None] = encoder_kinds.package_folder
 ) -> Encoder:
-    """Load one encoder, whatever the process itself uses."""
+    """Load an encoder of this kind, independent of the active one."""
     from memory.embedding.encoder import EncoderProblem
 
     if kind == encoder_kinds.HASHED:
@@ -195,15 +199,16 @@ def make_encoder(
 
 
 _process: ProcessEncoder | None = None
-_first = threading.Lock()
+_process_lock = threading.Lock()
 
 
 def process_encoder() -> ProcessEncoder:
+    """The encoder of this process, created from the settings on first use."""
     global _process
-    here = _process
-    if here is not None:
-        return here
-    with _first:
+    encoder = _process
+    if encoder is not None:
+        return encoder
+    with _process_lock:
         if _process is None:
             from django.conf import settings
 
@@ -212,35 +217,38 @@ def process_encoder() -> ProcessEncoder:
 
 
 def replace_encoder(instead: ProcessEncoder | None) -> ProcessEncoder | None:
-    """Put another choice in the place of the process's own; None goes back to config.yaml. Returns the one before."""
+    """Replace the encoder of the process; None returns to that of config.yaml. Returns the previous one."""
     global _process
-    with _first:
-        before, _process = _process, instead
-        return before
+    with _process_lock:
+        previous, _process = _process, instead
+        return previous
 
 
 def load_encoder() -> Encoder | None:
-    """The process's encoder, loaded if need be (seconds at the very first start); None: none configured, or broken."""
+    """The active encoder, loaded if necessary (seconds at the first start); None if there is none or it is broken."""
     return process_encoder().encoder()
 
 
 def ready() -> bool:
+    """Whether the active encoder is loaded."""
     return process_encoder().ready
 
 
 def load_soon() -> None:
+    """Start loading the active encoder in the background."""
     process_encoder().load_soon()
 
 
 def encode(texts: Sequence[str]) -> Vectors | None:
-    """Checked rows, with a rest after failures; loads if need be, so not for the request path."""
+    """Checked vectors of texts; loads the encoder if necessary, so it must not be called in a request."""
     return process_encoder().encode(texts)
 
 
 def encode_query(text: str) -> Vectors | None:
-    """The unit vector of a query, at once or not at all."""
+    """Unit vector of a query, or None; never waits for loading."""
     return process_encoder().encode_query(text)
 
 
 def state() -> EncoderState:
+    """State of the active encoder."""
     return process_encoder().state()

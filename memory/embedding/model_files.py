@@ -1,4 +1,4 @@
-"""Files built once into the models folder: whole or absent, by one process at a time, checked when they are taken."""
+"""Model files, built once into the models folder by one process at a time, and verified by their digest."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ try:
 except ImportError:  # Windows: two builders may both build; the last whole file stays
     fcntl = None  # type: ignore[assignment]
 
-_DIGITS = 16
+_DIGITS = 16  # hex digits of the digest in a file name
 _ABANDONED_SECONDS = 3600.0  # no build takes as long
 
 
 def build_once(folder: Path, stem: str, build: Callable[[], bytes]) -> Path:
-    """The file of that name, built now if it is not there. Its name ends with a digest of what must be in it."""
-    found = _sound(folder, stem)
-    if found is not None:
-        return found
+    """Path of the file, built now if it does not exist. Its name ends with a digest of its content."""
+    path = _find_valid(folder, stem)
+    if path is not None:
+        return path
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone(folder):
-            found = _sound(folder, stem)  # somebody may have built it while this process waited
-            if found is not None:
-                return found
-            _clear(folder, stem)
+        with _folder_lock(folder):
+            path = _find_valid(folder, stem)  # another process may have built it meanwhile
+            if path is not None:
+                return path
+            _remove_invalid(folder, stem)
             content = build()
             path = folder / f"{stem}.{hashlib.sha256(content).hexdigest()[:_DIGITS]}"
             files.replace_file(path, content)
@@ -43,12 +43,13 @@ def build_once(folder: Path, stem: str, build: Callable[[], bytes]) -> Path:
 
 
 def digest_of(path: Path) -> str:
+    """SHA-256 of a file in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def verify_file(path: Path, digest: str) -> Path:
-    """The file, once it is known to be the one this code was written for."""
+    """The path, if the file has this digest; raises EncoderProblem otherwise."""
     try:
         found = digest_of(path)
     except OSError as error:
@@ -58,26 +59,26 @@ def verify_file(path: Path, digest: str) -> Path:
     return path
 
 
-def _sound(folder: Path, stem: str) -> Path | None:
+def _find_valid(folder: Path, stem: str) -> Path | None:
     for path in sorted(folder.glob(f"{stem}.*")):
         try:
             if digest_of(path)[:_DIGITS] == path.suffix[1:]:
                 return path
         except OSError:
-            continue  # gone again, or not ours to read
+            continue  # deleted meanwhile, or not readable
     return None
 
 
-def _clear(folder: Path, stem: str) -> None:
-    """What a killed builder or a bad disk left behind."""
+def _remove_invalid(folder: Path, stem: str) -> None:
+    """Remove incomplete or corrupt files of this stem."""
     for path in folder.glob(f"{stem}.*"):
         path.unlink(missing_ok=True)
     files.remove_leftovers(folder, older_than_seconds=_ABANDONED_SECONDS)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """A kill lets go of it."""
+def _folder_lock(folder: Path) -> Iterator[None]:
+    """Lock of the folder between processes, released when the process ends."""
     with os.fdopen(os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)

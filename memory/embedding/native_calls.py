@@ -1,8 +1,8 @@
-"""Calls into the encoder's native code, which the end of the process waits for.
+"""Guard of calls into native code of encoders: process exit waits for running calls.
 
-onnxruntime and tokenizers give the interpreter's lock back while they compute. Up to Python 3.13 a thread that asks
-for the lock again after the interpreter began to end is ended inside that call, and ending a thread inside C++ or Rust
-aborts the whole process ("terminate called without an active exception").
+onnxruntime and tokenizers release the GIL while they compute. Up to Python 3.13 a thread that requests the GIL after
+the interpreter began to shut down is terminated inside that call, and terminating a thread inside C++ or Rust aborts
+the whole process ("terminate called without an active exception").
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ PATIENCE_SECONDS = 30.0  # a call that takes longer is stuck: each is a single s
 
 
 class NativeCalls:
-    """`with NATIVE:` around a call. After `close` nobody begins one: such a thread waits and ends with the process."""
+    """`with NATIVE:` around a call. After `close` a new call waits for ever, and its thread ends with the process."""
 
     def __init__(self) -> None:
-        self._open()
+        self._reset()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._open)  # calls of the parent process are not this one's
+            os.register_at_fork(after_in_child=self._reset)  # calls of the parent process do not run in the child
 
-    def _open(self) -> None:
+    def _reset(self) -> None:
         self._changed = threading.Condition()
         self._running = 0
         self._closed = False
@@ -38,7 +38,7 @@ class NativeCalls:
             self._changed.notify_all()
 
     def close(self, seconds: float = PATIENCE_SECONDS) -> bool:
-        """Let no further call begin and wait for those that run; False if one still runs after that."""
+        """Block new calls and wait for running ones; False if one still runs after `seconds`."""
         with self._changed:
             self._closed = True
             return self._changed.wait_for(lambda: not self._running, seconds)
@@ -48,6 +48,6 @@ NATIVE = NativeCalls()
 
 
 @atexit.register
-def _at_the_end() -> None:
+def _close_at_exit() -> None:
     if not NATIVE.close():
-        os._exit(0)  # a call is stuck: leaving at once ends its thread without unwinding it
+        os._exit(0)  # a call is stuck: exit without unwinding its thread

@@ -1,4 +1,4 @@
-"""Arrays of a safetensors file: eight bytes of length, a JSON table of contents, then the numbers themselves."""
+"""Reader of safetensors files: eight bytes of length, a JSON table of contents, then the numbers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy.typing as npt
 from memory.embedding.encoder import EncoderProblem
 
 _TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "I64": np.dtype("<i8")}
-_LONGEST_TABLE = 10_000_000
+_LONGEST_TABLE = 10_000_000  # bytes
 
 
 def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Every array, mapped from the file: only what is looked at is read."""
+    """All arrays of the file, memory-mapped: only what is used is read."""
     try:
         whole = np.memmap(path, dtype=np.uint8, mode="r")
         size = int.from_bytes(whole[:8].tobytes(), "little")

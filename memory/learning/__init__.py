@@ -1,1 +1,1 @@
-"""The memory gets better by being used: votes, what they do to paths and words, and how that is taken back."""
+"""Learning from feedback: votes, their effect on links and ranker weights, and undoing it."""

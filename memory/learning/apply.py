@@ -30,7 +30,7 @@ from memory.learning.weights import ConduitUses
 from memory.recall import filters, trace_record
 
 PAGE = 200  # votes of one commit
-MOST_WORDS = 8  # of a question that lead to a grain it was useful for
+MOST_WORDS = 8  # words of a question that are linked to a grain useful for it
 _VOTES, _EFFECTS, _CONDUITS = Vote._meta.db_table, Effect._meta.db_table, Conduit._meta.db_table
 _WAITING = (
     "SELECT v.id, v.judged_id, v.grain_id, v.useful, v.strength, v.scale, v.missed, v.at, v.undone_at, j.query, "  # noqa: S608
@@ -69,7 +69,7 @@ _OR_THERE = (
 
 @dataclass(frozen=True)
 class PendingVote:
-    """A vote as it stood when it was read."""
+    """A vote that is not applied yet, as read from the database."""
 
     id: int
     judged: int
@@ -86,12 +86,12 @@ class PendingVote:
 
     @property
     def given(self) -> int:
-        """When, in whole seconds."""
+        """Time of the vote in whole seconds."""
         return filters.epoch_seconds(clock.parse(clock.rfc3339(self.at) or ""))
 
 
 def apply_votes(run: jobs.Run) -> jobs.Apply | None:
-    """The handler of `grains.learn`."""
+    """Job `grains.learn`: apply pending votes of a space."""
     space = run.space
     if space is None:
         return None
@@ -124,7 +124,7 @@ def _waiting(space: int, statement: str = _WAITING) -> list[PendingVote]:
 
 
 def _encoded(queries: dict[int, str]) -> tuple[str, dict[int, tuple[float, bytes]]]:
-    """The questions as the encoder in use sees them, if there is one."""
+    """Vectors of the questions by the active encoder, if there is one."""
     encoder = active_encoder.load_encoder() if queries else None
     if encoder is None:
         return "", {}
@@ -183,7 +183,7 @@ def _apply(
 
 
 def unlearn_votes(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]], list[int]]:
-    """Unlearn these votes at once, for good, inside a write: conduits as the arena packs them, and those that go."""
+    """Undo these votes permanently, inside a write; returns changed conduits for the arena, and removed ones."""
     Vote.objects.filter(space=space, id__in=votes).update(undone_at=clock.now(), applied=True)
     before = _effects(space, votes)
     change, uses = _taken_back(before)
@@ -195,7 +195,7 @@ def unlearn_votes(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, 
 
 
 def _taken_back(before: dict[int, dict[int, ConduitCredit]]) -> tuple[dict[int, ConduitCredit], ConduitUses]:
-    """What undoes these effects, and the conduits whose uses are to be counted anew."""
+    """Credits that undo these effects, and the conduits whose uses must be counted again."""
     change: dict[int, ConduitCredit] = defaultdict(ConduitCredit)
     for of in before.values():
         for conduit, step in of.items():
@@ -204,7 +204,7 @@ def _taken_back(before: dict[int, dict[int, ConduitCredit]]) -> tuple[dict[int, 
 
 
 def _effects(space: int, votes: Sequence[int]) -> dict[int, dict[int, ConduitCredit]]:
-    """What was done by these votes when they were last applied."""
+    """Effects of these votes when they were last applied, by vote and conduit."""
     found: dict[int, dict[int, ConduitCredit]] = {vote: {} for vote in votes}
     for vote, conduit, gain, loss in Effect.objects.filter(space=space, vote__in=votes).values_list(
         "vote_id", "conduit_id", "gain", "loss"
@@ -214,7 +214,7 @@ def _effects(space: int, votes: Sequence[int]) -> dict[int, dict[int, ConduitCre
 
 
 def _planned(space: int, votes: Sequence[PendingVote]) -> tuple[dict[int, dict[int, ConduitCredit]], set[int]]:
-    """What each vote does as it stands now; and the conduits that exist for it alone."""
+    """Present effect of each vote, and the conduits that exist only because of it."""
     settings = config.current()
     standing = [vote for vote in votes if not vote.undone]
     paths = _paths(standing)
@@ -241,7 +241,7 @@ def _planned(space: int, votes: Sequence[PendingVote]) -> tuple[dict[int, dict[i
 
 
 def _paths(votes: Sequence[PendingVote]) -> dict[int, tuple[list[int], float]]:
-    """The conduits that led to each grain, and their share of the credit. A trace that is gone tells nothing."""
+    """Conduits of the path to each grain and their share of the credit; none if the trace was deleted."""
     bodies = {
         one: trace_record.unpack_trace(body)
         for one, body in Trace.objects.filter(uuid__in={vote.trace for vote in votes}).values_list("uuid", "body")
@@ -261,7 +261,7 @@ def _uuid(value: str) -> Any:
 
 
 def _doors(space: int, votes: Sequence[PendingVote]) -> dict[int, list[int]]:
-    """Words of a question that its useful grain does not hold lead to it from now on."""
+    """Link words of a question to its useful grain if the grain does not have them; conduits by vote."""
     wanted: dict[int, list[str]] = {}
     for vote in votes:
         if vote.useful:

@@ -20,13 +20,13 @@ UNIT = 1 << 32
 # A full useful vote makes the affinity a tenth larger, a full harmful one a fifth smaller.
 _FITS, _UNFIT = math.log(1.1) / -math.log(1 - 0.05), math.log(0.8) / math.log(0.85)
 LEAST_AFFINITY, MOST_AFFINITY = 0.1, 2.0
-# Of a path, whatever else spoke for the grain: it did lead there.
+# Least credit of a path, whatever other signals contributed.
 _LED = 0.5
 
 
 @dataclass(frozen=True)
 class ConduitCredit:
-    """What one vote does to one conduit."""
+    """Effect of one vote on one conduit, as sums of logarithms."""
 
     gain: int = 0
     loss: int = 0
@@ -48,14 +48,14 @@ def _sum(share: float) -> int:
 
 
 def credited_weight(base: float, gain: int, loss: int, ceiling: float) -> float:
-    """Exactly the base where nothing was learned, whatever the ceiling says now."""
+    """Weight after votes; exactly the base without votes, whatever the present ceiling."""
     if not gain and not loss:
         return base
     return min((1 - (1 - base) * math.exp(-gain / UNIT)) * math.exp(-loss / UNIT), max(ceiling, base))
 
 
 def credited_affinity(gain: int, loss: int, base: float = 1.0) -> float:
-    """Exactly the base where nothing was learned."""
+    """Affinity after votes; exactly the base without votes."""
     if not gain and not loss:
         return base
     power = (_FITS * gain - _UNFIT * loss) / UNIT + math.log(max(base, LEAST_AFFINITY))
@@ -63,7 +63,7 @@ def credited_affinity(gain: int, loss: int, base: float = 1.0) -> float:
 
 
 def path_credit(parts: dict[str, float]) -> float:
-    """The credit of a path: more of it, the more of the grain's score came through links."""
+    """Credit of a path: the larger the part of the score that came from links, the more."""
     brought = sum(part for part in parts.values() if part > 0)
     share = max(parts.get("links", 0.0), 0.0) / brought if brought else 0.0
     return _LED + (1 - _LED) * share

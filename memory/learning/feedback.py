@@ -29,7 +29,7 @@ from memory.learning.vote_input import VoteInput
 from memory.recall import filters, pending_feedback, traces
 from memory.recall.trace_record import TraceRecord
 
-# flux-memory's words for what a vote does.
+# Names of the effects of a vote in the API of flux-memory.
 ACTIONS = {True: "reinforced", False: "penalized"}
 _JUDGED = ("uuid", "space", "actor", "label", "asked_at", "query", "terms", "encoder")
 COLUMNS = (
@@ -51,7 +51,7 @@ COLUMNS = (
 )
 _TABLE, _TRACES = Vote._meta.db_table, Trace._meta.db_table
 _OR_FIND = f"ON CONFLICT (uuid) DO UPDATE SET uuid = {JudgedQuestion._meta.db_table}.uuid RETURNING id, uuid"
-# The same word again changes nothing: it must not be applied twice.
+# An identical vote changes nothing: it must not be applied twice.
 _OR_REPLACE = (
     "ON CONFLICT (judged_id, grain_id) DO UPDATE SET useful = excluded.useful, strength = excluded.strength, "
     "scale = excluded.scale, missed = excluded.missed, place = excluded.place, implied = excluded.implied, "
@@ -76,7 +76,7 @@ class NewVote:
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """What a ballot comes down to."""
+    """Votes of one validated input on one answer."""
 
     ballot: VoteInput
     receipt: TraceRecord
@@ -144,7 +144,7 @@ def feedback_batch(act: RunningCall, *, items: object) -> Change:
 
 @verb("grains.withdraw_feedback", needs="grains.feedback")
 def withdraw(act: RunningCall, *, trace: str, grain: str) -> Change:
-    """Take one's own vote back. What it taught is unlearned to the last digit."""
+    """Withdraw the caller's own vote; its effect is undone exactly."""
     try:
         ids = uuid.UUID(trace), uuid.UUID(grain)
     except (ValueError, TypeError, AttributeError):
@@ -178,7 +178,7 @@ def _refused(index: int, error: FluxError) -> dict[str, Any]:
 
 
 class _VoteTargets:
-    """The traces and grains that ballots speak of, read in two statements however many there are."""
+    """Traces and grains of vote inputs, read in two statements whatever their number."""
 
     def __init__(self, principal: Principal, given: Sequence[VoteInput]) -> None:
         self.principal = principal
@@ -223,18 +223,18 @@ def _named(given: Sequence[JudgedAnswer]) -> set[int]:
 
 
 def _refuse_what_is_gone(said: JudgedAnswer, there: Mapping[int, float]) -> None:
-    """Inside the write: a grain may have been purged since it was looked up."""
+    """Refuse, inside the write, a grain that was purged since it was read."""
     for word in said.words:
         if word.grain not in there:
             raise NotFound("There is no memory with this id.", grain_id=word.outside)
 
 
 def _record(act: RunningCall, given: Sequence[JudgedAnswer], scale: Mapping[int, float]) -> list[dict[str, Any]]:
-    """Everything in a few statements: the questions, the votes, and that their traces were rated."""
+    """Write questions, votes and the rated flag of traces in a few statements."""
     moment = clock.now()
     receipts = {said.receipt.id: said.receipt for said in given}
     judged = judged_questions(list(receipts.values()))
-    # The last word of a batch counts.
+    # Of several votes on one grain in a batch the last counts.
     words = {(judged[said.receipt.id], word.grain): (said, word) for said in given for word in said.words}
     values = [
         (
@@ -299,7 +299,7 @@ def _as_flux_memory_says(said: JudgedAnswer, scale: Mapping[int, float]) -> dict
 
 
 def judged_questions(receipts: Sequence[TraceRecord]) -> dict[uuid.UUID, int]:
-    """The judged questions of these answers, made if they are new."""
+    """Ids of the judged questions of these traces, created if they are new."""
     values = [(one.id, one.space, one.actor, one.label, one.at, one.query, _terms(one), "") for one in receipts]
     found = raw_sql.upsert(JudgedQuestion, _JUDGED, values, _OR_FIND)
     return {one if isinstance(one, uuid.UUID) else uuid.UUID(one): number for number, one in found}

@@ -1,4 +1,4 @@
-"""What was said of one grain: its votes, newest first."""
+"""Votes on one grain, newest first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 20
 
 @dataclass(frozen=True)
 class GrainVote:
-    """One vote that stands. Who gave it for which answer, only its giver and whoever manages grains see."""
+    """One vote that was not undone; its caller and trace are visible only to that caller and to grains.manage."""
 
     at: datetime
     vote: float  # -1 to 1

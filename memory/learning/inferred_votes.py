@@ -24,9 +24,9 @@ from memory.grains.models import Grain, Trace, TraceGrain, Vote
 from memory.learning import feedback
 from memory.recall import filters, traces
 
-WITHIN = timedelta(minutes=10)  # a question put again later than this is a new one
-AFTER = timedelta(seconds=20)  # what was asked is looked at so much later: the asker may still say it themselves
-PAGE, BEFORE = 500, 200  # traces looked at in one run, and those before them that they may be compared with
+WITHIN = timedelta(minutes=10)  # a question repeated later than this is a new question
+AFTER = timedelta(seconds=20)  # delay before traces are examined: the caller may still vote itself
+PAGE, BEFORE = 500, 200  # traces examined in one run, and earlier traces they are compared with
 _LAST = (
     f"SELECT t.uuid FROM {TraceGrain._meta.db_table} r JOIN {Trace._meta.db_table} t ON t.id = r.trace_id "  # noqa: S608
     "WHERE r.space_id = %s AND r.grain_id = %s AND t.actor = %s AND t.at >= %s AND t.at <= %s "
@@ -39,7 +39,7 @@ _SINCE = (
 
 
 class InferredVote(NamedTuple):
-    """A grain of an answer that its asker was not content with."""
+    """A vote against a grain, inferred from the caller's behaviour."""
 
     trace: UUID
     grain: int
@@ -47,7 +47,7 @@ class InferredVote(NamedTuple):
 
 
 def notice_recalls(asked: Iterable[tuple[int, int, str]]) -> None:
-    """Receipts were kept (space, number, actor): have them looked at, once for all that come meanwhile."""
+    """Request the examination of written traces (space, id, actor); one job for all that are written meanwhile."""
     if not config.current().IMPLIED_VOTES_ENABLED:
         return
     first: dict[int, int] = {}
@@ -65,13 +65,13 @@ _asked: dict[int, float] = {}  # by space: until when a run that was asked for h
 
 
 def notice_near_grains(space: int, pairs: Sequence[tuple[int, int]]) -> None:
-    """Grains were stored that are near to others (new, old): have it looked at whether they put them right."""
+    """Request the examination of new grains similar to old ones (new, old): they may be corrections."""
     if pairs and config.current().IMPLIED_VOTES_ENABLED:
         chores.ask_for_implied(space, pairs=[list(pair) for pair in pairs[:PAGE]])
 
 
 def infer_votes(run: jobs.Run) -> jobs.Apply | None:
-    """The handler of `grains.imply`."""
+    """Job `grains.imply`: infer votes from rephrased questions and corrections."""
     space = run.space
     if space is None:
         return None
@@ -80,7 +80,7 @@ def infer_votes(run: jobs.Run) -> jobs.Apply | None:
 
 
 def _rephrased(space: int, after: int) -> list[InferredVote]:
-    """What the first of two questions brought and the second, in other words, did not."""
+    """Votes against grains that a question returned and its rephrased version did not."""
     kept = Trace.objects.filter(space=space).defer("body")
     before, since = kept.filter(id__lt=after).order_by("-id"), kept.filter(id__gte=after).order_by("id")
     by_actor: dict[str, list[Trace]] = {}
@@ -123,7 +123,7 @@ def _shown(space: int, numbers: Sequence[int]) -> dict[int, list[int]]:
 
 
 def _corrected(space: int, pairs: Sequence[Sequence[int]]) -> list[InferredVote]:
-    """Grains that their asker was shown and then put right."""
+    """Votes against grains that were shown to a caller and then corrected by it."""
     numbers = {number for pair in pairs for number in pair}
     known = Grain.objects.in_bulk(sorted(numbers))
     found: list[InferredVote] = []
@@ -139,7 +139,7 @@ def _corrected(space: int, pairs: Sequence[Sequence[int]]) -> list[InferredVote]
 
 
 def _answered(space: int, grain: int, actor: str, until: datetime) -> UUID | None:
-    """The last answer that held the grain, if that was only a few turns before."""
+    """The last trace that returned the grain to the caller, if it was only a few recalls earlier."""
     with connection.cursor() as cursor:
         moment = raw_sql.adapt_moment(until)
         cursor.execute(_LAST, [space, grain, actor, raw_sql.adapt_moment(until - WITHIN), moment])

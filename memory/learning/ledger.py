@@ -1,4 +1,4 @@
-"""What was learned, from whom and by which vote; and how to unlearn it: one vote, a caller's, or a time's."""
+"""Ledger of votes: lists of votes, weights and shortcuts with their callers, and undoing votes by filter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNDONE_AT_ONCE = 5_000
 
 @selector("grains.learned", needs="grains.manage")
 def list_votes(principal: Principal, *, limit: int = 50, **bounds: Any) -> dict[str, Any]:
-    """Votes, newest first: who said what about which grain for which question."""
+    """Votes, newest first, with caller, grain and question."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
         raise Invalid(f"limit must be from 1 to {MOST}.", field="limit")
     found = _bounded(principal, standing=False, **bounds).select_related("judged", "grain", "space").order_by("-id")
@@ -110,7 +110,7 @@ def _shortcuts(pairs: QuerySet[Pair]) -> list[dict[str, Any]]:
             "weight": round(weight[one.conduit], 4),
         }
         for one in found
-        if one.conduit in weight  # clean-up may have cut it
+        if one.conduit in weight  # the conduit may have been removed by clean-up
     ]
 
 

@@ -1,4 +1,4 @@
-"""Grains that are useful together: counted per question, and joined by a shortcut once that happened often enough."""
+"""Pairs of grains useful for the same question: counted, and linked by a shortcut once they are frequent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_TOGETHER = 12  # useful grains of one question that are paired
 
 @dataclass
 class ShortcutChanges:
-    """Shortcuts as the arena packs them, and those that are no more."""
+    """New shortcuts as packed for the arena, and ids of removed ones."""
 
     made: list[tuple[object, ...]] = field(default_factory=list)
     cut: list[int] = field(default_factory=list)
@@ -52,7 +52,7 @@ def recount_pairs(
             wanted.append((one, other))
         elif conduit is not None and count < settings.SHORTCUT_THRESHOLD:
             found.cut.append(conduit)
-    # One that votes have led over since stays: it has earned its place, until they are taken back too.
+    # A shortcut that later votes used is kept until those votes are undone too.
     found.cut = list(Conduit.objects.filter(id__in=found.cut, gain=0, loss=0).values_list("id", flat=True))
     _cut(space, found.cut)
     for pair in wanted:
@@ -62,14 +62,14 @@ def recount_pairs(
                 [NewConduit(pair[1], Relation.RELATED, settings.INITIAL_SHORTCUT_WEIGHT, grain=pair[0])],
                 int(clock.now().timestamp()),
             )
-            if made is not None:  # None: they were linked already
+            if made is not None:  # None: the grains were linked already
                 found.made.append(made)
                 Pair.objects.filter(space=space, one=pair[0], other=pair[1]).update(conduit=made[0])
     return found
 
 
 def _abandoned(space: int, moved: Iterable[int]) -> list[int]:
-    """Shortcuts among these conduits that nothing speaks for any more: neither their pairs nor a vote."""
+    """Shortcuts among these conduits that neither a frequent pair nor a vote supports."""
     least = config.current().SHORTCUT_THRESHOLD
     idle = Conduit.objects.filter(id__in=list(moved), from_entry=None, gain=0, loss=0)
     return [
@@ -80,7 +80,7 @@ def _abandoned(space: int, moved: Iterable[int]) -> list[int]:
 
 
 def _cut(space: int, conduits: Sequence[int]) -> None:
-    """Without these shortcuts; and without pairs that are none and have none."""
+    """Remove these shortcuts, and pairs of count 0 without a shortcut."""
     if conduits:
         Pair.objects.filter(space=space, conduit__in=conduits).update(conduit=None)
         Conduit.objects.filter(id__in=conduits).delete()
@@ -115,7 +115,7 @@ def _change(space: int, judged: Iterable[int], votes: set[int]) -> dict[tuple[in
 
 
 def _room(space: int, pair: tuple[int, int]) -> bool:
-    """No grain holds more conduits than MAX_EDGES_PER_GRAIN through shortcuts."""
+    """Whether both grains have fewer conduits than MAX_EDGES_PER_GRAIN."""
     most = config.current().MAX_EDGES_PER_GRAIN
     return all(
         Conduit.objects.filter(space=space, from_grain=one).count()

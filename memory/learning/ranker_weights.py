@@ -27,9 +27,9 @@ from memory.grains import chores
 from memory.grains.models import Attunement, JudgedQuestion, Vote
 from memory.recall import engine_settings, filters
 
-PAUSE = timedelta(minutes=5)  # between the votes and the fit: many votes, one fit
-SLICE = 16  # questions asked while the arena is held
-WAIT = timedelta(seconds=5)  # for an arena that is being read
+PAUSE = timedelta(minutes=5)  # delay between votes and fit, so that many votes cause one fit
+SLICE = 16  # questions scored during one lock of the arena
+WAIT = timedelta(seconds=5)  # delay of the next attempt while the arena is not loaded
 _ASKED = (
     "SELECT j.id, j.query, j.asked_at, j.actor, j.terms, j.encoder, j.scale, j.data "  # noqa: S608
     f"FROM {JudgedQuestion._meta.db_table} j "
@@ -52,7 +52,7 @@ class AskedQuestion:
 
 
 def request_fitting(space: int, *, at_once: bool) -> None:
-    """After votes were applied; at once where some were taken back, because what they taught must go."""
+    """Request a fit after votes were applied; `at_once` if votes were undone, whose effect must be removed."""
     if Attunement.objects.filter(space=space).exists():
         chores.ask_for_attunement(space, due_at=None if at_once else clock.now() + PAUSE)
         return
@@ -64,7 +64,7 @@ def request_fitting(space: int, *, at_once: bool) -> None:
 
 
 def fit_ranker_weights(run: jobs.Run) -> jobs.Apply | None:
-    """The handler of `grains.attune`."""
+    """Job `grains.attune`: fit the ranker weights of a space."""
     space = run.space
     if space is None:
         return None
@@ -131,19 +131,19 @@ def _lesson(arena: Arena, one: AskedQuestion) -> engine.FittingQuestion | None:
     )
     if weighed is None:
         return None
-    z, _ = features.standardise(weighed.found)
+    z, _ = features.standardise(weighed.features)
     return engine.FittingQuestion(
         key,
         weighed.scores.astype(np.float64),
         z.T,
-        np.isin(weighed.scene.rows[weighed.pool], useful),
+        np.isin(weighed.candidates.rows[weighed.pool], useful),
         len(useful),
         frozenset({one.actor}),
     )
 
 
 def _keep(space: int, found: engine.FittedWeights) -> None:
-    """Write the row, or take it away, and tell the arenas if anything moved."""
+    """Write or delete the row of the weights, and notify arenas of a change."""
     weights = {name: round(float(step), 4) for name, step in zip(features.NAMES, found.weights, strict=True) if step}
     before = Attunement.objects.filter(space=space).values_list("weights", "version").first()
     if not found.moved:

@@ -1,4 +1,4 @@
-"""What somebody says about an answer, checked word by word before anything is looked up."""
+"""Validated input of feedback on an answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_STRENGTH, MOST_STRENGTH = 0.1, 1.0  # of a vote's strength
 
 @dataclass(frozen=True)
 class VoteInput:
-    """A word on one grain of an answer, on what was missing from it, or on both."""
+    """Feedback on one grain of an answer, on grains missing from it, or on both."""
 
     trace: uuid.UUID
     grain: uuid.UUID | None
@@ -27,7 +27,7 @@ class VoteInput:
 
     @property
     def votes(self) -> int:
-        """How many votes it comes to."""
+        """Number of votes it contains."""
         return len({*self.missed, *([self.grain] if self.grain is not None else ())})
 
 
@@ -64,13 +64,13 @@ def _strength(given: Any) -> float:
         return MOST_STRENGTH
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise Invalid(f"strength must be a number from {LEAST_STRENGTH} to {MOST_STRENGTH:g}.", field="strength")
-    if not LEAST_STRENGTH <= given <= MOST_STRENGTH:  # nor what is no number at all
+    if not LEAST_STRENGTH <= given <= MOST_STRENGTH:  # also refuses NaN
         raise Invalid(f"strength must be from {LEAST_STRENGTH} to {MOST_STRENGTH:g}.", field="strength")
     return float(given)
 
 
 def parse_uuid(given: Any, name: str) -> uuid.UUID:
-    """An outside id, whatever was given."""
+    """UUID of a trace or grain from any input; raises Invalid."""
     try:
         return uuid.UUID(given)
     except (ValueError, TypeError, AttributeError):

@@ -1,11 +1,11 @@
-"""How far votes moved links, in numbers that health adds up."""
+"""Statistics of the effect of votes on links, which health sums up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-HIGHWAY = 0.8  # weight from which on a link is called one
+HIGHWAY = 0.8  # weight from which on a link is a highway
 
 
 @dataclass

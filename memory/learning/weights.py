@@ -1,4 +1,4 @@
-"""The weights of conduits, brought to what the votes that stand say of them."""
+"""Update of conduit weights from votes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ConduitUses:
 
 @dataclass
 class WeightChanges:
-    """Conduits as the arena packs them, those that are no more, and how far the others moved."""
+    """Changed conduits as packed for the arena, ids of removed ones, and statistics of the changes."""
 
     changed: list[tuple[object, ...]] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
@@ -67,7 +67,7 @@ def apply_credits(change: Mapping[int, ConduitCredit], born: Iterable[int], uses
         number, step = held.id, change.get(held.id, ConduitCredit())
         gain, loss, base = held.gain + step.gain, held.loss + step.loss, held.before_votes()
         if not gain and not loss and base.weight == 0:
-            found.gone.append(number)  # it existed for the votes that were taken back
+            found.gone.append(number)  # it existed only because of votes that were undone
             continue
         if number in uses.again:
             count, used = counted.get(number, (0, 0))
@@ -150,7 +150,7 @@ def _held(touched: Sequence[int]) -> Iterator[_HeldConduit]:
 
 
 def _counted(conduits: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """By conduit: how many useful votes lead over it, and when the last one was given."""
+    """By conduit: number of useful votes over it, and time of the last one."""
     if not conduits:
         return {}
     seconds = "floor(extract(epoch FROM MAX(v.at)))::bigint"

@@ -1,1 +1,1 @@
-"""Recall: from a question to ranked memories, with the trace that says why."""
+"""Recall: ranked memories for a question, with a trace that explains them."""

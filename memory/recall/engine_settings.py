@@ -1,4 +1,4 @@
-"""How recall is tuned here: the engine's own numbers, with what config.yaml says about signals and their fading."""
+"""Settings of the engine for recall: its defaults with the values of config.yaml."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from fluxcore import config
 from memory.engine.ranking.settings import DEFAULT, Settings
 from memory.grains import decay_settings
 
-_made: tuple[config.Config, Settings, Settings] | None = None
+_cached: tuple[config.Config, Settings, Settings] | None = None
 
 
 def current(*, exploring: bool = False) -> Settings:
-    """Made anew when config.yaml has changed: its values take effect within a second.
+    """Settings, computed again when config.yaml has changed: its values take effect within a second.
 
-    After a context shift more is offered beside an answer, and sooner.
+    `exploring`, after a context shift, offers more lateral candidates, and at a higher confidence.
     """
-    global _made
-    here, made = config.current(), _made
-    if made is None or made[0] is not here:
-        made = _made = here, _settings(here), _wider(here)
-    return made[2] if exploring else made[1]
+    global _cached
+    configuration, cached = config.current(), _cached
+    if cached is None or cached[0] is not configuration:
+        cached = _cached = configuration, _usual_settings(configuration), _exploring_settings(configuration)
+    return cached[2] if exploring else cached[1]
 
 
-def _settings(here: config.Config) -> Settings:
-    usual = DEFAULT.propagation
+def _usual_settings(configuration: config.Config) -> Settings:
+    defaults = DEFAULT.propagation
     return replace(
         DEFAULT,
         propagation=replace(
-            usual,
-            attenuation=here.ATTENUATION,
-            threshold=here.ACTIVATION_THRESHOLD,
-            hops=min(here.MAX_HOPS, usual.hops),  # the engine was fitted with its own
+            defaults,
+            attenuation=configuration.ATTENUATION,
+            threshold=configuration.ACTIVATION_THRESHOLD,
+            hops=min(configuration.MAX_HOPS, defaults.hops),  # the engine was fitted with its own limit
         ),
         fading=decay_settings.current(),
-        expansion=here.EXPANSION_MAX_CANDIDATES if here.EXPANSION_ENABLED else 0,
-        per_cluster=here.EXPANSION_CANDIDATES_PER_CLUSTER,
-        unsure=here.EXPANSION_CONFIDENCE_THRESHOLD,
+        expansion=configuration.EXPANSION_MAX_CANDIDATES if configuration.EXPANSION_ENABLED else 0,
+        per_cluster=configuration.EXPANSION_CANDIDATES_PER_CLUSTER,
+        unsure=configuration.EXPANSION_CONFIDENCE_THRESHOLD,
     )
 
 
-def _wider(here: config.Config) -> Settings:
-    usual, boost = _settings(here), here.EXPLORATION_BOOST
+def _exploring_settings(configuration: config.Config) -> Settings:
+    usual, boost = _usual_settings(configuration), configuration.EXPLORATION_BOOST
     return replace(
         usual,
         expansion=math.ceil(usual.expansion * boost),

@@ -43,89 +43,90 @@ _SHOWN = tuple(status for status in Grain.Status.values if status != Grain.Statu
 
 @selector("grains.trace", needs="grains.read")
 def explain_trace(principal: Principal, found: uuid.UUID) -> dict[str, Any]:
-    """One trace, explained. Memories that were purged since have only their id."""
-    receipt = traces.find_trace(principal, found)
-    texts = hydrate.load_texts(receipt.space, _named(receipt), _SHOWN)
+    """Explain one trace. Memories that were purged since have only their id."""
+    trace = traces.find_trace(principal, found)
+    texts = hydrate.load_texts(trace.space, _grain_ids(trace), _SHOWN)
     return {
-        "trace_id": str(receipt.id),
-        "query": receipt.query,
-        "asked_by": receipt.actor,
-        "label": receipt.label or None,
-        "at": clock.rfc3339(receipt.at),
-        "k": receipt.body["k"],
-        "bounds": receipt.body["bounds"],
-        "features": receipt.body["features"],
-        "confidence": round(receipt.confidence, 4),
-        "hop_count": receipt.hop_count,
-        "fallback_triggered": receipt.body["fallback"],
-        "rung": receipt.rung,
-        "vectors_missing": receipt.body.get("vectors_missing", 0),
-        "query_truncated": receipt.body.get("query_truncated", False),
-        "reduced": receipt.body.get("reduced", False),
-        **explain_record(receipt),
+        "trace_id": str(trace.id),
+        "query": trace.query,
+        "asked_by": trace.actor,
+        "label": trace.label or None,
+        "at": clock.rfc3339(trace.at),
+        "k": trace.body["k"],
+        "bounds": trace.body["bounds"],
+        "features": trace.body["features"],
+        "confidence": round(trace.confidence, 4),
+        "hop_count": trace.hop_count,
+        "fallback_triggered": trace.body["fallback"],
+        "rung": trace.rung,
+        "vectors_missing": trace.body.get("vectors_missing", 0),
+        "query_truncated": trace.body.get("query_truncated", False),
+        "reduced": trace.body.get("reduced", False),
+        **explain_record(trace),
         "texts": texts,
     }
 
 
-def explain_record(receipt: TraceRecord) -> dict[str, Any]:
-    body, said = receipt.body, _as_said(receipt.query)
+def explain_record(trace: TraceRecord) -> dict[str, Any]:
+    """Sentences and numbers of a trace, without texts."""
+    body, written = trace.body, _written_words(trace.query)
     return {
-        "says": _whole(receipt),
-        "offered": [_offered(*one) for one in body.get("offered", ())],
+        "says": _summary_sentences(trace),
+        "offered": [_explain_offered(*one) for one in body.get("offered", ())],
         "weights": body["weights"],
         "caps": body["caps"],
-        "grains": [_grain(place, grain, body, said) for place, grain in enumerate(body["grains"], start=1)],
+        "grains": [_explain_grain(place, grain, body, written) for place, grain in enumerate(body["grains"], start=1)],
     }
 
 
-def _named(receipt: TraceRecord) -> list[str]:
-    """Every grain the receipt speaks of: those returned and those on the way."""
-    steps = (step for grain in receipt.body["grains"] for step in grain["path"])
+def _grain_ids(trace: TraceRecord) -> list[str]:
+    """Ids of all grains of the trace: returned, offered, and on paths."""
+    steps = (step for grain in trace.body["grains"] for step in grain["path"])
     passed = [end for step in steps for end in (step.get("from_grain"), step.get("to_grain")) if end]
-    offered = [grain for grain, _ in receipt.body.get("offered", ())]
-    return list(dict.fromkeys([*(grain["id"] for grain in receipt.body["grains"]), *passed, *offered]))
+    offered = [grain for grain, _ in trace.body.get("offered", ())]
+    return list(dict.fromkeys([*(grain["id"] for grain in trace.body["grains"]), *passed, *offered]))
 
 
-def _whole(receipt: TraceRecord) -> str:
-    if not receipt.body["grains"]:
-        return f"{_cut(receipt.body)}No results. {search_mode(receipt.rung, receipt.body)}"
-    chance = f"Confidence {receipt.confidence:.0%}: the chance that a correct memory is among the first five."
-    questions = receipt.body["weights"].get("questions")
+def _summary_sentences(trace: TraceRecord) -> str:
+    if not trace.body["grains"]:
+        return f"{_cut_sentences(trace.body)}No results. {search_mode(trace.rung, trace.body)}"
+    chance = f"Confidence {trace.confidence:.0%}: the chance that a correct memory is among the first five."
+    questions = trace.body["weights"].get("questions")
     own = f" Its weights are adjusted by feedback on {questions} queries of this space." if questions else ""
-    wider = " The subject seems to have changed: more related memories are offered." * receipt.body.get("exploring", 0)
-    return f"{_cut(receipt.body)}{chance} {search_mode(receipt.rung, receipt.body)}{own}{wider}"
+    wider = " The subject seems to have changed: more related memories are offered." * trace.body.get("exploring", 0)
+    return f"{_cut_sentences(trace.body)}{chance} {search_mode(trace.rung, trace.body)}{own}{wider}"
 
 
 def search_mode(rung: str, answer: Mapping[str, Any]) -> str:
-    """What took part in an answer, with the number of vectors that are still to be made."""
+    """Sentence about the search mode of an answer, with the number of missing vectors."""
     missing = answer.get("vectors_missing") or 0
     return RUNG_SENTENCES[rung] + (
         f" {missing} {'vectors are' if missing > 1 else 'vector is'} missing." if missing else ""
     )
 
 
-def _cut(body: dict[str, Any]) -> str:
+def _cut_sentences(body: dict[str, Any]) -> str:
     """What is missing from the query or from the trace itself."""
     query = f"Only the first {QUERY_BYTES} bytes of the query were used. " if body.get("query_truncated") else ""
     return query + (f"{REDUCED} " if body.get("reduced") else "")
 
 
-def _offered(grain: str, cluster: str | None) -> dict[str, Any]:
+def _explain_offered(grain: str, cluster: str | None) -> dict[str, Any]:
     """Why a memory is offered in addition to the answer."""
     says = f"Typical of the cluster “{cluster}”, to which the answer belongs." if cluster else "Adjacent to the answer."
     return {"grain_id": grain, "cluster": cluster, "says": says}
 
 
-def _as_said(query: str) -> dict[str, str]:
-    """Terms are stems; people know the words they wrote."""
-    said: dict[str, str] = {}
+def _written_words(query: str) -> dict[str, str]:
+    """Word of the query by its term (a stem), because people know the words they wrote."""
+    word_of: dict[str, str] = {}
     for written in query.split():
         for term in analysis.terms(written):
-            said.setdefault(term, written.strip(_MARKS))
-    return said
+            word_of.setdefault(term, written.strip(_MARKS))
+    return word_of
 
 
-def _grain(place: int, grain: dict[str, Any], body: dict[str, Any], said: dict[str, str]) -> dict[str, Any]:
+def _explain_grain(place: int, grain: dict[str, Any], body: dict[str, Any], said: dict[str, str]) -> dict[str, Any]:
     terms = body["terms"]
     words = [{"term": terms[at], "word": said.get(terms[at], terms[at]), "part": part} for at, part in grain["matched"]]
     words.sort(key=lambda word: (-float(word["part"]), word["term"]))
@@ -136,7 +137,7 @@ def _grain(place: int, grain: dict[str, Any], body: dict[str, Any], said: dict[s
         "source": grain["source"],
         "says": "Only its score was kept."
         if body.get("reduced")
-        else _says(grain, [str(one["word"]) for one in words]),
+        else _grain_sentence(grain, [str(one["word"]) for one in words]),
         "parts": [
             {"name": name, "called": SIGNAL_NAMES.get(name, name), "part": part}
             for name, part in sorted(grain["parts"].items(), key=lambda item: (-abs(item[1]), item[0]))
@@ -147,20 +148,20 @@ def _grain(place: int, grain: dict[str, Any], body: dict[str, Any], said: dict[s
     }
 
 
-def _says(grain: dict[str, Any], words: list[str]) -> str:
+def _grain_sentence(grain: dict[str, Any], words: list[str]) -> str:
     """One sentence: the strongest parts of the score first, then those that lowered it."""
     parts = sorted(grain["parts"].items(), key=lambda item: -item[1])
-    reasons = [_reason(name, words, grain["path"]) for name, part in parts[:3] if part > 0.01]
+    reasons = [_reason_words(name, words, grain["path"]) for name, part in parts[:3] if part > 0.01]
     against = [SIGNAL_NAMES.get(name, name) for name, part in parts if part < -0.05]
-    sentence = f"Returned because of {_listed(reasons)}." if reasons else "No part of the score is large."
+    sentence = f"Returned because of {_join_words(reasons)}." if reasons else "No part of the score is large."
     if against:
-        sentence += f" Lowered by {_listed(against)}."
+        sentence += f" Lowered by {_join_words(against)}."
     if grain["same"]:
         sentence += f" {grain['same']} more memor{'ies have' if grain['same'] > 1 else 'y has'} the same text."
     return sentence
 
 
-def _reason(name: str, words: list[str], path: list[dict[str, Any]]) -> str:
+def _reason_words(name: str, words: list[str], path: list[dict[str, Any]]) -> str:
     called = SIGNAL_NAMES.get(name, name)
     if name == "words" and words:
         return f"{called} ({', '.join(words[:4])})"
@@ -170,5 +171,5 @@ def _reason(name: str, words: list[str], path: list[dict[str, Any]]) -> str:
     return called
 
 
-def _listed(parts: list[str]) -> str:
+def _join_words(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

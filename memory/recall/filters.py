@@ -1,4 +1,4 @@
-"""Which rows of an index a question may touch at all: status, validity, time, tags, sessions, origin."""
+"""Filter masks of a recall: which rows it may return, by status, validity, time, tags, sessions and origin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.engine.index.space_index import BEGINNING_OF_TIME, END_OF_TIME, SECO
 from memory.engine.text import words
 from memory.recall.recall_request import RecallRequest
 
-# What answers when nobody names a status: what is alive first; what has faded only where that leaves room.
+# Statuses of a recall that names none: active grains first, dormant and archived ones if places are left.
 STATUS_TIERS = (("active",), ("dormant", "archived"))
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,38 +22,38 @@ Mask = NDArray[np.bool_]
 
 
 def epoch_seconds(moment: datetime) -> int:
-    """Whole seconds since 1970, cut off downwards."""
+    """Whole seconds since 1970, rounded down."""
     return epoch_microseconds(moment) // SECOND
 
 
 def epoch_microseconds(moment: datetime) -> int:
     """Microseconds since 1970, as the arrays have them; a float is not exact enough for 9999.
 
-    SQLite hands times out without an offset where raw statements read them: all of ours are UTC.
+    Raw statements on SQLite return times without an offset; all stored times are UTC.
     """
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta.resolution
 
 
 def count_without_vector(index: Index) -> int:
-    """How many grains that a recall may return have no vector yet."""
+    """Number of grains that a recall may return and that have no vector yet."""
     has = index.dense.has[: index.size] if index.dense is not None else np.zeros(0, np.bool_)
     if len(has) == index.size and bool(has.all()):
         return 0
     living: Mask = index.column("status") <= STATUSES.index("archived")
-    living[: len(has)] &= ~has  # newer rows than it has room for have none
+    living[: len(has)] &= ~has  # rows beyond the vector index have no vector
     return int(np.count_nonzero(living))
 
 
 def allowed_rows(index: Index, ask: RecallRequest, statuses: tuple[str, ...], moment: datetime) -> Mask:
-    """True for each row the question may see at this moment. Not to be written into: others may have the same."""
+    """Mask of rows the recall may return at this time. Read-only, because it may be cached and shared."""
     if ask.as_of is None:
         mask = _valid_now(index, statuses, epoch_microseconds(moment))
         if not (ask.since or ask.until or ask.origin_floor or ask.sessions or ask.tags):
             return mask
         mask = mask.copy()
     else:
-        mask = _of(index, statuses)
-        _valid(index, mask, epoch_microseconds(ask.as_of), then=True)
+        mask = _with_status(index, statuses)
+        _remove_invalid(index, mask, epoch_microseconds(ask.as_of), then=True)
     if ask.since is not None:
         mask &= index.column("said") >= epoch_microseconds(ask.since)
     if ask.until is not None:
@@ -70,17 +70,17 @@ def allowed_rows(index: Index, ask: RecallRequest, statuses: tuple[str, ...], mo
     return mask
 
 
-def exclude_texts(index: Index, mask: Mask, said: NDArray[np.uint64]) -> Mask:
-    """The mask without rows whose text is among those said already."""
+def exclude_texts(index: Index, mask: Mask, shown_texts: NDArray[np.uint64]) -> Mask:
+    """The mask without rows whose text (digest) is among those already shown."""
     rows = np.flatnonzero(mask)
-    again = rows[np.isin(index.column("digest")[rows], said[said != 0])]
-    if len(again):
+    repeated = rows[np.isin(index.column("digest")[rows], shown_texts[shown_texts != 0])]
+    if len(repeated):
         mask = mask.copy()
-        mask[again] = False
+        mask[repeated] = False
     return mask
 
 
-def _of(index: Index, statuses: tuple[str, ...]) -> Mask:
+def _with_status(index: Index, statuses: tuple[str, ...]) -> Mask:
     status = index.column("status")
     mask: Mask = status == STATUSES.index(statuses[0])
     for other in statuses[1:]:
@@ -89,7 +89,7 @@ def _of(index: Index, statuses: tuple[str, ...]) -> Mask:
 
 
 class _ValidNow(NamedTuple):
-    """What is valid, as long as no grain changes and none begins or ends to be valid."""
+    """Cached mask of valid rows, usable until a grain changes or a validity begins or ends."""
 
     version: int
     since: int
@@ -98,29 +98,29 @@ class _ValidNow(NamedTuple):
 
 
 def _valid_now(index: Index, statuses: tuple[str, ...], now: int) -> Mask:
-    held: dict[frozenset[str], _ValidNow] = vars(index).setdefault("_valid_now", {})
-    asked = frozenset(statuses)  # in whichever order somebody names them: each mask is as long as the space
-    found = held.get(asked)
-    if found is None or found.version != index.version or not found.since <= now < found.until:
-        mask, since, until = _of(index, statuses), BEGINNING_OF_TIME, END_OF_TIME
+    cache: dict[frozenset[str], _ValidNow] = vars(index).setdefault("_valid_now", {})
+    key = frozenset(statuses)  # independent of the order of statuses, as each mask is as long as the space
+    cached = cache.get(key)
+    if cached is None or cached.version != index.version or not cached.since <= now < cached.until:
+        mask, since, until = _with_status(index, statuses), BEGINNING_OF_TIME, END_OF_TIME
         for moments in (index.column("valid_from"), index.column("valid_to")):
-            given = moments[(moments != BEGINNING_OF_TIME) & (moments != END_OF_TIME)]
-            since = max(since, int(given[given <= now].max(initial=BEGINNING_OF_TIME)))
-            until = min(until, int(given[given > now].min(initial=END_OF_TIME)))
+            finite = moments[(moments != BEGINNING_OF_TIME) & (moments != END_OF_TIME)]
+            since = max(since, int(finite[finite <= now].max(initial=BEGINNING_OF_TIME)))
+            until = min(until, int(finite[finite > now].min(initial=END_OF_TIME)))
         if (since, until) != (BEGINNING_OF_TIME, END_OF_TIME):
-            _valid(index, mask, now, then=False)
+            _remove_invalid(index, mask, now, then=False)
         mask.setflags(write=False)
-        found = held[asked] = _ValidNow(index.version, since, until, mask)
-    return found.mask
+        cached = cache[key] = _ValidNow(index.version, since, until, mask)
+    return cached.mask
 
 
-def _valid(index: Index, mask: Mask, moment: int, *, then: bool) -> None:
-    """Half-open: a fact is valid from its beginning and no longer valid at its end."""
+def _remove_invalid(index: Index, mask: Mask, moment: int, *, then: bool) -> None:
+    """Remove rows that are not valid at a time; the interval is half-open: valid from its begin, not at its end."""
     begins, ends = index.column("valid_from"), index.column("valid_to")
     mask &= ends > moment
     if then:
-        # Of an earlier moment only what had been said by then can have been valid, where nobody gave a beginning;
-        # but what had ended when it was said had begun before.
+        # For an earlier time, a grain without a begin is valid from when it was said, unless it had already ended when
+        # it was said: then it began before.
         said = index.column("said")
         begins = np.where((begins == BEGINNING_OF_TIME) & (ends > said), said, begins)
     mask &= begins <= moment

@@ -1,4 +1,4 @@
-"""When a grain was of use: the recalls that returned it, as long as their traces are kept."""
+"""Recalls that returned a grain, as long as their traces are kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LAST = (
     f"SELECT t.id, t.uuid, t.actor, t.at, t.query, t.confidence, r.place FROM {_TABLE} r "  # noqa: S608
     f"JOIN {_TRACES} t ON t.id = r.trace_id WHERE r.space_id = %s AND r.grain_id = %s ORDER BY r.trace_id DESC LIMIT %s"
 )
-# Traces are let go oldest first, so what lies below the oldest that is kept belongs to none.
+# Traces are deleted oldest first, so rows below the oldest remaining trace have no trace.
 _FORGET = (
     f"DELETE FROM {_TABLE} WHERE space_id = %s AND trace_id < "  # noqa: S608
     f"COALESCE((SELECT MIN(id) FROM {_TRACES} WHERE space_id = %s), {2**63 - 1})"
@@ -30,7 +30,7 @@ _FORGET = (
 
 @dataclass(frozen=True)
 class GrainUse:
-    """One recall that returned a grain. Whoever may not read its trace sees only that it happened, and when."""
+    """One recall that returned a grain; callers that may not read its trace see only its time."""
 
     at: str | None
     place: int
@@ -52,7 +52,7 @@ class GrainUse:
 
 
 def record_recalls(recalls: Iterable[tuple[int, int, Sequence[int]]]) -> None:
-    """Keep what recalls returned: space, trace, and grains best first. Runs inside the write of their traces."""
+    """Record the results of recalls: space, trace, and grains best first. Runs inside the write of their traces."""
     found = [
         (space, grain, trace, place) for space, trace, grains in recalls for place, grain in enumerate(grains, start=1)
     ]
@@ -61,7 +61,7 @@ def record_recalls(recalls: Iterable[tuple[int, int, Sequence[int]]]) -> None:
 
 
 def last_recalls(principal: Principal, space: int, grain: int) -> list[GrainUse]:
-    """The newest recalls that returned it. Questions of others are for whoever manages the space's grains."""
+    """The newest recalls that returned a grain. Queries of others need the capability grains.manage."""
     everybody = may(principal, "grains.manage")
     with connection.cursor() as cursor:
         cursor.execute(_LAST, [space, grain, MOST])
@@ -75,7 +75,7 @@ def last_recalls(principal: Principal, space: int, grain: int) -> list[GrainUse]
 
 
 def delete_without_trace(space: int) -> None:
-    """Let go what belongs to traces that are no more."""
+    """Delete rows of traces that were deleted."""
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, [space, space])
 

@@ -1,4 +1,4 @@
-"""Answers their asker has not judged yet: a reminder, and nobody else's business."""
+"""Pending feedback: answers their caller has not judged yet, and the reminder of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORGIVE = f"UPDATE {_TABLE} SET rated = %s WHERE NOT rated AND at < %s"  # noqa
 
 @selector("grains.pending_feedback", needs="grains.feedback")
 def list_pending(principal: Principal) -> dict[str, Any]:
-    """One's own answers of the last day that wait for a word, newest first."""
+    """The caller's own answers of the last day without feedback, newest first."""
     found = _rows(_LIST, principal, LISTED + 1) if principal.space is not None else []
     return {
         "pending": [
@@ -61,7 +61,7 @@ def feedback_hint(principal: Principal) -> dict[str, Any] | None:
 
 
 def require_feedback(principal: Principal) -> None:
-    """An agent that must vote gets no further answer while its own earlier ones wait; others are never held up."""
+    """Refuse a recall of an agent that must give feedback while its own earlier answers have none."""
     if not principal.must_rate or not may(principal, "grains.feedback"):
         return
     waiting = list_pending(principal)
@@ -70,7 +70,7 @@ def require_feedback(principal: Principal) -> None:
 
 
 def refresh_pending(askers: Iterable[tuple[int, str]]) -> None:
-    """See what is due to these agents, after receipts of theirs were kept."""
+    """Update the pending feedback of these callers after their traces were written."""
     since, until = (raw_sql.adapt_moment(moment) for moment in (_window()[0], clock.now()))
     with connection.cursor() as cursor:
         for space, actor in sorted({one for one in askers if one[1].startswith("agent:")})[:_AT_ONCE]:
@@ -81,17 +81,19 @@ def refresh_pending(askers: Iterable[tuple[int, str]]) -> None:
 
 
 def mark_judged(space: int, actor: str, traces: Iterable[str]) -> None:
-    """These have been: nobody need be reminded of them any more."""
+    """Remove judged traces from the pending feedback of a caller."""
     for trace in traces:
         _seen.get((space, actor), {}).pop(trace, None)
 
 
-_seen: dict[tuple[int | None, str], dict[str, str]] = {}  # by asker: what is not judged, newest first, and when
+_seen: dict[
+    tuple[int | None, str], dict[str, str]
+] = {}  # by caller: traces without feedback, newest first, and their times
 _KEPT, _AT_ONCE, _MOST_SEEN = 50, 16, 10_000
 
 
 def expire_pending() -> int:
-    """What was not judged within a day need not be any more."""
+    """Stop asking for feedback on traces older than the time limit; returns their number."""
     with connection.cursor() as cursor:
         cursor.execute(_FORGIVE, [True, raw_sql.adapt_moment(_window()[0])])
         return int(cursor.rowcount)

@@ -1,6 +1,6 @@
-"""Words a question did not say, from somebody who may know them: taken if they come in time, never waited for longer.
+"""Query expansion: related words for a question from a registered expander, used if they arrive in time.
 
-A room above offers a finder; without one, or while it is switched off, a recall pays nothing for this.
+A package above registers the expander; without one, or while it is switched off, a recall costs nothing more.
 """
 
 from __future__ import annotations
@@ -16,54 +16,57 @@ from django.db import connection
 log = logging.getLogger(__name__)
 
 MOST = 8  # words added to a question
-AT_ONCE = 2  # finders that run in a process; a question that comes meanwhile goes without
+AT_ONCE = 2  # expansions that run in a process at once; further questions are not expanded
 PendingExpansion = Callable[[], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class QueryExpander:
-    seconds: Callable[[], float]  # how long a question may wait for it; 0: not at all
-    find: Callable[[int, str, str], Sequence[str]]  # space, question and who asks; runs in a thread of its own
+    """A source of related words."""
+
+    seconds: Callable[[], float]  # how long a recall may wait for it; 0: switched off
+    find: Callable[[int, str, str], Sequence[str]]  # space, question and actor; runs in a thread
 
 
-_finder: QueryExpander | None = None
-_places = threading.BoundedSemaphore(AT_ONCE)
+_expander: QueryExpander | None = None
+_slots = threading.BoundedSemaphore(AT_ONCE)
 
 
-def set_expander(finder: QueryExpander | None) -> None:
-    global _finder
-    _finder = finder
+def set_expander(expander: QueryExpander | None) -> None:
+    """Register the expander; None removes it."""
+    global _expander
+    _expander = expander
 
 
 def start_expansion(space: int, query: str, who: str) -> PendingExpansion:
-    """Have somebody look; what is returned waits for the rest of the time and gives the words that are new."""
-    finder = _finder
-    seconds = finder.seconds() if finder is not None else 0.0
-    if finder is None or seconds <= 0 or not _places.acquire(blocking=False):
+    """Start an expansion in a thread; the returned function waits for the rest of the time and returns new words."""
+    expander = _expander
+    seconds = expander.seconds() if expander is not None else 0.0
+    if expander is None or seconds <= 0 or not _slots.acquire(blocking=False):
         return tuple
-    until, came, found = time.monotonic() + seconds, threading.Event(), list[str]()
+    until, done, found = time.monotonic() + seconds, threading.Event(), list[str]()
 
-    def look() -> None:
+    def run() -> None:
         try:
-            found.extend(finder.find(space, query, who))
+            found.extend(expander.find(space, query, who))
         except Exception as error:
-            log.warning("nobody found words for a question: %s", type(error).__name__)
+            log.warning("a question could not be expanded: %s", type(error).__name__)
         finally:
             connection.close()
-            _places.release()
-            came.set()
+            _slots.release()
+            done.set()
 
-    threading.Thread(target=look, name="hints", daemon=True).start()
+    threading.Thread(target=run, name="query-expansion", daemon=True).start()
 
-    def later() -> tuple[str, ...]:
-        return _new(query, found) if came.wait(max(until - time.monotonic(), 0.0)) else ()
+    def wait_for_words() -> tuple[str, ...]:
+        return _new_words(query, found) if done.wait(max(until - time.monotonic(), 0.0)) else ()
 
-    return later
+    return wait_for_words
 
 
-def _new(query: str, found: Sequence[str]) -> tuple[str, ...]:
-    """Those that say something the question does not say itself."""
-    from memory.engine.text import words  # a process that only offers a finder needs none of it
+def _new_words(query: str, found: Sequence[str]) -> tuple[str, ...]:
+    """Words with a term that is not in the question."""
+    from memory.engine.text import words  # imported here: a process that only registers an expander does not need it
 
     known, kept = set(words.terms(query)), list[str]()
     for word in found[:MOST]:

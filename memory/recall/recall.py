@@ -1,8 +1,8 @@
-"""Recall: a question in somebody's own words, the grains that answer it, and a receipt that says why.
+"""Recall: the grains that answer a question, with a trace that explains them.
 
-The work is done on arrays (`memory.engine`); SQL is asked for what changed, for the texts of the few
-grains that come back, and to keep the receipt. Space, status and the end of validity are looked at again when
-the texts are read: what was taken away a moment ago does not come back.
+Ranking works on arrays (`memory.engine`); SQL is read for changes and for the texts of the few returned grains, and
+written for the trace. Space, status and validity are checked again when texts are read: a grain deleted a moment ago is
+not returned.
 """
 
 from __future__ import annotations
@@ -47,42 +47,42 @@ from memory.recall.recall_request import RecallRequest
 from memory.recall.results import SearchHit, SearchResult
 from memory.recall.trace_record import TraceRecord, trace_body
 
-# A recall takes milliseconds: whoever has waited this long for a place would only make the queue longer.
+# A recall takes milliseconds: a caller that waited this long for its turn is refused, so that the queue stays short.
 PATIENCE_SECONDS = 5.0
-# 0..1. How sure of the living one must be for nobody to look at what has faded, where they fill the answer.
+# 0..1. Confidence of a full answer of active grains from which on dormant and archived ones are not searched.
 SURE = 0.5
-# 1..100. Of so many places in a full answer, one at its end goes to what has faded and is the likelier answer.
+# 1..100. In a full answer, one of so many places, at its end, is given to dormant or archived grains that fit better.
 LAST_PLACES = 5
-# 1..1,000. So many grains of one answer that say the same may have kept others from being looked at: it is asked again
-# without them,
+# 1..1,000. So many folded grains of the same text may have kept others out of the pool: recall searches again without
+# them.
 CROWD = 16
-# 0..10. so often at most.
+# 0..10. How often recall searches again at most.
 AGAIN = 3
-# What may come back when nobody names a status. Quarantined and dying grains only on request.
+# Statuses that are returned if none is requested. Quarantined grains and those pending deletion only on request.
 _LIVING_OR_FADED = tuple(status for tier in filters.STATUS_TIERS for status in tier)
 
-_places: FairQueue | None = None
-_making = threading.Lock()
+_slots: FairQueue | None = None
+_creating = threading.Lock()
 
 
 @selector("grains.recall", needs="grains.read")
 def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     """The grains that answer a question, best first, with the confidence that a right one is among the first five."""
-    ask = asking.check_request(given)
+    request = asking.check_request(given)
     if principal.space is None:
         raise Invalid("The space to recall from is missing.", field="space")
-    _count(principal)
-    later = query_expansion.start_expansion(principal.space, ask.query, principal.actor)
+    _count_recall(principal)
+    wait_for_words = query_expansion.start_expansion(principal.space, request.query, principal.actor)
     pending_feedback.require_feedback(principal)
     moment = clock.now()
-    # Before the place: nobody waits there for somebody else.
-    said = " ".join((ask.query, *later()))
-    with _place(principal):
-        return _computed(principal, principal.space, ask, said, moment)
+    # Before taking a slot, so that no slot is occupied while waiting for the expansion.
+    expanded = " ".join((request.query, *wait_for_words()))
+    with _take_slot(principal):
+        return _compute_answer(principal, principal.space, request, expanded, moment)
 
 
-def _count(principal: Principal) -> None:
-    """An agent's recalls have a limit; those of people and of the shell have none."""
+def _count_recall(principal: Principal) -> None:
+    """Count a recall against the rate limit of an agent; people and the shell have no limit."""
     if principal.agent is None:
         return
     limit = config.current().MAX_RECALLS_PER_MINUTE
@@ -91,54 +91,56 @@ def _count(principal: Principal) -> None:
         raise limit_messages.rate_reached("recalls", limit=limit, seconds=limits.WINDOW, wait=wait)
 
 
-def _computed(principal: Principal, space: int, ask: RecallRequest, said: str, moment: datetime) -> dict[str, Any]:
-    """The answer, its trace left to be written. All of a recall's own computing is here and so holds a place."""
-    asked = question.read_question(said, filters.epoch_seconds(moment))
-    found = search_space(space, ask, asked, moment)
-    numbers = found.numbers
-    grains = hydrate.load_grains(space, numbers, ask.statuses or _LIVING_OR_FADED, clusters=any(found.lateral))
-    # Taken away or closed a moment ago, or while the index was behind: what is over is over here too.
-    when = ask.as_of or moment
-    found = found.without({one for one in numbers if one not in grains or grains[one].over(when)})
-    kept = [hit for hit in found.hits if hit.id in grains and round(hit.score, 4) >= ask.min_score]
-    receipt = TraceRecord(
+def _compute_answer(
+    principal: Principal, space: int, request: RecallRequest, expanded: str, moment: datetime
+) -> dict[str, Any]:
+    """Answer of a recall; its trace is queued. All computation of a recall is here, inside its slot."""
+    query = question.read_question(expanded, filters.epoch_seconds(moment))
+    result = search_space(space, request, query, moment)
+    numbers = result.numbers
+    grains = hydrate.load_grains(space, numbers, request.statuses or _LIVING_OR_FADED, clusters=any(result.lateral))
+    # Grains deleted or no longer valid since the index was updated are removed.
+    valid_at = request.as_of or moment
+    result = result.without({number for number in numbers if number not in grains or grains[number].over(valid_at)})
+    kept = [hit for hit in result.hits if hit.id in grains and round(hit.score, 4) >= request.min_score]
+    trace = TraceRecord(
         uuid.uuid4(),
         space,
         principal.actor,
         principal.label,
         moment,
-        ask.query,
-        found.rung,
-        found.confidence if kept else 0.0,
-        found.hops if kept else 0,
-        trace_body(ask, asked, found, kept, grains),
-        found.exploring,
+        request.query,
+        result.rung,
+        result.confidence if kept else 0.0,
+        result.hops if kept else 0,
+        trace_body(request, query, result, kept, grains),
+        result.exploring,
         tuple(hit.id for hit in kept),
     )
-    answer, waiting = _answer(receipt, ask, found, kept, grains), pending_feedback.feedback_hint(principal)
-    traces.queue_trace(receipt)
-    return answer if waiting is None else {**answer, "feedback_due": waiting}
+    answer, hint = _build_answer(trace, request, result, kept, grains), pending_feedback.feedback_hint(principal)
+    traces.queue_trace(trace)
+    return answer if hint is None else {**answer, "feedback_due": hint}
 
 
 def search_space(space: int, ask: RecallRequest, asked: question.Query, moment: datetime) -> SearchResult:
-    """What the arena knows, or what SQL alone can tell while there is none."""
+    """Search the arena of the space, or the cold index while there is none."""
     vector = active_encoder.encode_query(ask.query)
     with arena_cache().arena(space) as (arena, rung):
         if arena is not None:
-            vector = _fitting(vector, arena.index)
+            vector = _comparable(vector, arena.index)
             missing = filters.count_without_vector(arena.index)
             if (missing or vector is None) and active_encoder.state().name == encoder_kinds.NONE:
-                missing = 0  # without an encoder none will ever be made
+                missing = 0  # without an encoder no vectors will be made
             elif rung == WARM and arena.index.size and (missing or vector is None):
                 rung = "no encoder" if vector is None else "encoding"
-            found = search_index(arena.index, ask, asked, vector, moment, rung, exploring=arena.exploring)
-            return replace(found, vectors_missing=missing)
+            result = search_index(arena.index, ask, asked, vector, moment, rung, exploring=arena.exploring)
+            return replace(result, vectors_missing=missing)
     index = cold_index.build_cold_index(space, asked)
-    return search_index(index, ask, asked, _fitting(vector, index), moment, COLD)
+    return search_index(index, ask, asked, _comparable(vector, index), moment, COLD)
 
 
-def _fitting(vector: Any, index: Index) -> Any:
-    """The query's vector, where the index holds vectors it can be compared with."""
+def _comparable(vector: Any, index: Index) -> Any:
+    """The vector of the query if the index has vectors of the same dimension, else None."""
     return vector if vector is not None and index.dense is not None and len(vector) == index.dense.dimension else None
 
 
@@ -152,86 +154,86 @@ def search_index(
     *,
     exploring: bool = False,
 ) -> SearchResult:
-    """The living first; what has faded where they leave room, and last where it is the likelier answer."""
+    """Search active grains first; dormant and archived ones if places are left, or if they fit better."""
     now, settings = filters.epoch_seconds(moment), engine_settings.current(exploring=exploring)
-    first, *others = (ask.statuses,) if ask.statuses else filters.STATUS_TIERS
+    first, *other_tiers = (ask.statuses,) if ask.statuses else filters.STATUS_TIERS
 
     def ranked(mask: filters.Mask, most: int) -> tuple[SearchResult, Any]:
         ranking = engine.recall(index, asked, vector, allowed=mask, k=most, now=now, settings=settings)
         return results.build_result(index, asked, ranking, rung), index.column("digest")[ranking.rows]
 
     mask = filters.allowed_rows(index, ask, first, moment)
-    found, said = more, _ = ranked(mask, ask.k)
+    result, shown_texts = more, _ = ranked(mask, ask.k)
     for _ in range(AGAIN):
-        if len(found.hits) >= ask.k or sum(len(hit.folded) for hit in more.hits) < CROWD:
+        if len(result.hits) >= ask.k or sum(len(hit.folded) for hit in more.hits) < CROWD:
             break
-        mask = filters.exclude_texts(index, mask, said)
-        more, texts = ranked(mask, ask.k - len(found.hits))
-        found, said = found.also(more), np.concatenate((said, texts))
-    for tier in others:
-        crowded = len(found.hits) >= ask.k
-        if crowded and found.confidence >= SURE:
+        mask = filters.exclude_texts(index, mask, shown_texts)
+        more, texts = ranked(mask, ask.k - len(result.hits))
+        result, shown_texts = result.also(more), np.concatenate((shown_texts, texts))
+    for tier in other_tiers:
+        full = len(result.hits) >= ask.k
+        if full and result.confidence >= SURE:
             break
-        mask = filters.exclude_texts(index, filters.allowed_rows(index, ask, tier, moment), said)
+        mask = filters.exclude_texts(index, filters.allowed_rows(index, ask, tier, moment), shown_texts)
         if not mask.any():
             continue
-        room = max(1, ask.k // LAST_PLACES) if crowded else ask.k - len(found.hits)
-        faded, _ = ranked(mask, room)
-        # A crowd of the living that hardly fit must not hide for good what fits better.
-        if not crowded or faded.confidence > found.confidence:
-            found = found.then(faded, ask.k)
-    return replace(found, exploring=True) if exploring else found
+        room = max(1, ask.k // LAST_PLACES) if full else ask.k - len(result.hits)
+        dormant, _ = ranked(mask, room)
+        # Many active grains that hardly fit must not hide a dormant grain that fits better.
+        if not full or dormant.confidence > result.confidence:
+            result = result.then(dormant, ask.k)
+    return replace(result, exploring=True) if exploring else result
 
 
-def _answer(
-    receipt: TraceRecord, ask: RecallRequest, found: SearchResult, kept: list[SearchHit], grains: dict[int, GrainRow]
+def _build_answer(
+    trace: TraceRecord, ask: RecallRequest, result: SearchResult, kept: list[SearchHit], grains: dict[int, GrainRow]
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {
-        "grains": [_grain(hit, grains) for hit in kept],
-        "trace_id": str(receipt.id),
-        "confidence": round(receipt.confidence, 4),
-        "hop_count": receipt.hop_count,
-        "features": receipt.body["features"],
-        "fallback_triggered": found.fallback,
+        "grains": [_build_grain(hit, grains) for hit in kept],
+        "trace_id": str(trace.id),
+        "confidence": round(trace.confidence, 4),
+        "hop_count": trace.hop_count,
+        "features": trace.body["features"],
+        "fallback_triggered": result.fallback,
         "expansion_candidates": [
             {**grains[number].shape(), "cluster": grains[number].cluster if cluster else None}
-            for number, cluster in found.beside(grains, kept)
+            for number, cluster in result.beside(grains, kept)
         ],
-        "rung": found.rung,
-        "vectors_missing": found.vectors_missing,
+        "rung": result.rung,
+        "vectors_missing": result.vectors_missing,
         "query_truncated": ask.truncated,
     }
     if ask.explain:
-        answer["explanation"] = explain.explain_record(receipt)
+        answer["explanation"] = explain.explain_record(trace)
     return answer
 
 
-def _grain(hit: SearchHit, grains: dict[int, GrainRow]) -> dict[str, Any]:
-    """A result; where several grains say the same, the highest authority among them and how many wrote it."""
+def _build_grain(hit: SearchHit, grains: dict[int, GrainRow]) -> dict[str, Any]:
+    """One result; of several grains with the same text, the highest authority and the number of writers."""
     own = grains[hit.id]
     same = [own, *(grains[number] for number in hit.folded[: results.MOST_FOLDED] if number in grains)]
-    best = min(same, key=lambda one: one.authority)
+    best = min(same, key=lambda grain: grain.authority)
     return {
         **own.shape(),
         "score": round(hit.score, 4),
         "source": hit.source,
         "authority": origins.AUTHORITY[best.authority],
-        "writers": len({one.writer for one in same}),
-        "said": sum(1 + one.corroborations for one in same),
-        "same": [one.uuid for one in same[1:]],
+        "writers": len({grain.writer for grain in same}),
+        "said": sum(1 + grain.corroborations for grain in same),
+        "same": [grain.uuid for grain in same[1:]],
     }
 
 
 @contextmanager
-def _place(principal: Principal) -> Iterator[None]:
+def _take_slot(principal: Principal) -> Iterator[None]:
     """At most READ_WORKERS recalls compute at once in a process, in turn by space and agent (`fluxcore.fair_queue`)."""
-    global _places
-    if _places is None:
-        with _making:
-            _places = _places or FairQueue(config.current().READ_WORKERS)
-    with _places.place(principal.space, principal.actor, PATIENCE_SECONDS) as given:
-        if not given:
+    global _slots
+    if _slots is None:
+        with _creating:
+            _slots = _slots or FairQueue(config.current().READ_WORKERS)
+    with _slots.place(principal.space, principal.actor, PATIENCE_SECONDS) as granted:
+        if not granted:
             raise Busy("Too many recalls at the same time. Try again.", retry_after=1)
         began = time.monotonic()
         yield
-        _places.rest(principal.space, principal.actor, time.monotonic() - began)
+        _slots.rest(principal.space, principal.actor, time.monotonic() - began)

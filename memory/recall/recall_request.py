@@ -1,4 +1,4 @@
-"""What a caller asks of its memory, checked: the words, how many answers, and within which bounds."""
+"""Validated request of a recall: query, number of results, and filters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class RecallRequest:
-    """A question that may be put. Empty bounds bound nothing."""
+    """A validated recall; empty filters do not restrict it."""
 
     query: str
     k: int
@@ -45,13 +45,13 @@ class RecallRequest:
     sessions: tuple[str, ...] = ()  # any of them
     since: datetime | None = None
     until: datetime | None = None
-    origin_floor: str | None = None  # nothing of less authority
-    statuses: tuple[str, ...] = ()  # none named: active ones, then those that have faded
+    origin_floor: str | None = None  # lowest authority that is returned
+    statuses: tuple[str, ...] = ()  # empty: active grains, then dormant and archived ones
     explain: bool = False
-    truncated: bool = False  # the query was longer than what of it counts
+    truncated: bool = False  # the query was longer than QUERY_BYTES and was cut
 
     def bounds(self) -> dict[str, Any]:
-        """What was asked for beyond the words, for the trace."""
+        """The filters, for the trace."""
         said = {
             "as_of": clock.rfc3339(self.as_of),
             "since": clock.rfc3339(self.since),
@@ -66,14 +66,14 @@ class RecallRequest:
 
 
 def check_request(given: dict[str, Any]) -> RecallRequest:
-    """The question, or a refusal that names the field. What is None was not given."""
+    """Validate the arguments of a recall; None means not given. Raises Invalid with the name of the field."""
     said = {name: _CHECKS[name](value, name) for name, value in given.items() if value is not None and name in _CHECKS}
     since, until = said.get("since"), said.get("until")
     if since is not None and until is not None and since >= until:
         raise Invalid("since must be before until.", field="since")
     said.setdefault("k", config.current().TOP_K)
     query = texts.check_text(given.get("query"), name="query")
-    used = query.encode()[:QUERY_BYTES].decode(errors="ignore")  # a character that is cut in two is left out
+    used = query.encode()[:QUERY_BYTES].decode(errors="ignore")  # a partly cut character is dropped
     if used != query:
         texts.check_text(used, name=f"The first {QUERY_BYTES} bytes of query")
     return RecallRequest(used, truncated=used != query, **said)

@@ -1,4 +1,4 @@
-"""What somebody asked lately: their own receipts, newest first."""
+"""Recent queries of a caller, from its own traces, newest first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accounts.verbs import selector
 from memory.grains.models import Trace
 
 MOST = 10
-# Receipts are found by their space: among so many of the newest somebody's own are looked for.
+# Traces are indexed by space: the caller's own are searched among so many of the newest.
 _LOOKED_AT = 5_000
 
 

@@ -1,4 +1,4 @@
-"""What a search found, in grains' own numbers: an index's rows mean nothing once it is given back."""
+"""Results of a search with ids of grains, because rows of an index are not valid after it is released."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from memory.engine.ranking.answer import Ranking
 from memory.engine.text import words
 from memory.engine.text.question import Query
 
-# How far below the last living grain the first faded one stands.
+# Difference between the score of the last active grain and that of the first dormant or archived one.
 FADED_FACTOR = 0.5
-# Equal texts that are looked at for a result: enough to tell who wrote it, few enough to read at once.
+# Equal texts that are read for a result: enough to count its writers, few enough to load at once.
 MOST_FOLDED = 16
 UNNAMED = "?"
 
 
 class ResultStep(NamedTuple):
-    """One conduit on the way to a grain."""
+    """One conduit of the path to a grain."""
 
     conduit: int
     entry: str  # "kind:feature" it begins at; "" if it begins at a grain, UNNAMED if the question does not say its name
@@ -33,15 +33,15 @@ class ResultStep(NamedTuple):
 
 
 class SearchHit(NamedTuple):
-    """One grain and what brought it."""
+    """One grain of a result, with its score and reasons."""
 
     id: int
     score: float
     source: str
     parts: dict[str, float]  # named parts of the score
-    matched: tuple[tuple[int, float], ...]  # place of a term in the question, what it gave
-    path: tuple[ResultStep, ...]  # the best way here through conduits
-    folded: tuple[int, ...] = ()  # grains that say the same
+    matched: tuple[tuple[int, float], ...]  # place of a term in the question, and its score
+    path: tuple[ResultStep, ...]  # strongest path over conduits
+    folded: tuple[int, ...] = ()  # other grains with the same text
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class SearchResult:
     hops: int = 0
     fallback: bool = False
     expansion: tuple[int, ...] = ()
-    lateral: tuple[int, ...] = ()  # of each, the cluster it was taken from, 0 for none
+    lateral: tuple[int, ...] = ()  # cluster of each lateral candidate, 0 for none
     exploring: bool = False
     weights: dict[str, Any] = field(default_factory=dict)
     caps: tuple[str, ...] = ()
     rung: str = "warm"
-    vectors_missing: int | None = None  # grains whose vectors are still to be made; None where nobody has counted
+    vectors_missing: int | None = None  # grains without a vector yet; None if not counted
 
     @property
     def numbers(self) -> list[int]:
-        """Every grain an answer or its receipt may have to name."""
+        """Ids of all grains that the answer or its trace may name."""
         found: list[int] = []
         for hit in self.hits:
             found += [hit.id, *hit.folded[:MOST_FOLDED], *(step.start for step in hit.path)]
@@ -68,13 +68,13 @@ class SearchResult:
         return [number for number in dict.fromkeys([*found, *self.expansion]) if number]
 
     def beside(self, there: Container[int], kept: Sequence[SearchHit]) -> list[tuple[int, int]]:
-        """What is offered beside the grains that are kept, of those that may be shown; each with its cluster or 0."""
+        """Lateral candidates that may be shown and are not in the answer, each with its cluster or 0."""
         said = {number for hit in kept for number in (hit.id, *hit.folded)}
         offered = zip(self.expansion, self.lateral, strict=True)
         return [(number, cluster) for number, cluster in offered if number in there and number not in said]
 
     def without(self, over: Collection[int]) -> SearchResult:
-        """The same without grains that the index should not have shown any more; another that says so stands in."""
+        """The result without these grains; another grain with the same text replaces a removed one."""
         if not over:
             return self
         left = [(one, cluster) for one, cluster in zip(self.expansion, self.lateral, strict=True) if one not in over]
@@ -90,7 +90,7 @@ class SearchResult:
         )
 
     def also(self, more: SearchResult) -> SearchResult:
-        """What equal texts had kept out comes behind them."""
+        """The result followed by the hits of a further search."""
         ceiling = self.hits[-1].score if self.hits else 1.0
         return replace(
             self,
@@ -100,7 +100,7 @@ class SearchResult:
         )
 
     def then(self, faded: SearchResult, k: int) -> SearchResult:
-        """What has faded answers after everything that is alive, and never looks surer than that.
+        """The result followed by dormant and archived hits, with scores below those of the active ones.
 
         The last of the living make room for it where there are too many.
         """
@@ -155,7 +155,7 @@ def build_result(index: Index, asked: Query, ranking: Ranking, rung: str) -> Sea
 
 
 def _entries(index: Index, asked: Query) -> dict[int, str]:
-    """Nodes of the entries the question names: the graph itself knows only their keys."""
+    """Names of the entries in the question by node; the graph has only their keys."""
     names = [f"{mention.kind}:{mention.feature}" for mention in asked.mentions]
     names += [f"term:{term}" for term in dict.fromkeys(asked.terms)]
     return dict(zip(index.graph.entry_node(words.keys(names)).tolist(), names, strict=True))

@@ -11,13 +11,13 @@ import time
 from fluxcore import config
 
 HOUR = 3600.0
-_MANY = 1_000  # agents, above which those whose hour is over are forgotten
+_MANY = 1_000  # number of agents above which expired counters are removed
 _spent: dict[tuple[int, str], tuple[float, int]] = {}  # when the hour began, in monotonic seconds, and its bytes
 _lock = threading.Lock()
 
 
 def spend_bytes(space: int, actor: str, size: int) -> bool:
-    """Count a trace of so many bytes; False if it does not fit into the agent's hour, and then it is not counted."""
+    """Count the bytes of a trace; False, without counting, if they exceed the agent's hourly limit."""
     now = time.monotonic()
     with _lock:
         if len(_spent) > _MANY:

@@ -1,4 +1,4 @@
-"""The recalls of a space, newest first and page by page: one's own, or everybody's for who manages its grains."""
+"""Paginated list of the recalls of a space, newest first: own ones, or all with the capability grains.manage."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memory.grains.models import Trace, Vote
 from memory.recall import traces
 
 PAGE = 40
-GLIMPSED = 20  # recalls looked at in one request of a page that follows them
+GLIMPSED = 20  # recalls in one request of the live page
 UNSURE = 0.5  # an answer below this is more likely wrong than right
 
 
 @dataclass(frozen=True)
 class TraceSummary:
-    """One line of the list."""
+    """One row of the list of recalls."""
 
     number: int
     trace: uuid.UUID
@@ -41,8 +41,8 @@ class TraceSummary:
 @dataclass(frozen=True)
 class TraceListPage:
     recalls: list[TraceSummary]
-    after: int | None  # where the next, older page begins; None at the end
-    everybody: bool  # False: only their own recalls are listed
+    after: int | None  # cursor of the next, older page; None at the end
+    everybody: bool  # False: only the caller's own recalls are listed
 
 
 _COLUMNS = ("pk", "uuid", "at", "actor", "label", "query", "confidence", "hop_count", "rung", "judged")
@@ -58,7 +58,7 @@ def list_traces(
     judged: bool | None = None,
     unsure: bool = False,
 ) -> TraceListPage:
-    """One statement whatever is asked for. The newest recalls are looked through by the space's own index."""
+    """A page of recalls, read in one statement by the index of the space."""
     everybody = may(principal, "grains.manage")
     votes = Vote.objects.filter(
         judged__uuid=OuterRef("uuid"), judged__space=principal.space, undone_at__isnull=True, implied=False
@@ -84,7 +84,7 @@ def list_traces(
 
 @selector("grains.glimpse", needs="grains.read")
 def preview_traces(principal: Principal, wanted: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
-    """What was asked and which grains answered, of recalls the caller may look at; others are left out."""
+    """Queries and result ids of those of these recalls that the caller may read."""
     if len(wanted) > GLIMPSED:
         raise Invalid(f"Too many recalls at once: at most {GLIMPSED}.", field="trace")
     everybody = may(principal, "grains.manage")

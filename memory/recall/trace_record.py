@@ -1,4 +1,4 @@
-"""What a receipt keeps of a recall, and how it is written down in little room."""
+"""Trace records: content of the trace of a recall, and its compact JSON form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory.recall.results import UNNAMED, ResultStep, SearchHit, SearchResult
 
 @dataclass(frozen=True)
 class TraceRecord:
-    """A trace as the rest of the house sees it."""
+    """A trace, independent of its database row."""
 
     id: uuid.UUID
     space: int
@@ -30,14 +30,14 @@ class TraceRecord:
     confidence: float
     hop_count: int
     body: dict[str, Any]
-    exploring: bool = False  # it looked wider, after a context shift
-    grains: tuple[int, ...] = ()  # their numbers, best first, while it is on its way to be kept
+    exploring: bool = False  # the recall explored, after a context shift
+    grains: tuple[int, ...] = ()  # ids, best first; only until the trace is written
 
 
 def trace_body(
     ask: RecallRequest, asked: question.Query, found: SearchResult, kept: list[SearchHit], grains: dict[int, GrainRow]
 ) -> dict[str, Any]:
-    """What the receipt keeps of the way: enough to explain each grain and to draw its path again, in about 2 kB."""
+    """Body of a trace: enough to explain each grain and to draw its path, in about 2 kB."""
     terms = list(dict.fromkeys(asked.terms))
     offered = [
         [grains[number].uuid, grains[number].cluster if cluster else None]
@@ -68,7 +68,7 @@ def trace_body(
                     name: round(part, 4) for name, part in hit.parts.items() if abs(part) >= 0.0005 and name != LEVEL
                 },
                 "matched": [[place, round(part, 4)] for place, part in hit.matched],
-                "path": [_step(step, grains) for step in hit.path],
+                "path": [_step_body(step, grains) for step in hit.path],
                 "same": len(hit.folded),
             }
             for hit in kept
@@ -76,7 +76,7 @@ def trace_body(
     }
 
 
-def _step(step: ResultStep, grains: dict[int, GrainRow]) -> dict[str, Any]:
+def _step_body(step: ResultStep, grains: dict[int, GrainRow]) -> dict[str, Any]:
     said: dict[str, Any] = {
         "conduit": step.conduit,
         "relation": step.relation,
@@ -97,7 +97,7 @@ _REDUCED_QUERY = 200  # characters of the query that a reduced trace keeps
 
 
 def reduce_trace(query: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Query and body of a trace beyond its agent's hourly bytes: which grains came with which score, and no reasons."""
+    """Query and body of a trace beyond the hourly limit of its agent: ids and scores without reasons."""
     kept: dict[str, Any] = {
         name: body[name] for name in ("k", "bounds", "fallback", "vectors_missing", "query_truncated") if name in body
     }
@@ -115,12 +115,12 @@ def reduce_trace(query: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]
 
 _EMPTY: dict[str, Any] = {"parts": {}, "matched": [], "path": [], "same": 0}
 
-# Ids take most of the room and return again and again: they stand once in a list, and steps name their places.
+# Ids take most of the space and repeat: they are stored once in a list, and steps refer to their places.
 _STEP = ("conduit", "relation", "signal", "weight", "hop")
 
 
 def pack_trace(body: dict[str, Any]) -> str:
-    """As JSON, with every grain and entry written once."""
+    """Body as JSON, with every grain and entry id written once."""
     named: dict[str, int] = {}
 
     def place(name: str | None) -> int:
@@ -133,7 +133,7 @@ def pack_trace(body: dict[str, Any]) -> str:
             **grain,
             "id": place(_hex(grain["id"])),
             "path": [
-                [*(step[name] for name in _STEP), place(_begins(step)), place(_hex(step.get("to_grain")))]
+                [*(step[name] for name in _STEP), place(_source_name(step)), place(_hex(step.get("to_grain")))]
                 for step in grain["path"]
             ],
         }
@@ -149,12 +149,12 @@ def unpack_trace(text: str) -> dict[str, Any]:
         for name, nothing in _EMPTY.items():  # a reduced trace is written without these
             grain.setdefault(name, nothing)
         grain["id"] = dashed_uuid(named[grain["id"]])
-        grain["path"] = [_step_again(step, named) for step in grain["path"]]
+        grain["path"] = [_unpack_step(step, named) for step in grain["path"]]
     return body
 
 
-def _begins(step: dict[str, Any]) -> str | None:
-    """An entry has a colon in its name, a grain's id has none."""
+def _source_name(step: dict[str, Any]) -> str | None:
+    """Name of the source of a step; an entry has a colon in its name, the id of a grain has none."""
     entry: str | None = step.get("from_entry")
     return f"{entry}:" if entry == UNNAMED else entry or _hex(step.get("from_grain"))
 
@@ -163,7 +163,7 @@ def _hex(grain: str | None) -> str | None:
     return None if grain is None else grain.replace("-", "")
 
 
-def _step_again(step: list[Any], named: list[str]) -> dict[str, Any]:
+def _unpack_step(step: list[Any], named: list[str]) -> dict[str, Any]:
     *numbers, start, to = step
     said = dict(zip(_STEP, numbers, strict=True))
     if start >= 0 and ":" in named[start]:

@@ -1,4 +1,4 @@
-"""How long receipts of recalls stay, and the news of them. Apart: every process starts with this file, few recall."""
+"""Retention of traces and of recall events. A separate module, because every process imports it and few recall."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from memory.grains.models import Trace
 from memory.recall import grain_recalls
 
 _TABLE = Trace._meta.db_table
-SETTLED = timedelta(hours=1)
-# Traces let go in one commit, so that a long silence does not end in one huge delete.
+SETTLED = timedelta(hours=1)  # younger traces are always kept
+# Traces deleted in one commit, so that a long downtime does not end in one huge delete.
 _AT_ONCE = 5_000
-_FORGET = (
+_DELETE_TRACES = (
     f"DELETE FROM {_TABLE} WHERE id IN (SELECT id FROM {_TABLE} WHERE space_id = %s AND (at < %s OR at < %s "  # noqa: S608
     f"AND id <= COALESCE((SELECT id FROM {_TABLE} WHERE space_id = %s ORDER BY id DESC LIMIT 1 OFFSET %s), 0)) "
     "ORDER BY id LIMIT %s)"
 )
-# News of recalls lead to their traces, and go with them.
+# Events of recalls refer to their traces and are deleted with them.
 _OLDEST = f"SELECT at FROM {_TABLE} WHERE space_id = %s ORDER BY id LIMIT 1"  # noqa: S608
 _EVENTS = Event._meta.db_table
-_FORGET_NEWS = (
+_DELETE_EVENTS = (
     f"DELETE FROM {_EVENTS} WHERE id IN (SELECT id FROM {_EVENTS} WHERE space = %s AND packed IS NULL AND at < %s "  # noqa: S608
     "AND kind = 'grains.recalled' ORDER BY at LIMIT %s)"
 )
 
 
 def expire_traces(run: jobs.Run) -> None:
-    """The change of `grains.forget_traces`. A clock that jumped is not reason enough."""
+    """Job `grains.forget_traces`: delete expired traces, unless the clock may have jumped."""
     doubt = uptime.now().doubt
-    forgotten = 0 if doubt else delete_expired()
-    if doubt or forgotten:
-        run.say(doubt or f"{forgotten} old traces were deleted.")
-    if forgotten >= _AT_ONCE:
+    deleted = 0 if doubt else delete_expired()
+    if doubt or deleted:
+        run.say(doubt or f"{deleted} old traces were deleted.")
+    if deleted >= _AT_ONCE:
         jobs.enqueue(run.kind, once_key="instance")
 
 
 def delete_expired() -> int:
-    """Old traces go, and of a space that recalls a lot only the newest stay.
+    """Delete old traces, and in a space with many recalls all but the newest; returns their number.
 
-    The last hour always stays: somebody may still be about to say what was useful.
+    Traces of the last hour are always kept, because feedback on them may still arrive.
     """
     now, settings = clock.now(), config.current()
     old = raw_sql.adapt_moment(now - timedelta(days=settings.TRACE_RETENTION_DAYS))
     settled = raw_sql.adapt_moment(now - SETTLED)
-    forgotten = 0
+    deleted = 0
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT DISTINCT space_id FROM {_TABLE}")  # noqa: S608
         for (space,) in cursor.fetchall():
-            cursor.execute(_FORGET, [space, old, settled, space, settings.TRACE_RETENTION_COUNT, _AT_ONCE])
-            forgotten += cursor.rowcount
+            cursor.execute(_DELETE_TRACES, [space, old, settled, space, settings.TRACE_RETENTION_COUNT, _AT_ONCE])
+            deleted += cursor.rowcount
             grain_recalls.delete_without_trace(space)
             cursor.execute(_OLDEST, [space])
             oldest = cursor.fetchone()
-            cursor.execute(_FORGET_NEWS, [space, oldest[0] if oldest else settled, _AT_ONCE])
-    return forgotten
+            cursor.execute(_DELETE_EVENTS, [space, oldest[0] if oldest else settled, _AT_ONCE])
+    return deleted

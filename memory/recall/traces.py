@@ -1,4 +1,4 @@
-"""Receipts of recalls: written behind the answer, small, kept for a while, readable by whoever asked."""
+"""Traces of recalls: queued with the answer, written in the background in batches, readable by their caller."""
 
 from __future__ import annotations
 
@@ -25,195 +25,196 @@ from memory.recall.trace_record import TraceRecord, pack_trace, reduce_trace, un
 
 log = logging.getLogger(__name__)
 
-# Receipts are gathered this long and then written together: a commit for each would cost more than the recall.
+# Traces are collected this long and then written together: a commit for each would cost more than the recall.
 BEHIND_SECONDS = 0.05
 
 _COLUMNS = ("uuid", "space", "actor", "label", "at", "query", "rung", "confidence", "hop_count", "body", "rated")
-_waiting: dict[uuid.UUID, TraceRecord] = {}
-_going: dict[uuid.UUID, TraceRecord] = {}  # handed to the booth and not committed yet
+_queue: dict[uuid.UUID, TraceRecord] = {}
+_in_flight: dict[uuid.UUID, TraceRecord] = {}  # passed to the booth and not committed yet
 _lock = threading.Lock()
-_keeping = threading.Lock()  # one write of receipts at a time
-_bell = threading.Event()
+_writing = threading.Lock()  # one write of traces at a time
+_wakeup = threading.Event()
 _writer: threading.Thread | None = None
-_TOGETHER = 500  # receipts in one statement: databases count the values of one
+_TOGETHER = 500  # traces in one statement: databases limit its parameters
 RECALLED = "grains.recalled"
 
 
-def _begin_anew() -> None:
-    """A forked process has the locks as they were and nobody to open them; what waits is the other one's to write."""
-    global _lock, _keeping
-    _lock, _keeping = threading.Lock(), threading.Lock()
-    _waiting.clear()
-    _going.clear()
+def _reset_after_fork() -> None:
+    """New locks and empty queues in a forked process; queued traces are written by its parent."""
+    global _lock, _writing
+    _lock, _writing = threading.Lock(), threading.Lock()
+    _queue.clear()
+    _in_flight.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def queue_trace(receipt: TraceRecord) -> None:
-    """Keep the receipt soon. The answer does not wait; a kill may lose those of the last moments."""
+def queue_trace(trace: TraceRecord) -> None:
+    """Queue a trace to be written soon. The answer does not wait; a kill may lose the latest traces."""
     if settings.BOOTH == "inline":
-        row = _row(receipt)
-        booth.post(lambda: _insert([receipt], [row]), lane=write_locks.NO_LOCK)
-        _count([receipt])
+        row = _to_row(trace)
+        booth.post(lambda: _insert([trace], [row]), lane=write_locks.NO_LOCK)
+        _count_exploring([trace])
         return
     with _lock:
-        first = not _waiting
-        _waiting[receipt.id] = receipt
+        first = not _queue
+        _queue[trace.id] = trace
     if first:
-        _ring()
+        _wake_writer()
 
 
-def _ring() -> None:
-    """Have it written soon, by a thread that waits for this; a forked process needs one of its own."""
+def _wake_writer() -> None:
+    """Wake the writer thread, started if it does not run; a forked process needs its own."""
     global _writer
     if _writer is None or not _writer.is_alive():
         with _lock:
             if _writer is None or not _writer.is_alive():
-                _writer = threading.Thread(target=_write_on, name="receipts", daemon=True)
+                _writer = threading.Thread(target=_writer_loop, name="traces", daemon=True)
                 _writer.start()
-    _bell.set()
+    _wakeup.set()
 
 
-def _write_on() -> None:
+def _writer_loop() -> None:
     while True:
-        _bell.wait()
+        _wakeup.wait()
         time.sleep(BEHIND_SECONDS)
-        _bell.clear()
+        _wakeup.clear()
         flush()
 
 
 def write_queued(wanted: Iterable[uuid.UUID]) -> None:
-    """Keep these now, if they wait here: what is said about an answer must never be durable before the answer is."""
-    if any(_held(one) for one in wanted):
-        _keep()
+    """Write these traces now if they are queued: feedback must not be durable before its trace is."""
+    if any(_pending(one) for one in wanted):
+        _write_all()
 
 
 def flush() -> None:
-    """Write what waits, all of it at once."""
+    """Write all queued traces."""
     try:
-        _keep()
+        _write_all()
     except Exception as error:
         log.warning("traces could not be stored: %s", type(error).__name__)
 
 
-def _keep() -> None:
-    """Return when everything is kept that was left here before, also what somebody else is just writing."""
-    with _keeping:
-        gathered = _gathered()
-        if gathered:
+def _write_all() -> None:
+    """Write the queue; returns when all earlier traces are written, also those another thread is writing."""
+    with _writing:
+        queued = _take_queue()
+        if queued:
             try:
-                kept = [_row(receipt) for receipt in gathered]  # here, so that no writer waits for it
-                booth.write(lambda: _insert(gathered, kept), lane=write_locks.NO_LOCK)
+                rows = [_to_row(trace) for trace in queued]  # packed here, so that the booth does not wait for it
+                booth.write(lambda: _insert(queued, rows), lane=write_locks.NO_LOCK)
             finally:
-                _going.clear()
-            _count(gathered)
+                _in_flight.clear()
+            _count_exploring(queued)
 
 
-def _count(receipts: list[TraceRecord]) -> None:
-    """Those that looked wider are counted: after so many it ends."""
-    wider = [one.space for one in receipts if one.exploring]
-    if wider:
-        context_shift.count_wide_recalls(wider)
+def _count_exploring(traces: list[TraceRecord]) -> None:
+    """Count recalls in exploration, which ends after a number of them."""
+    spaces = [trace.space for trace in traces if trace.exploring]
+    if spaces:
+        context_shift.count_wide_recalls(spaces)
 
 
 @atexit.register
-def _at_the_end() -> None:
-    """A process that ends by itself waits for its last ones: the booth ends with it and would leave them behind."""
+def _flush_at_exit() -> None:
+    """Write the last traces at process exit, before the booth ends."""
     flush()
 
 
-def _gathered() -> list[TraceRecord]:
+def _take_queue() -> list[TraceRecord]:
     with _lock:
-        found = list(_waiting.values())
-        _going.update(_waiting)  # first: a receipt is never in neither
-        _waiting.clear()
+        found = list(_queue.values())
+        _in_flight.update(_queue)  # before the clear: a trace is always in one of the two
+        _queue.clear()
     return found
 
 
-def _held(trace: uuid.UUID) -> TraceRecord | None:
-    """One that waits here, or is being written and cannot be read yet."""
-    return _waiting.get(trace) or _going.get(trace)
+def _pending(trace: uuid.UUID) -> TraceRecord | None:
+    """A trace that is queued, or is being written and cannot be read from the database yet."""
+    return _queue.get(trace) or _in_flight.get(trace)
 
 
-def _insert(receipts: list[TraceRecord], kept: list[tuple[Any, ...]]) -> None:
-    """The receipts as rows, for each grain that it was recalled, and the news of it."""
-    for begin in range(0, len(receipts), _TOGETHER):
-        part = receipts[begin : begin + _TOGETHER]
-        found = raw_sql.upsert(Trace, _COLUMNS, kept[begin : begin + _TOGETHER], "RETURNING uuid, id")
+def _insert(traces: list[TraceRecord], rows: list[tuple[Any, ...]]) -> None:
+    """Insert traces, note the recall of each grain, and append the events."""
+    for begin in range(0, len(traces), _TOGETHER):
+        part = traces[begin : begin + _TOGETHER]
+        found = raw_sql.upsert(Trace, _COLUMNS, rows[begin : begin + _TOGETHER], "RETURNING uuid, id")
         numbers = {
-            outside if isinstance(outside, uuid.UUID) else uuid.UUID(outside): number for outside, number in found
+            identifier if isinstance(identifier, uuid.UUID) else uuid.UUID(identifier): number
+            for identifier, number in found
         }
-        grain_recalls.record_recalls([(one.space, numbers[one.id], one.grains) for one in part])
-        pending_feedback.refresh_pending((one.space, one.actor) for one in part)
-        _notice((one.space, numbers[one.id], one.actor) for one in part)
-    _tell(receipts)
+        grain_recalls.record_recalls([(trace.space, numbers[trace.id], trace.grains) for trace in part])
+        pending_feedback.refresh_pending((trace.space, trace.actor) for trace in part)
+        _infer_votes((trace.space, numbers[trace.id], trace.actor) for trace in part)
+    _append_events(traces)
 
 
-def _notice(asked: Iterable[tuple[int, int, str]]) -> None:
+def _infer_votes(asked: Iterable[tuple[int, int, str]]) -> None:
     from memory.learning import inferred_votes  # which reads traces itself
 
     inferred_votes.notice_recalls(asked)
 
 
-def _tell(receipts: list[TraceRecord]) -> None:
-    """One event for all recalls of a space. What was asked is not in it: that is looked up by who may."""
+def _append_events(traces: list[TraceRecord]) -> None:
+    """One event per space for all its recalls, without queries: those need the right to read the trace."""
     spaces: dict[int, list[TraceRecord]] = {}
-    for one in receipts:
-        spaces.setdefault(one.space, []).append(one)
-    for space, told in spaces.items():
-        actors = {one.actor for one in told}
+    for trace in traces:
+        spaces.setdefault(trace.space, []).append(trace)
+    for space, space_traces in spaces.items():
+        actors = {trace.actor for trace in space_traces}
         events.append(
             RECALLED,
             space=space,
             actor=actors.pop() if len(actors) == 1 else "",
-            subject=str(told[0].id) if len(told) == 1 else "",
-            data={"recalls": [_news(one) for one in told]},
+            subject=str(space_traces[0].id) if len(space_traces) == 1 else "",
+            data={"recalls": [_event_data(trace) for trace in space_traces]},
         )
 
 
-def _news(receipt: TraceRecord) -> dict[str, Any]:
+def _event_data(trace: TraceRecord) -> dict[str, Any]:
     return {
-        "trace": str(receipt.id),
-        "actor": receipt.actor,
-        "confidence": round(receipt.confidence, 4),
-        "hops": receipt.hop_count,
-        "fallback": bool(receipt.body["fallback"]),
-        "grains": len(receipt.body["grains"]),
-        "rung": receipt.rung,
-        **({"label": receipt.label} if receipt.label else {}),
+        "trace": str(trace.id),
+        "actor": trace.actor,
+        "confidence": round(trace.confidence, 4),
+        "hops": trace.hop_count,
+        "fallback": bool(trace.body["fallback"]),
+        "grains": len(trace.body["grains"]),
+        "rung": trace.rung,
+        **({"label": trace.label} if trace.label else {}),
     }
 
 
-def _row(receipt: TraceRecord) -> tuple[Any, ...]:
-    query, body = receipt.query, pack_trace(receipt.body)
-    if not trace_budget.spend_bytes(receipt.space, receipt.actor, len(query) + len(body)):
-        query, less = reduce_trace(query, receipt.body)
+def _to_row(trace: TraceRecord) -> tuple[Any, ...]:
+    query, body = trace.query, pack_trace(trace.body)
+    if not trace_budget.spend_bytes(trace.space, trace.actor, len(query) + len(body)):
+        query, less = reduce_trace(query, trace.body)
         body = pack_trace(less)
     return (
-        receipt.id,
-        receipt.space,
-        receipt.actor,
-        receipt.label,
-        receipt.at,
+        trace.id,
+        trace.space,
+        trace.actor,
+        trace.label,
+        trace.at,
         query,
-        receipt.rung,
-        receipt.confidence,
-        receipt.hop_count,
+        trace.rung,
+        trace.confidence,
+        trace.hop_count,
         body,
-        not receipt.grains,
+        not trace.grains,
     )
 
 
 def find_trace(principal: Principal, trace: uuid.UUID) -> TraceRecord:
-    """The caller's own receipt. Those of others in the space are for whoever manages its grains."""
-    found = _read(trace)
-    if found is None or not principal.reaches(found.space):
+    """A trace of the caller; traces of others need the capability grains.manage. Raises NotFound."""
+    record = _read(trace)
+    if record is None or not principal.reaches(record.space):
         raise NotFound("There is no trace with this id.")
-    if found.actor != principal.actor and not may(principal, "grains.manage"):
+    if record.actor != principal.actor and not may(principal, "grains.manage"):
         raise NotFound("There is no trace with this id.")
-    return found
+    return record
 
 
 def _read(trace: uuid.UUID) -> TraceRecord | None:
@@ -221,19 +222,19 @@ def _read(trace: uuid.UUID) -> TraceRecord | None:
 
 
 def load_traces(wanted: Sequence[uuid.UUID]) -> dict[uuid.UUID, TraceRecord]:
-    """From where they wait, or from where they are kept; another process may be about to write them."""
+    """Traces from the queue or the database; waits briefly, as another process may be about to write them."""
     found: dict[uuid.UUID, TraceRecord] = {}
     for patience in (2 * BEHIND_SECONDS, 0.0):
-        found |= {one: held for one in wanted if (held := _held(one)) is not None}
+        found |= {one: held for one in wanted if (held := _pending(one)) is not None}
         left = [one for one in wanted if one not in found]
-        found |= {row.uuid: _receipt(row) for row in Trace.objects.filter(uuid__in=left)} if left else {}
+        found |= {row.uuid: _from_row(row) for row in Trace.objects.filter(uuid__in=left)} if left else {}
         if len(found) == len(set(wanted)) or settings.BOOTH == "inline":
             break
         time.sleep(patience)
     return found
 
 
-def _receipt(row: Trace) -> TraceRecord:
+def _from_row(row: Trace) -> TraceRecord:
     return TraceRecord(
         row.uuid,
         row.space_id,

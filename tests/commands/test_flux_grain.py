@@ -64,19 +64,20 @@ import json
 from fluxcore import jobs
 from accounts.models import Space
 from accounts.principals import shell
-from memory.arena.cache import shelf
-from memory.embedding import choice
-from memory.grains import recall, store
-from memory.learning import votes
+from memory.arena.cache import arena_cache
+from memory.embedding import active_encoder
+from memory.grains import store
+from memory.learning import feedback
+from memory.recall import recall
 from memory.grains.models import Grain
 who = shell(Space.objects.get())
 grains = [store.store(who, content=f"note {{n}} on {MARKER} and the {{n}} swans")["grain_id"] for n in range(100)]
-choice.chosen(); jobs.drain()
+active_encoder.load_encoder(); jobs.drain()
 answer = recall.recall(who, query="what of {MARKER} and the swans", k=20)
 for grain in answer["grains"]:
-    votes.feedback(who, trace_id=answer["trace_id"], grain_id=grain["id"], useful=True)
+    feedback.feedback(who, trace_id=answer["trace_id"], grain_id=grain["id"], useful=True)
 jobs.drain()
-shelf().write(who.space)
+arena_cache().write(who.space)
 digests = list(Grain.objects.values_list("digest", flat=True))
 from memory.keyvalue import forgetting, keeping
 for n in range(5):

@@ -125,7 +125,7 @@ _SETTINGS = {
     "recall": ("memory.engine.ranking.settings", "Settings"),
     "propagation": ("memory.engine.graph.propagate", "Propagation"),
     "gains": ("memory.engine.graph.propagate", "Gains"),
-    "fading": ("memory.engine.graph.decay", "Fading"),
+    "fading": ("memory.engine.graph.decay", "DecaySettings"),
 }
 
 TABLES = {

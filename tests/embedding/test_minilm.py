@@ -129,8 +129,8 @@ def test_what_a_killed_builder_left_is_cleared_away(built):
 def test_a_builder_that_is_killed_lets_the_next_one_build(tmp_path):
     code = (
         "import os, pathlib, sys\n"
-        "from memory.embedding import shelf\n"
-        "shelf.take(pathlib.Path(sys.argv[1]), 'x', lambda: os.kill(os.getpid(), 9))\n"
+        "from memory.embedding import model_files\n"
+        "model_files.build_once(pathlib.Path(sys.argv[1]), 'x', lambda: os.kill(os.getpid(), 9))\n"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT)
     assert done.returncode == -9
@@ -140,12 +140,12 @@ def test_a_builder_that_is_killed_lets_the_next_one_build(tmp_path):
 def test_several_processes_at_once_build_one_graph(tmp_path):
     code = (
         "import pathlib, sys, time\n"
-        "from memory.embedding import shelf\n"
+        "from memory.embedding import model_files\n"
         "def build():\n"
         "    pathlib.Path(sys.argv[1], f'built-{time.monotonic_ns()}').touch()\n"
         "    time.sleep(0.5)\n"
         "    return b'x' * 1_000_000\n"
-        "print(shelf.take(pathlib.Path(sys.argv[1]), 'x', build).name)\n"
+        "print(model_files.build_once(pathlib.Path(sys.argv[1]), 'x', build).name)\n"
     )
     several = [
         subprocess.Popen([sys.executable, "-c", code, tmp_path], cwd=ROOT, stdout=subprocess.PIPE, text=True)

@@ -14,9 +14,9 @@ from tests.packaging.project_files import python
 ENDS = """
 import threading
 from pathlib import Path
-from memory.embedding.active_encoder import Chosen
+from memory.embedding.active_encoder import ProcessEncoder
 from memory.embedding.encoder import checked
-one, began = Chosen("all-MiniLM-L6-v2", Path({models!r})), threading.Event()
+one, began = ProcessEncoder("all-MiniLM-L6-v2", Path({models!r})), threading.Event()
 def encode():
     while True:
         checked(one.encoder(), ["The night train to the north leaves at nine and arrives in the morning. " * 12])

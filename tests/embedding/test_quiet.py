@@ -46,8 +46,8 @@ def test_the_net_is_really_closed():
 def test_loading_and_encoding_reach_nothing(wanted, tmp_path):
     names = loaded(
         "from pathlib import Path\n"
-        "from memory.embedding.active_encoder import Chosen\n"
-        f"chosen = Chosen({wanted!r}, Path({str(tmp_path)!r}))\n"
+        "from memory.embedding.active_encoder import ProcessEncoder\n"
+        f"chosen = ProcessEncoder({wanted!r}, Path({str(tmp_path)!r}))\n"
         "assert chosen.encode(['one text', 'another']).shape[0] == 2, chosen.state()\n"
         f"assert chosen.encoder().name == chosen.state().name and chosen.state().wanted == {wanted!r}\n"
         "assert chosen.state().problem is None\n",
@@ -67,8 +67,8 @@ def test_onnxruntime_is_imported_in_one_place_which_silences_it_first():
 def test_the_choice_and_its_state_load_nothing_not_even_numpy(tmp_path):
     names = loaded(
         "from pathlib import Path\n"
-        "from memory.embedding import choice\n"
-        f"chosen = choice.Chosen('all-MiniLM-L6-v2', Path({str(tmp_path)!r}))\n"
+        "from memory.embedding import active_encoder\n"
+        f"chosen = active_encoder.ProcessEncoder('all-MiniLM-L6-v2', Path({str(tmp_path)!r}))\n"
         "assert chosen.state().name == 'minilm-l6-int8', chosen.state()\n"
         "assert not chosen.ready\n"
     )
@@ -80,9 +80,9 @@ def test_a_process_that_asks_for_the_state_loads_no_encoder(tmp_path):
     """Other rooms have their own use for numpy."""
     names = loaded(
         "import django; django.setup()\n"
-        "from memory.embedding import choice\n"
-        "assert choice.state().name == 'minilm-l6-int8', choice.state()\n"
-        "assert not choice.ready()\n",
+        "from memory.embedding import active_encoder\n"
+        "assert active_encoder.state().name == 'minilm-l6-int8', active_encoder.state()\n"
+        "assert not active_encoder.ready()\n",
         FLUX_HOME=str(tmp_path),
         FLUX_SECRET_KEY=f"only-for-tests-{tmp_path}",
     )
@@ -99,8 +99,8 @@ def test_the_system_checks_load_no_encoder(tmp_path):
 def test_the_graph_builder_is_loaded_by_the_first_start_alone(tmp_path):
     code = (
         "from pathlib import Path\n"
-        "from memory.embedding.active_encoder import Chosen\n"
-        f"assert Chosen('all-MiniLM-L6-v2', Path({str(tmp_path)!r})).encoder()\n"
+        "from memory.embedding.active_encoder import ProcessEncoder\n"
+        f"assert ProcessEncoder('all-MiniLM-L6-v2', Path({str(tmp_path)!r})).encoder()\n"
     )
     assert "onnx" in loaded(code)
     assert "onnx" not in loaded(code)

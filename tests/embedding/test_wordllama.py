@@ -52,7 +52,7 @@ def test_it_gives_the_vectors_of_the_library(loaded):
 def test_words_are_cut_as_they_are_in_the_whole_text(loaded, text):
     model = loaded("wordllama")
     for _ in range(2):  # the second time from memory
-        assert model._cut(text) == model._whole(text)
+        assert model._word_pieces(text) == model._tokenise(text)
 
 
 @pytest.mark.parametrize("name", list(DIGESTS))

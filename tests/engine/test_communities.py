@@ -75,13 +75,13 @@ def test_a_wrong_start_is_put_right(method):
 def test_a_small_community_joins_the_one_it_is_tied_to_most():
     labels = np.array([0, 0, 0, 1, 1, 1, 2, 2])
     one, two = np.array([0, 1, 3, 4, 6, 6, 7]), np.array([1, 2, 4, 5, 7, 0, 3])
-    joined = engine._joined(labels, one, two, np.array([1, 1, 1, 1, 5, 0.5, 2.0]), 3)
+    joined = engine._merge_small(labels, one, two, np.array([1, 1, 1, 1, 5, 0.5, 2.0]), 3)
     assert joined[6] == joined[7] == joined[3] != joined[0]
 
 
 def test_small_ones_that_know_only_each_other_join():
     _, one, two, weight = chains(4)
-    joined = engine._joined(np.array([0, 0, 1, 1]), one, two, weight, 3)
+    joined = engine._merge_small(np.array([0, 0, 1, 1]), one, two, weight, 3)
     assert len(set(joined.tolist())) == 1
 
 

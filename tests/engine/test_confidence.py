@@ -43,7 +43,7 @@ def test_the_facts_of_a_question_weigh_unknown_terms_as_the_rarest() -> None:
     def unknown(query: str) -> float:
         weighed = score_candidates(held.index, question.read_question(query), None, allowed=None, now=NOW)
         assert weighed is not None
-        return confidence.question_facts(weighed.scene, held.index.size).unknown
+        return confidence.question_facts(weighed.candidates, held.index.size).unknown
 
     assert unknown("passport") == 0
     assert unknown("passport quasar") > 0.5
@@ -80,8 +80,8 @@ def test_an_answer_tells_how_near_its_space_is() -> None:
     weighed = score_candidates(held.index, question.read_question("Rowan bassoon"), None, allowed=None, now=NOW)
     assert weighed is not None
     order = np.argsort(-weighed.scores, kind="stable")
-    facts = confidence.question_facts(weighed.scene, held.index.size)
-    said = confidence.confidence(weighed.scores[order], weighed.found[:, order], facts, weighed.gate)
+    facts = confidence.question_facts(weighed.candidates, held.index.size)
+    said = confidence.confidence(weighed.scores[order], weighed.features[:, order], facts, weighed.gate)
     assert ask(held, "Rowan bassoon", vector=False).confidence == pytest.approx(said)
 
 

@@ -27,9 +27,9 @@ def of(query: str, *names: str, items: tuple = CHAT) -> list[list[float]]:
     weighed = score_candidates(held.index, question.read_question(query, NOW), None, allowed=None, now=NOW, every=True)
     assert weighed is not None
     table = np.full((len(names), len(items)), np.nan)
-    rows = weighed.scene.rows[weighed.pool]
+    rows = weighed.candidates.rows[weighed.pool]
     for at, name in enumerate(names):
-        table[at, rows] = weighed.found[NAMES.index(name)]
+        table[at, rows] = weighed.features[NAMES.index(name)]
     return table.tolist()
 
 
@@ -136,7 +136,7 @@ def test_every_feature_belongs_to_a_signal_and_is_finite() -> None:
         weighed = score_candidates(
             held.index, question.read_question(query, NOW), None, allowed=None, now=NOW, every=True
         )
-        assert weighed is None or np.isfinite(weighed.found).all()
+        assert weighed is None or np.isfinite(weighed.features).all()
     assert set(features.FEATURES.values()) == {
         "words",
         "meaning",

@@ -57,7 +57,7 @@ def test_what_lies_like_the_answer_gains_and_what_lies_like_what_was_shown_in_va
 
 @pytest.mark.parametrize("votes", [[vote(0, 1.0)], [vote(1, -1.0)]])
 def test_without_a_contrast_nothing_leans(votes: list[VoteSample]) -> None:
-    assert told(make_space(*GARDEN), learn_votes(votes)).toward is None
+    assert told(make_space(*GARDEN), learn_votes(votes)).direction is None
 
 
 def test_a_question_that_is_not_alike_says_nothing_of_it() -> None:
@@ -66,7 +66,7 @@ def test_a_question_that_is_not_alike_says_nothing_of_it() -> None:
     both = learn_votes([vote(0, 1.0), vote(1, -1.0), vote(4, 1.0, text=other), vote(3, -1.0, text=other)])
     alone = learn_votes([vote(0, 1.0), vote(1, -1.0)])
     assert np.argmax(leant(held, both)) == np.argmax(leant(held, alone))
-    assert told(held, learn_votes([vote(4, 1.0, text=other), vote(3, -1.0, text=other)])).toward is None
+    assert told(held, learn_votes([vote(4, 1.0, text=other), vote(3, -1.0, text=other)])).direction is None
 
 
 def test_however_much_was_judged_it_stays_within_a_bound() -> None:
@@ -84,7 +84,7 @@ def test_a_weak_word_counts_less_and_what_was_in_vain_counts_as_much_as_what_was
     held = make_space(*GARDEN)
     weak, whole = (leant(held, learn_votes([vote(0, strength), vote(1, -1.0)])) for strength in (0.5, 1.0))
     assert 0 < weak[2] < whole[2]
-    weights = vote_direction._contrast(np.array([1.0, 1.0, -1.0, -0.5]), np.zeros(4, np.int64), 1)
+    weights = vote_direction._balance_credits(np.array([1.0, 1.0, -1.0, -0.5]), np.zeros(4, np.int64), 1)
     assert weights.sum() == pytest.approx(0)
     assert weights[:2].tolist() == [1.0, 1.0]
 
@@ -92,26 +92,26 @@ def test_a_weak_word_counts_less_and_what_was_in_vain_counts_as_much_as_what_was
 def test_it_follows_from_the_votes_that_stand() -> None:
     held = make_space(*GARDEN)
     lessons = VoteSums([vote(0, 1.0), vote(1, -1.0)])
-    before = told(held, lessons.learned).toward
+    before = told(held, lessons.learned).direction
     wrong = vote(3, 1.0, caller=2)
     lessons.add(wrong)
-    assert not np.array_equal(told(held, lessons.learned).toward, before)
+    assert not np.array_equal(told(held, lessons.learned).direction, before)
     lessons.remove(wrong)
-    assert np.array_equal(told(held, lessons.learned).toward, before)
+    assert np.array_equal(told(held, lessons.learned).direction, before)
 
 
 def test_grains_that_may_not_be_seen_or_are_gone_have_no_part_in_it() -> None:
     held = make_space(*GARDEN)
     learned = learn_votes([vote(0, 1.0), vote(1, -1.0), vote(999, 1.0)])
-    assert told(held, learned).toward is not None
+    assert told(held, learned).direction is not None
     hidden = np.ones(held.index.size, np.bool_)
     hidden[0] = False
-    assert told(held, learned, allowed=hidden).toward is None
+    assert told(held, learned, allowed=hidden).direction is None
 
 
 def test_without_vectors_nothing_leans() -> None:
     learned = learn_votes([vote(0, 1.0), vote(1, -1.0)])
-    assert told(make_space(*GARDEN, vectors=False), learned).toward is None
+    assert told(make_space(*GARDEN, vectors=False), learned).direction is None
 
 
 def test_what_has_no_vector_yet_neither_gains_nor_loses() -> None:

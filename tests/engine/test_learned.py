@@ -241,7 +241,7 @@ def test_nothing_learned_says_nothing() -> None:
 
 
 def standing(learned: Learned, row: int, settings: vote_boost.VoteSettings = vote_boost.DEFAULT) -> float:
-    return float(vote_boost._standing(learned, None, np.array([row], np.int32), settings)[0])
+    return float(vote_boost._record_gains(learned, None, np.array([row], np.int32), settings)[0])
 
 
 def test_what_was_useful_from_far_behind_is_worth_more_whatever_is_asked() -> None:
@@ -275,7 +275,7 @@ def test_what_holds_the_words_of_a_question_is_not_here_in_vain() -> None:
 
     def loses(asked: str) -> float:
         told = vote_boost.compute_boost(shown, question.read_question(asked), None, held.index)
-        return -float(vote_boost._standing(shown, told.worded, np.array([2], np.int32), vote_boost.DEFAULT)[0])
+        return -float(vote_boost._record_gains(shown, told.terms, np.array([2], np.int32), vote_boost.DEFAULT)[0])
 
     assert loses("Where is the garage?") > loses("The name of the plumber?") > 0
     assert loses("A plumber from Ghent?") == 0

@@ -111,5 +111,5 @@ def test_a_model_that_is_late_is_not_down(asking, monkeypatch):
 
 
 def test_words_the_question_says_itself_are_not_said_twice():
-    assert query_expansion._new("the old cats", ["cat", "older", "tabby", "tabbies"]) == ("older", "tabby")
-    assert len(query_expansion._new("", [f"word{number}" for number in range(20)])) == query_expansion.MOST
+    assert query_expansion._new_words("the old cats", ["cat", "older", "tabby", "tabbies"]) == ("older", "tabby")
+    assert len(query_expansion._new_words("", [f"word{number}" for number in range(20)])) == query_expansion.MOST

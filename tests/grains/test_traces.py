@@ -186,7 +186,7 @@ def test_recalls_kept_together_are_one_event_for_each_space(memory: Memory) -> N
     receipts.sort(key=lambda one: asked.index(str(one.id)))
     Event.objects.all().delete()
     Trace.objects.all().delete()
-    booth.write(lambda: traces._insert(receipts, [traces._row(one) for one in receipts]))
+    booth.write(lambda: traces._insert(receipts, [traces._to_row(one) for one in receipts]))
     here, there = news()
     assert [one["trace"] for one in here.data["recalls"]] == asked[:3]
     assert [one["actor"] for one in here.data["recalls"]] == ["agent:alice", "agent:alice", "agent:bob"]
@@ -223,9 +223,9 @@ def test_what_is_said_about_an_answer_finds_its_receipt_kept(memory, settings):
     receipt = traces.load_traces([kept.uuid])[kept.uuid]
     Trace.objects.all().delete()
     with traces._lock:
-        traces._waiting[receipt.id] = receipt
+        traces._queue[receipt.id] = receipt
     memory.vote(answer["trace_id"], answer["grains"][0]["id"], useful=True)
-    assert Trace.objects.filter(uuid=receipt.id).exists() and not traces._waiting
+    assert Trace.objects.filter(uuid=receipt.id).exists() and not traces._queue
 
 
 def test_a_receipt_that_is_on_its_way_is_waited_for(memory: Memory, settings: Any) -> None:
@@ -237,7 +237,7 @@ def test_a_receipt_that_is_on_its_way_is_waited_for(memory: Memory, settings: An
     booth.post(lambda: (busy.set(), opened.wait(60)))
     assert busy.wait(10)
     answer = memory.ask("Where did Mia move?")
-    while traces._waiting:  # until it is handed over, and cannot be committed
+    while traces._queue:  # until it is handed over, and cannot be committed
         time.sleep(0.01)
     with ThreadPoolExecutor(1) as pool:
         voted = pool.submit(in_a_thread, memory.vote, answer["trace_id"], answer["grains"][0]["id"], useful=True)

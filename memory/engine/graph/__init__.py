@@ -1,1 +1,1 @@
-"""The graph as arrays: conduits, decay, spreading of signal, communities, layout."""
+"""Conduit graph as arrays: conduits, decay, signal propagation, communities, layout."""

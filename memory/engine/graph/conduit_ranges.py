@@ -1,4 +1,4 @@
-"""Reading the conduits of several nodes of a graph in few calls: runs of a sorted array, or lists of their own."""
+"""Range lookups in the conduit arrays: the conduits of several nodes at once, from sorted runs or separate lists."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from memory.engine.graph.conduits import Numbers
 
 
 class ConduitRuns(NamedTuple):
-    """Conduits of several nodes in one run: `position` in the graph's arrays, `which` of the nodes asked for."""
+    """Conduits of several nodes: `position` in the graph's arrays, `which` is the index of the requested node."""
 
     which: Numbers
     position: Numbers
 
 
 class ConduitsAround(NamedTuple):
-    """Conduits of several nodes in both directions: the first `out` begin at them, the others lead to them."""
+    """Conduits of several nodes in both directions: the first `out` start at the nodes, the others end at them."""
 
     which: Numbers
     position: Numbers
     out: int
-    degree: Numbers  # of each node, however many are read
-    cut: bool  # whether a node has more than were read
+    degree: Numbers  # of each node, also of conduits beyond the limit
+    cut: bool  # whether a node has more conduits than were read
 
 
 def read_conduits(
     begin: Numbers, count: Numbers, through: NDArray[np.int32] | None, lists: dict[int, Numbers], limit: int
 ) -> ConduitRuns:
-    """At most `limit` of each node: from its run, `through` an order of its own, or from its list where it has one."""
+    """Positions of at most `limit` conduits of each node.
+
+    They come from the node's run (mapped `through` a permutation if given), or from its entry in `lists` if it has one.
+    """
     read = np.minimum(count, limit)
     if lists:
         read[list(lists)] = 0
@@ -39,13 +42,13 @@ def read_conduits(
     if through is not None:
         position = through[position].astype(np.int64)
     if lists:
-        owned, parts = list(lists), [at[:limit] for at in lists.values()]
-        built, read[owned] = position, [len(part) for part in parts]
-        own = np.zeros(len(read), np.bool_)
-        own[owned] = True
-        of_list = own.repeat(read)
-        position = np.empty(len(of_list), np.int64)
-        position[~of_list], position[of_list] = built, np.concatenate(parts)
+        listed, parts = list(lists), [at[:limit] for at in lists.values()]
+        from_runs, read[listed] = position, [len(part) for part in parts]
+        has_list = np.zeros(len(read), np.bool_)
+        has_list[listed] = True
+        from_list = has_list.repeat(read)
+        position = np.empty(len(from_list), np.int64)
+        position[~from_list], position[from_list] = from_runs, np.concatenate(parts)
     return ConduitRuns(np.arange(len(read)).repeat(read), position)
 
 
@@ -58,7 +61,7 @@ def read_few(
     into_lists: dict[int, Numbers],
     limit: int,
 ) -> ConduitsAround:
-    """Both directions of a handful of nodes: numbers one by one are faster there than arrays of them."""
+    """Conduits of a few nodes in both directions; for so few, plain integers are faster than numpy arrays."""
     parts: list[NDArray[Any]] = []
     degree: list[int] = []
     for which, (place, _) in enumerate(places):
@@ -72,22 +75,23 @@ def read_few(
         parts.append((into if listed is None else listed)[begin : min(end, begin + limit)])
         degree[which] += end - begin
     read = [len(part) for part in parts]
-    which_of = np.array([*range(len(places))] * 2, np.int64).repeat(read)
+    which_all = np.array([*range(len(places))] * 2, np.int64).repeat(read)
     position = np.concatenate(parts, dtype=np.int64) if parts else np.empty(0, np.int64)
     return ConduitsAround(
-        which_of, position, sum(read[: len(places)]), np.array(degree, np.int64), sum(degree) > len(which_of)
+        which_all, position, sum(read[: len(places)]), np.array(degree, np.int64), sum(degree) > len(which_all)
     )
 
 
 def lengths(count: Numbers, lists: dict[int, Numbers]) -> Numbers:
-    """How many each node has."""
+    """Number of conduits of each node: from `lists` where the node has one, else from `count`."""
     if lists:
         count = count.copy()
-        count[list(lists)] = [len(at) for at in lists.values()]
+        count[list(lists)] = [len(positions) for positions in lists.values()]
     return count
 
 
 def one_range(start: NDArray[np.int32], at: int) -> tuple[int, int]:
+    """Begin and end of the run of one node; (0, 0) for a node outside the array."""
     if not 0 <= at < len(start) - 1:
         return 0, 0
     begin, end = start[at : at + 2].tolist()
@@ -95,28 +99,28 @@ def one_range(start: NDArray[np.int32], at: int) -> tuple[int, int]:
 
 
 def out_ranges(start: NDArray[np.int32], nodes: Numbers, rows: int, entries: int) -> tuple[Numbers, Numbers]:
-    """The same for nodes of both kinds: entries stand behind the rows."""
+    """`ranges` for grains and entries: in `start` the entries follow the rows."""
     if int(nodes.min(initial=0)) >= 0:
         return ranges(start, nodes, nodes < rows)
     known = np.where(nodes >= 0, nodes < rows, ~nodes < entries)
     return ranges(start, np.where(nodes >= 0, nodes, rows + ~nodes), known)
 
 
-def holders(start: NDArray[np.int32], wanted: NDArray[np.int32]) -> Numbers:
-    """Whose run each place is in. Of the array's own type, so that it is not copied."""
-    if len(wanted) <= _UNSORTED:
+def run_of(start: NDArray[np.int32], wanted: NDArray[np.int32]) -> Numbers:
+    """Index of the run each place belongs to. `wanted` has the dtype of `start`, so that neither is copied."""
+    if len(wanted) <= _SEARCHED_UNSORTED:
         return start.searchsorted(wanted, side="right") - 1
-    order = wanted.argsort()  # in order, a search goes on from the one before
-    found = np.empty(len(wanted), np.int64)
-    found[order] = start.searchsorted(wanted[order], side="right") - 1
-    return found
+    order = wanted.argsort()  # searchsorted is faster on sorted input
+    run = np.empty(len(wanted), np.int64)
+    run[order] = start.searchsorted(wanted[order], side="right") - 1
+    return run
 
 
-_UNSORTED = 512  # places that are looked up as they come
+_SEARCHED_UNSORTED = 512  # up to so many places, sorting first costs more than it saves
 
 
 def ranges(start: NDArray[np.int32], index: Numbers, known: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
-    """Where the run of each begins, and how long it is."""
+    """Begin and length of the run of each node; length 0 for nodes that are not `known`."""
     if len(start) == 1:  # no node at all
         return np.zeros(len(index), np.int64), np.zeros(len(index), np.int64)
     if known.all():

@@ -1,4 +1,4 @@
-"""Conduits as plain columns, and sorted into the arrays a graph reads."""
+"""Conduits as plain columns (`ConduitColumns`), and their sorting into the arrays of a `ConduitGraph`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 RELATED, SUPPORTS, CONTRADICTS, SUPERSEDES, CAUSED_BY, NEXT = range(6)
 HOUR = 3_600
-LATEST = (1 << 32) - 1  # seconds: the year 2106
-NARROW_IDS = 1 << 32  # below it a conduit's number takes four bytes
-# Times made are kept in hours around the newest of the build: 3.7 years back (older is all the same) and ahead.
+LATEST = (1 << 32) - 1  # highest time of use in seconds since 1970: the year 2106
+NARROW_IDS = 1 << 32  # ids below it are stored in four bytes
+# Creation times are stored as hours relative to the newest at build time, clipped to 3.7 years before and after it.
 _HALF_RANGE = 1 << 15
-_SPARE, _LEAST_SPARE = 16, 1_024
+_SPARE, _LEAST_SPARE = 16, 1_024  # spare capacity after a build: a sixteenth, but at least so many
 
 
 class ConduitColumns(NamedTuple):
-    """Conduits in any order, column by column. One that begins at an entry has its key, and -1 for a source."""
+    """Conduits in any order, column by column. One that starts at an entry has the entry's key, and source -1."""
 
     id: Numbers
     key: NDArray[np.uint64]
@@ -34,7 +34,7 @@ class ConduitColumns(NamedTuple):
 
     @property
     def whole(self) -> NDArray[np.bool_]:
-        """Which have both their ends: a grain that is not among the rows is neither a row nor a key."""
+        """Mask of conduits whose two ends are known; the source is known by a row or by the key of an entry."""
         whole: NDArray[np.bool_] = (self.target >= 0) & ((self.source >= 0) | (self.key != 0))
         return whole
 
@@ -45,6 +45,7 @@ class ConduitColumns(NamedTuple):
 
 
 def no_conduits() -> ConduitColumns:
+    """Columns of no conduits, with their dtypes."""
     columns: list[Any] = [np.zeros(0, kind) for kind in ("i8", "u8", "i8", "i8", "f4", "f4", "i8", "i8", "u1", "u1")]
     return ConduitColumns(*columns)
 
@@ -52,7 +53,7 @@ def no_conduits() -> ConduitColumns:
 def conduit_columns(
     records: NDArray[np.void], from_row: NDArray[np.integer], to_row: NDArray[np.integer]
 ) -> ConduitColumns:
-    """From CONDUIT records (`memory.arena.changes`) and the rows of their grains, -1 where there is none."""
+    """Columns from CONDUIT records (`memory.arena.changes`) and the rows of their grains, -1 where there is none."""
     entry = records["from_entry"] != 0
     return ConduitColumns(
         records["id"].astype(np.int64),
@@ -69,7 +70,10 @@ def conduit_columns(
 
 
 def sort_conduits(given: ConduitColumns, rows: int, capacity: int = 0) -> dict[str, NDArray[Any]]:
-    """The arrays of a graph of at least `rows` grains: by source (grains, then entries), strongest first; by target."""
+    """Arrays of a graph with at least `rows` grains.
+
+    Conduits are sorted by source (grains, then entries), strongest first; `into` is the order by target.
+    """
     living = given.whole & (given.weight > 0)
     if not living.all():
         columns: list[Any] = [column[living] for column in given]
@@ -78,7 +82,7 @@ def sort_conduits(given: ConduitColumns, rows: int, capacity: int = 0) -> dict[s
     rows = max(rows, 1 + int(given.source.max(initial=-1)), 1 + int(given.target.max(initial=-1)))
     keys = np.unique(given.key[given.source < 0])
     source = np.where(given.source < 0, rows + keys.searchsorted(given.key), given.source)
-    # Equal weights: the one used last, then the lower row.
+    # Among equal weights the most recently used comes first, then the lower row.
     used = np.clip(given.used, 0, LATEST)
     order = np.lexsort((given.id, given.target, -used, -given.weight, source))
     target, weight, used = given.target[order], given.weight[order], used[order]
@@ -105,25 +109,28 @@ def sort_conduits(given: ConduitColumns, rows: int, capacity: int = 0) -> dict[s
 
 
 def epoch_of(made: Numbers) -> int:
-    """The hour from which on times made are counted."""
+    """Zero of the stored creation hours, in hours since 1970."""
     return int(made.max(initial=0)) // HOUR - _HALF_RANGE
 
 
 def hours_after(epoch: int, seconds: Numbers) -> NDArray[np.uint16]:
+    """Times in seconds as stored creation hours."""
     return np.clip(seconds // HOUR - epoch, 0, 2 * _HALF_RANGE - 1).astype(np.uint16)
 
 
 def room_after(size: int) -> int:
+    """Next capacity of arrays that are full at `size`."""
     return size + max(_LEAST_SPARE, size // 8)
 
 
 def runs(begin: Numbers, count: Numbers) -> Numbers:
-    """begin[0], begin[0] + 1, .. count[0] of them, then those of the next."""
+    """Concatenated ranges: begin[0], begin[0] + 1, ... (count[0] numbers), then those of begin[1], ..."""
     offset: Numbers = begin + count - count.cumsum()
     return np.arange(int(count.sum())) + offset.repeat(count)
 
 
 def padded(array: NDArray[Any], room: int) -> NDArray[Any]:
+    """The array with zeros appended up to the length `room`."""
     if len(array) >= room:
         return array
     wider = np.zeros(room, array.dtype)
@@ -132,6 +139,7 @@ def padded(array: NDArray[Any], room: int) -> NDArray[Any]:
 
 
 def _starts(nodes: Numbers, count: int) -> NDArray[np.int32]:
+    """Start of the run of each node, and the end of the last one, for conduits sorted by node."""
     start = np.zeros(count + 1, np.int32)
     np.bincount(nodes, minlength=count).cumsum(out=start[1:])
     return start

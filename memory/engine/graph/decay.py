@@ -1,9 +1,10 @@
-"""How strong a conduit still is when it is read. Nothing fades by being written; time alone does it.
+"""Decay of conduit weights, computed when a conduit is read; stored weights do not change with time.
 
     effective = weight · 0.5 ^ (hours since used ÷ half-life)
 
-The half-life is the decay class's. Within `grace` hours of being made it is `grace_factor` times as long and
-the result is at least `grace_floor`, so that what is new has time to prove itself. Never above the weight.
+The half-life depends on the decay class. Within `grace` hours of its creation a conduit is young: its half-life is
+`grace_factor` times as long and the result at least `grace_floor`, so that it has time to be used. The result is
+never above the weight.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class DecaySettings:
-    """Times in hours. The order of the half-lives is that of the decay classes: 0, 1, 2."""
+    """Half-lives by decay class (working 0, core 1, ephemeral 2) and the grace period; all times in hours."""
 
     # 1..100,000. Half-life of a working link: a week without use halves it.
     working: float = 168.0
@@ -36,7 +37,7 @@ class DecaySettings:
 
     @functools.cached_property
     def rates(self) -> NDArray[np.float64]:
-        """The power of e that a second without use takes, by class. One nobody knows fades like a working one."""
+        """Exponent of e per second without use, by decay class; an unknown class decays like a working one."""
         rates = np.full(256, 1 / self.working)
         rates[1:3] = 1 / self.core, 1 / self.ephemeral
         rates *= -np.log(2.0) / HOUR
@@ -44,7 +45,7 @@ class DecaySettings:
 
     @functools.cached_property
     def rates_of_kinds(self) -> NDArray[np.float64]:
-        """The same by the byte a graph keeps, whose upper four bits are the class."""
+        """`rates` by the kind byte of a conduit, whose upper four bits are the decay class."""
         return np.repeat(self.rates[:16], 16)
 
     def __post_init__(self) -> None:
@@ -69,7 +70,7 @@ def effective_weight(
     now: int,
     fading: DecaySettings = DecaySettings(),  # noqa: B008 - frozen
 ) -> NDArray[np.float32]:
-    """Weights as they are at `now`. Times are seconds since 1970; one in the future counts as now."""
+    """Decayed weights at `now`. Times are seconds since 1970; one in the future counts as now."""
     finite = np.isfinite(weight)
     if not np.logical_and.reduce(finite):
         weight = np.where(finite, weight, np.float32(0))
@@ -86,15 +87,18 @@ def decay_weight(
     now: int,
     fading: DecaySettings,
 ) -> NDArray[np.float32]:
-    """The same from the power of e a second takes, and which are young (None: none is); weights are finite."""
-    power: NDArray[np.float64] = np.subtract(now, used, dtype=np.float64)
-    np.maximum(power, 0.0, out=power)
-    power *= rate
+    """Decayed weights from exponents per second (`rate`) and the mask of young ones (None: no young ones).
+
+    Weights must be finite.
+    """
+    exponent: NDArray[np.float64] = np.subtract(now, used, dtype=np.float64)
+    np.maximum(exponent, 0.0, out=exponent)
+    exponent *= rate
     if young is not None:
-        power[young] /= fading.grace_factor
+        exponent[young] /= fading.grace_factor
     # exp of float32 is several times faster than exp2.
-    faded: NDArray[np.float32] = np.exp(power.astype(np.float32))
-    faded *= weight
+    decayed: NDArray[np.float32] = np.exp(exponent.astype(np.float32))
+    decayed *= weight
     if young is not None:
-        faded[young] = np.maximum(faded[young], np.float32(fading.grace_floor))
-    return np.minimum(weight, faded, out=faded)
+        decayed[young] = np.maximum(decayed[young], np.float32(fading.grace_floor))
+    return np.minimum(weight, decayed, out=decayed)

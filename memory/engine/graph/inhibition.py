@@ -1,4 +1,4 @@
-"""What holds a signal back: a newer grain that takes an older one's place, a contradiction by higher authority."""
+"""Inhibition of signals: superseded grains pass theirs on to the newer grain, contradicted ones lose a part."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from memory.engine.graph.conduit_graph import ConduitGraph
 from memory.engine.graph.conduits import CONTRADICTS, SUPERSEDES, Numbers, runs
 from memory.engine.graph.signal_spread import Level, add_signals, group_by_node, pair_key
 
-_CHAIN = 4  # versions a signal is handed on in one hop
+_CHAIN = 4  # length of the chain of versions along which a signal is handed on in one hop
 
 
 class Inhibition:
-    """Read once for a query: the pairs whose inhibiting side is an active grain."""
+    """The superseding and contradicting pairs whose inhibiting side is an active grain; read once per query."""
 
     def __init__(
         self,
@@ -26,42 +26,45 @@ class Inhibition:
         self._keeps, self._contradicted_keeps = superseded_keeps, contradicted_keeps
         self._old, self._new, self._position = graph.pairs(SUPERSEDES)
         if len(self._old):
-            stands = _active(self._new, active) & (self._old != self._new)
-            self._old, self._new, self._position = self._old[stands], self._new[stands], self._position[stands]
-        self._weaker = _weaker(graph, active, authority)
+            valid = _rows_active(self._new, active) & (self._old != self._new)
+            self._old, self._new, self._position = self._old[valid], self._new[valid], self._position[valid]
+        self._contradicted = _contradicted_rows(graph, active, authority)
 
     @property
     def silences(self) -> bool:
+        """Whether any pair can make `silent` true."""
         return len(self._old) > 0
 
     def silent(self, sender: Numbers, receiver: Numbers) -> NDArray[np.bool_]:
-        """Which messages go from a grain to one it superseded: it would only get its own signal back."""
+        """Mask of messages from a grain to the one it superseded; they would only return the old grain's own signal."""
         return np.isin(pair_key(receiver, sender), pair_key(self._old, self._new))
 
     def apply(self, level: Level) -> None:
-        """A superseded grain keeps a share, newer ones get the rest in equal parts; the weaker side is damped."""
+        """Hand signals of superseded grains to the newer ones in equal parts; damp the contradicted side."""
         if len(self._old):
-            self._hand_on(level)
-        if len(self._weaker):
-            self._damp(level)
+            self._hand_on_superseded(level)
+        if len(self._contradicted):
+            self._damp_contradicted(level)
 
-    def _hand_on(self, level: Level) -> None:
+    def _hand_on_superseded(self, level: Level) -> None:
+        """Move the share a superseded grain does not keep to its successors, version by version."""
         nodes, signal = level.node, level.signal
         for _ in range(_CHAIN):
             begin, end = self._old.searchsorted(nodes), self._old.searchsorted(nodes, side="right")
-            given = (end > begin).nonzero()[0]
-            if not len(given):
+            superseded = (end > begin).nonzero()[0]
+            if not len(superseded):
                 return
-            count = (end - begin)[given]
-            part = np.floor(signal[given] * (1 - self._keeps) / count)
-            which = np.arange(len(given)).repeat(count)
-            pairs = runs(begin[given], count)
-            self._record(level, nodes[given], part * count, pairs, part[which])
+            count = (end - begin)[superseded]
+            part = np.floor(signal[superseded] * (1 - self._keeps) / count)
+            which = np.arange(len(superseded)).repeat(count)
+            pairs = runs(begin[superseded], count)
+            self._record_transfer(level, nodes[superseded], part * count, pairs, part[which])
             nodes, signal = group_by_node(self._new[pairs], part[which])
 
-    def _record(
+    def _record_transfer(
         self, level: Level, giver: Numbers, gave: NDArray[np.float64], pairs: Numbers, part: NDArray[np.float64]
     ) -> None:
+        """Add the moved signals to the level as messages `sideways`, and reduce the messages of the givers."""
         kept = np.ones(len(level.receiver))
         at = np.minimum(giver.searchsorted(level.receiver), len(giver) - 1)
         gives = giver[at] == level.receiver
@@ -79,29 +82,32 @@ class Inhibition:
         level.effective = np.concatenate((level.effective, share))[order]
         level.sideways = np.concatenate((level.sideways, np.ones(len(pairs), np.bool_)))[order]
 
-    def _damp(self, level: Level) -> None:
-        hit = np.isin(level.node, self._weaker)
-        level.signal = np.where(hit, np.floor(level.signal * self._contradicted_keeps), level.signal)
-        hit = np.isin(level.receiver, self._weaker)
-        level.message = np.where(hit, level.message * self._contradicted_keeps, level.message)
+    def _damp_contradicted(self, level: Level) -> None:
+        damped = np.isin(level.node, self._contradicted)
+        level.signal = np.where(damped, np.floor(level.signal * self._contradicted_keeps), level.signal)
+        damped = np.isin(level.receiver, self._contradicted)
+        level.message = np.where(damped, level.message * self._contradicted_keeps, level.message)
 
 
-def _active(rows: Numbers, active: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+def _rows_active(rows: Numbers, active: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """Mask of active rows; rows beyond the mask are not active."""
     if active is None:
         return np.ones(len(rows), np.bool_)
-    within = rows < len(active)
-    within[within] = active[rows[within]]
-    return within
+    is_active = rows < len(active)
+    is_active[is_active] = active[rows[is_active]]
+    return is_active
 
 
-def _weaker(graph: ConduitGraph, active: NDArray[np.bool_] | None, authority: NDArray[np.integer] | None) -> Numbers:
-    """Rows that an active grain of higher authority contradicts; of two equals neither."""
+def _contradicted_rows(
+    graph: ConduitGraph, active: NDArray[np.bool_] | None, authority: NDArray[np.integer] | None
+) -> Numbers:
+    """Rows that an active grain of higher authority contradicts; between equal authorities neither."""
     if authority is None:
         return np.zeros(0, np.int64)
-    one, other, _ = graph.pairs(CONTRADICTS)
-    if not len(one):
-        return one
-    here, there = np.concatenate((one, other)), np.concatenate((other, one))
-    known = (here < len(authority)) & (there < len(authority))
-    here, there = here[known], there[known]
-    return np.unique(here[_active(there, active) & (authority[there] < authority[here])])
+    first, second, _ = graph.pairs(CONTRADICTS)
+    if not len(first):
+        return first
+    row, opponent = np.concatenate((first, second)), np.concatenate((second, first))
+    known = (row < len(authority)) & (opponent < len(authority))
+    row, opponent = row[known], opponent[known]
+    return np.unique(row[_rows_active(opponent, active) & (authority[opponent] < authority[row])])

@@ -1,14 +1,14 @@
-"""Signal spreads from what a query found over the conduits, hop by hop.
+"""Signal propagation over conduits, hop by hop, from the rows a query matched.
 
-A node that fires sends along each conduit it reads
+A node that fires sends along each of its conduits that is read
 
     signal · effective weight · attenuation · gain of the relation · affinity (from an entry) · min(1, h ÷ degree)^p
 
-with h = `hub_degree` and p = `hub_power`, less what the node at its other end has just sent (an echo is no news).
-Signals that arrive add up. A node fires once, in the hop that first brings it `threshold` times the strongest
-signal put in: a share, because scores of words, vectors and entries have no common unit, so that seeds twice as
-strong give exactly twice the activation. All sums are of whole numbers (2^-30 of the strongest signal), so
-that neither rows nor conduits' numbers decide anything but a tie.
+with h = `hub_degree` and p = `hub_power`, minus what the node at the other end sent to it in the hop before (an echo).
+Signals that arrive add up. A node fires once, in the first hop in which it receives `threshold` times the strongest
+seed. The threshold is a share because scores of words, vectors and entries have no common unit: seeds twice as strong
+give exactly twice the activation. Sums are of integers (2^-30 of the strongest signal), so that the order of rows and
+the ids of conduits decide nothing but ties.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from memory.engine.graph.inhibition import Inhibition
 from memory.engine.graph.signal_spread import Level, Spread, group_by_node, order_by_signal
 
 Floats: TypeAlias = NDArray[np.float64]
-_WHOLE = 2.0**30
-_FAINTEST = 1e-30
+_UNITS = 2.0**30  # integer units of the strongest signal
+_FAINTEST = 1e-30  # signals up to here are ignored
 
 
 @dataclass(frozen=True)
 class Gains:
-    """What a conduit passes on by its relation, 0..1. Contradicts and supersedes pass nothing: they inhibit."""
+    """Share of a signal that a conduit passes on, 0..1, by relation; contradicts and supersedes pass nothing."""
 
-    # About the same thing: as good in either direction.
+    # About the same thing: the same in either direction.
     related: float = 1.0
     related_back: float = 1.0
-    # One bears the other out: as good in either direction.
+    # One supports the other: the same in either direction.
     supports: float = 1.0
     supports_back: float = 1.0
-    # What was said next often answers; what was said before less often.
+    # The next message often answers; the message before answers less often.
     next: float = 0.8
     next_back: float = 0.5
-    # From what happened to why, and from why to what came of it.
+    # From an effect to its cause, and from a cause to its effect.
     caused_by: float = 0.9
     caused_by_back: float = 0.7
-    # From a grain back to a name, number or date in it, and so to others with the same.
+    # From a grain to an entry (name, number or date) in it, and so to other grains with the same entry.
     to_entry: float = 0.5
 
     @functools.cached_property
     def tables(self) -> tuple[Floats, Floats]:
-        """Gains along a conduit and against it, by the byte a graph keeps: its lower four bits are the relation."""
+        """Gains along a conduit and against it, by its kind byte, whose lower four bits are the relation."""
         along, against = np.zeros(16), np.zeros(16)
         for relation, name in ((RELATED, "related"), (SUPPORTS, "supports"), (NEXT, "next"), (CAUSED_BY, "caused_by")):
             along[relation], against[relation] = getattr(self, name), getattr(self, f"{name}_back")
@@ -61,33 +61,33 @@ class Gains:
 
 @dataclass(frozen=True)
 class Propagation:
-    """How far and how wide a signal goes."""
+    """Limits and factors of signal propagation."""
 
-    # 0..1. What is left of a signal after one conduit, before its weight.
+    # 0..1. Factor of a signal per conduit, besides the conduit's weight.
     attenuation: float = 0.85
-    # 0..1. Share of the strongest signal put in that a node must receive in one hop to fire.
+    # 0..1. Share of the strongest seed that a node must receive in one hop to fire.
     threshold: float = 0.15
-    # 0..8. Conduits in a row.
+    # 0..8. Longest path in conduits.
     hops: int = 5
     # 1..4,096. Nodes that fire in one hop, strongest first.
     frontier: int = 256
-    # 1..1,024. Conduits read of one node in each direction, strongest first.
+    # 1..1,024. Conduits of one node that are read in each direction, strongest first.
     hub: int = 32
-    # 1..1,024. Conduits from which on a node counts as a hub and gives each of them less.
+    # 1..1,024. Number of conduits above which a node counts as a hub and sends less along each.
     hub_degree: float = 16.0
-    # 0..1. How much less: 0 not at all, 1 the whole signal divided among them.
+    # 0..1. Exponent of the hub factor: 0 for no reduction, 1 to divide the whole signal among the conduits.
     hub_power: float = 0.5
-    # 1..1,000,000. Conduits read for one query, those of stronger nodes first.
+    # 1..1,000,000. Conduits that are read for one query, those of stronger nodes first.
     edges: int = 10_000
-    # 0..1. What a grain keeps that an active one has superseded; the newer one gets the rest.
+    # 0..1. Share of its signal that a superseded grain keeps; the active grain that superseded it gets the rest.
     superseded_keeps: float = 0.25
-    # 0..1. What a grain keeps that an active one of higher authority contradicts.
+    # 0..1. Share of its signal that a grain keeps if an active one of higher authority contradicts it.
     contradicted_keeps: float = 0.5
     gains: Gains = field(default_factory=Gains)
 
 
 class Signals(NamedTuple):
-    """Where signal is put in: rows of grains or keys of entries, and how much of it."""
+    """Seeds of a propagation: rows of grains or keys of entries, and the signal of each."""
 
     at: NDArray[np.integer]
     signal: NDArray[np.floating]
@@ -107,103 +107,111 @@ def spread_signal(
     active: NDArray[np.bool_] | None = None,
     authority: NDArray[np.integer] | None = None,
 ) -> Spread:
-    """Where the signal goes. `active` and `authority` (0 is the highest) are by row; only active grains receive."""
+    """Propagate signals from `seeds` (rows) and `entries` (keys).
+
+    `active` and `authority` (0 is the highest) are by row; only active grains receive signals.
+    """
     nodes, signal = np.asarray(seeds.at, np.int64), np.asarray(seeds.signal, np.float64)
     if len(entries.at):
         nodes = np.concatenate((nodes, graph.entry_node(entries.at.astype(np.uint64))))
         signal = np.concatenate((signal, entries.signal))
-    given = (signal > _FAINTEST) & (signal < np.inf) & _open(nodes, active)
+    usable = (signal > _FAINTEST) & (signal < np.inf) & _may_receive(nodes, active)
     if len(entries.at):
-        given &= nodes != NOWHERE
-    nodes, signal = nodes[given], signal[given]
-    found = Spread(graph, unit=float(np.maximum.reduce(signal, initial=0.0)) / _WHOLE)
+        usable &= nodes != NOWHERE
+    nodes, signal = nodes[usable], signal[usable]
+    spread = Spread(graph, unit=float(np.maximum.reduce(signal, initial=0.0)) / _UNITS)
     if not len(nodes):
-        return found
+        return spread
     inhibition = Inhibition(graph, active, authority, settings.superseded_keeps, settings.contradicted_keeps)
-    level = Level.seeded(*group_by_node(nodes, np.rint(signal / found.unit)))
+    level = Level.seeded(*group_by_node(nodes, np.rint(signal / spread.unit)))
     inhibition.apply(level)
-    found.levels.append(level)
-    fired: NDArray[np.bool_] | None = None  # by node: entries are below 0 and so stand at the end
-    for left in range(settings.hops, 0, -1):
-        front = _front(level, fired, found, settings)
+    spread.levels.append(level)
+    fired: NDArray[np.bool_] | None = None  # by node: entries are below 0, so they index from the end
+    for hops_left in range(settings.hops, 0, -1):
+        front = _firing_nodes(level, fired, spread, settings)
         if not len(front):
             break
-        sent, level = level, _fire(graph, level, front, fired, found, now, fading, settings, active, inhibition)
+        previous, level = (
+            level,
+            _send_signals(graph, level, front, fired, spread, now, fading, settings, active, inhibition),
+        )
         if not len(level.node):
             break
         inhibition.apply(level)
-        found.levels.append(level)
-        if left > 1:
+        spread.levels.append(level)
+        if hops_left > 1:
             if fired is None:
-                fired = np.zeros(_span(graph, nodes), np.bool_)
-            fired[sent.node[front]] = True
-    return found
+                fired = np.zeros(_node_count(graph, nodes), np.bool_)
+            fired[previous.node[front]] = True
+    return spread
 
 
-def _span(graph: ConduitGraph, nodes: Numbers) -> int:
+def _node_count(graph: ConduitGraph, nodes: Numbers) -> int:
+    """Length of an array with a place for every row and every entry."""
     return max(graph.reach, int(nodes.max(initial=0)) + 1) + graph.entries
 
 
-def _open(nodes: Numbers, active: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    """Entries, and grains that may receive."""
+def _may_receive(nodes: Numbers, active: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """Mask of nodes that may receive: all entries, and active grains."""
     if active is None:
         return np.ones(len(nodes), np.bool_)
     if not len(active):
         return nodes < 0
-    opened: NDArray[np.bool_] = active.take(nodes, mode="clip")
+    receives: NDArray[np.bool_] = active.take(nodes, mode="clip")
     if len(nodes) and np.maximum.reduce(nodes) >= len(active):
-        opened &= nodes < len(active)
+        receives &= nodes < len(active)
     if len(nodes) and np.minimum.reduce(nodes) < 0:
-        opened |= nodes < 0
-    return opened
+        receives |= nodes < 0
+    return receives
 
 
-def _front(level: Level, fired: NDArray[np.bool_] | None, found: Spread, settings: Propagation) -> Numbers:
-    """Places in the level of the nodes that fire, strongest first (ties: entries, then the lower row)."""
-    fires = level.signal >= settings.threshold * _WHOLE
+def _firing_nodes(level: Level, fired: NDArray[np.bool_] | None, spread: Spread, settings: Propagation) -> Numbers:
+    """Indices in the level of the nodes that fire, strongest first (ties: entries, then the lower row)."""
+    fires = level.signal >= settings.threshold * _UNITS
     if fired is not None:
         fires &= ~fired[level.node]
     front = fires.nonzero()[0]
     front = front[order_by_signal(level.signal[front])]
     if len(front) > settings.frontier:
-        found.caps.add("frontier")
+        spread.caps.add("frontier")
     return front[: settings.frontier]
 
 
-def _fire(
+def _send_signals(
     graph: ConduitGraph,
     level: Level,
     front: Numbers,
     fired: NDArray[np.bool_] | None,
-    found: Spread,
+    spread: Spread,
     now: int,
     fading: decay.DecaySettings,
     settings: Propagation,
     active: NDArray[np.bool_] | None,
     inhibition: Inhibition,
 ) -> Level:
+    """The next hop: messages of the firing nodes along and against their conduits, within the limits."""
     nodes, strength = level.node[front], level.signal[front]
-    which, position, out, degree, cut = graph.around(nodes, settings.hub)
+    which, position, outgoing, degree, cut = graph.around(nodes, settings.hub)
     if cut:
-        found.caps.add("hub")
-    if len(which) > settings.edges - found.edges:
-        found.caps.add("edges")
-        fits = (np.bincount(which, minlength=len(nodes)).cumsum() <= settings.edges - found.edges)[which]
-        which, position, out = which[fits], position[fits], int(np.count_nonzero(fits[:out]))
-    found.edges += len(which)
+        spread.caps.add("hub")
+    if len(which) > settings.edges - spread.edges:
+        spread.caps.add("edges")
+        fits = (np.bincount(which, minlength=len(nodes)).cumsum() <= settings.edges - spread.edges)[which]
+        which, position, outgoing = which[fits], position[fits], int(np.count_nonzero(fits[:outgoing]))
+    spread.edges += len(which)
     sender, receiver = nodes[which], graph.target[position].astype(np.int64)
-    receiver[out:] = graph.source(position[out:])
+    receiver[outgoing:] = graph.source(position[outgoing:])
     along, against = settings.gains.tables
     kind = graph.kind(position)
     gain = along[kind]
-    gain[out:] = against[kind[out:]]
+    gain[outgoing:] = against[kind[outgoing:]]
     if graph.entries:
         gain[receiver < 0] = settings.gains.to_entry
     if np.minimum.reduce(nodes) < 0:
         entry = (sender < 0).nonzero()[0]
         gain[entry] *= graph.affinity(position[entry])
     share = np.minimum(1.0, settings.hub_degree / np.maximum(degree, 1)) ** settings.hub_power * settings.attenuation
-    worth = decay.decay_weight(
+    effective = decay.decay_weight(
         graph.weight[position],
         graph.used[position],
         fading.rates_of_kinds[kind],
@@ -211,14 +219,16 @@ def _fire(
         now,
         fading,
     )
-    news = strength[which]
+    signal = strength[which]
     if len(level.receiver) and fired is not None:
-        # Only one that fired before can have sent anything.
+        # Only a node that has fired before can have sent an echo.
         back = fired[receiver].nonzero()[0]
-        news[back] -= level.echo(nodes, sender[back], receiver[back])
-    message = np.rint(news * (share[which] * gain * worth))
-    hears = (message > 0) & (receiver != sender) & _open(receiver, active)
+        signal[back] -= level.echo(nodes, sender[back], receiver[back])
+    message = np.rint(signal * (share[which] * gain * effective))
+    is_delivered = (message > 0) & (receiver != sender) & _may_receive(receiver, active)
     if inhibition.silences:
-        hears &= ~inhibition.silent(sender, receiver)
-    heard = hears.nonzero()[0]
-    return Level.reached(receiver[heard], sender[heard], position[heard], message[heard], worth[heard])
+        is_delivered &= ~inhibition.silent(sender, receiver)
+    delivered = is_delivered.nonzero()[0]
+    return Level.reached(
+        receiver[delivered], sender[delivered], position[delivered], message[delivered], effective[delivered]
+    )

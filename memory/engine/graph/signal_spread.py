@@ -1,4 +1,4 @@
-"""What a spreading signal left behind: who received how much, in which hop, and the way it came."""
+"""Result of signal propagation: how much each row received, in which hop, and over which path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class SignalStep(NamedTuple):
-    """One conduit on the way: ends are nodes (an entry is below 0), signal is what arrived over it."""
+    """One conduit of a path: `source` and `target` are nodes (entries are below 0), `signal` is what it delivered."""
 
     conduit: int
     source: int
@@ -28,9 +28,9 @@ class SignalStep(NamedTuple):
 
 @dataclass
 class Level:
-    """One hop: what each node received, and the messages it is the sum of, sorted by receiver.
+    """One hop: the signal of each node, and the messages it is the sum of, sorted by receiver.
 
-    A message `sideways` was passed on within the hop, from a grain to the one that superseded it.
+    A message is `sideways` if it was passed on within the hop, from a grain to the one that superseded it.
     """
 
     node: Numbers
@@ -44,6 +44,7 @@ class Level:
 
     @classmethod
     def seeded(cls, node: Numbers, signal: Floats) -> Level:
+        """Hop 0: signals without messages."""
         none = np.zeros(0, np.int64)
         return cls(node, signal, none, none, none, np.zeros(0), np.zeros(0, np.float32), np.zeros(0, np.bool_))
 
@@ -51,9 +52,10 @@ class Level:
     def reached(
         cls, receiver: Numbers, sender: Numbers, position: Numbers, message: Floats, effective: NDArray[np.float32]
     ) -> Level:
+        """Level from its messages; signals of one receiver are added up."""
         order = receiver.argsort()
         receiver, message = receiver[order], message[order]
-        begin = _begins(receiver)
+        begin = _run_starts(receiver)
         signal = np.add.reduceat(message, begin) if len(begin) else np.zeros(0)
         return cls(
             receiver[begin],
@@ -67,7 +69,7 @@ class Level:
         )
 
     def echo(self, nodes: Numbers, sender: Numbers, receiver: Numbers) -> Floats:
-        """What each sender was itself sent in this hop by the one it sends to; all senders are among `nodes`."""
+        """For each message, what its receiver sent to its sender in this hop; all senders are among `nodes`."""
         begin, end = self.receiver.searchsorted(nodes), self.receiver.searchsorted(nodes, side="right")
         at = runs(begin, end - begin)
         known, sent = group_by_node(pair_key(self.receiver[at], self.sender[at]), self.message[at])
@@ -76,19 +78,19 @@ class Level:
         return np.where(known[place] == wanted, sent[place], 0.0)
 
     def best(self, node: int, without: int | None = None) -> int | None:
-        """Place of the strongest message to a node, leaving out one sender's; ties go to the lower sender."""
+        """Index of the strongest message to a node from any sender but `without`; ties go to the lower sender."""
         begin, end = int(self.receiver.searchsorted(node)), int(self.receiver.searchsorted(node + 1))
         if begin == end:
             return None
         sender = self.sender[begin:end].tolist()
         strength = (-self.message[begin:end]).tolist()
-        known = zip(strength, sender, self.position[begin:end].tolist(), range(begin, end), strict=True)
-        return min((one for one in known if one[1] != without), default=(0.0, 0, 0, None))[3]
+        messages = zip(strength, sender, self.position[begin:end].tolist(), range(begin, end), strict=True)
+        return min((message for message in messages if message[1] != without), default=(0.0, 0, 0, None))[3]
 
 
 @dataclass
 class Spread:
-    """Rows that received anything, strongest first (ties: lower row), in the unit of the seeds."""
+    """Rows that received a signal, strongest first (ties: lower row), in the unit of the seeds."""
 
     graph: ConduitGraph
     unit: float
@@ -101,24 +103,24 @@ class Spread:
 
     @property
     def rows(self) -> Numbers:
-        return self._summed()[0]
+        return self._sum_levels()[0]
 
     @property
     def activation(self) -> NDArray[np.float32]:
-        """All that reached each row, its own seed included."""
-        return (self._summed()[1] * self.unit).astype(np.float32)
+        """Total signal of each row, its own seed included."""
+        return (self._sum_levels()[1] * self.unit).astype(np.float32)
 
     @property
     def received(self) -> NDArray[np.float32]:
-        """What reached each row over conduits."""
-        return (self._summed()[2] * self.unit).astype(np.float32)
+        """Signal that each row received over conduits."""
+        return (self._sum_levels()[2] * self.unit).astype(np.float32)
 
     @property
     def hop(self) -> NDArray[np.int8]:
         """The hop in which each row was first reached; 0 for a seed."""
         node = np.concatenate([np.zeros(0, np.int64), *(level.node for level in self.levels)])
         hop = np.arange(len(self.levels)).repeat([len(level.node) for level in self.levels])
-        known, first = np.unique(node, return_index=True)  # levels stand in the order of hops
+        known, first = np.unique(node, return_index=True)  # levels are in the order of hops
         return hop[first[known.searchsorted(self.rows)]].astype(np.int8)
 
     @property
@@ -127,7 +129,7 @@ class Spread:
         return max(len(self.levels) - 1, 0)
 
     def path(self, row: int) -> list[SignalStep]:
-        """The strongest single way to a row, from where the signal was put in; empty for one no conduit led to."""
+        """Strongest path from a seed to a row; empty for a row that no conduit led to."""
         best: tuple[float, int, int] | None = None
         for hop, level in enumerate(self.levels):
             at = level.best(row)
@@ -135,7 +137,7 @@ class Spread:
                 best = float(level.message[at]), hop, at
         steps: list[SignalStep] = []
         hop, at = (best[1], best[2]) if best is not None else (0, None)
-        passed = set()
+        visited = set()
         while at is not None:
             level = self.levels[hop]
             position, sender = int(level.position[at]), int(level.sender[at])
@@ -150,14 +152,15 @@ class Spread:
                     int(self.graph.relation(np.array([position]))[0]),
                 )
             )
-            passed.add((hop, position))
+            visited.add((hop, position))
             hop -= not level.sideways[at]
             at = self.levels[hop].best(sender, steps[-1].target)
-            if at is not None and (hop, int(self.levels[hop].position[at])) in passed:
-                break  # two grains that say they supersede each other
+            if at is not None and (hop, int(self.levels[hop].position[at])) in visited:
+                break  # two grains supersede each other
         return steps[::-1]
 
-    def _summed(self) -> tuple[Numbers, Floats, Floats]:
+    def _sum_levels(self) -> tuple[Numbers, Floats, Floats]:
+        """Rows with their total signal and the part received over conduits, strongest first."""
         if self._totals is None:
             none = np.zeros(0, np.int64)
             node = np.concatenate([none, *(level.node for level in self.levels)])
@@ -166,55 +169,56 @@ class Spread:
             node = node[order]
             below = node.searchsorted(0)  # entries
             order, node = order[below:], node[below:]
-            begin = _begins(node)
+            begin = _run_starts(node)
             if not len(begin):
                 self._totals = none, np.zeros(0), np.zeros(0)
                 return self._totals
             total = np.add.reduceat(signal[order], begin)
-            got = np.add.reduceat(self._over_conduits()[order], begin)
+            received = np.add.reduceat(self._received_over_conduits()[order], begin)
             best = order_by_signal(total)
-            self._totals = node[begin][best], total[best], got[best]
+            self._totals = node[begin][best], total[best], received[best]
         return self._totals
 
-    def _over_conduits(self) -> Floats:
+    def _received_over_conduits(self) -> Floats:
         parts = [np.zeros(0)]
         for hop, level in enumerate(self.levels):
-            got = level.signal
+            received = level.signal
             if hop == 0:
-                got = np.zeros(len(level.node))
+                received = np.zeros(len(level.node))
                 if len(level.receiver):
-                    came, moved = group_by_node(level.receiver, level.message)
-                    got[level.node.searchsorted(came)] = moved
-            parts.append(got)
+                    receivers, sums = group_by_node(level.receiver, level.message)
+                    received[level.node.searchsorted(receivers)] = sums
+            parts.append(received)
         return np.concatenate(parts)
 
 
 def group_by_node(nodes: Numbers, signal: Floats) -> tuple[Numbers, Floats]:
-    """Each node once, ascending, with the sum of its signals."""
+    """Unique nodes in ascending order, each with the sum of its signals."""
     order = nodes.argsort()
     nodes = nodes[order]
-    begin = _begins(nodes)
+    begin = _run_starts(nodes)
     return nodes[begin], np.add.reduceat(signal[order], begin) if len(begin) else np.zeros(0)
 
 
 def order_by_signal(signal: Floats) -> Numbers:
-    """Places in falling order of signals, ties in rising order of place."""
+    """Indices by descending signal; ties by ascending index."""
     return (-signal).argsort(kind="stable")
 
 
 def add_signals(level: Level, nodes: Numbers, signal: Floats) -> None:
-    """Add signals to a level."""
+    """Add signals to the nodes of a level."""
     level.node, level.signal = group_by_node(
         np.concatenate((level.node, nodes)), np.concatenate((level.signal, signal))
     )
 
 
-def pair_key(one: Numbers, other: Numbers) -> Numbers:
-    """Both nodes in one number: they fit 32 bits each."""
-    return one << 32 | (other & 0xFFFFFFFF)
+def pair_key(high: Numbers, low: Numbers) -> Numbers:
+    """Two nodes packed into one integer: each fits into 32 bits."""
+    return high << 32 | (low & 0xFFFFFFFF)
 
 
-def _begins(ordered: Numbers) -> Numbers:
+def _run_starts(ordered: Numbers) -> Numbers:
+    """Index of the first of each run of equal numbers."""
     if not len(ordered):
         return np.zeros(0, np.int64)
     changes = np.ones(len(ordered), np.bool_)

@@ -1,7 +1,7 @@
-"""Conduits of a node in the order a build would give them, kept so while single ones change.
+"""Sorted conduits of one node that are updated when single conduits change.
 
-What was in order stays in order without those that changed; each of these is then put where it belongs, key by key. A
-hub of a hundred thousand conduits is not sorted anew for one of them.
+The order is that of a new build. Changed conduits are removed and inserted again at their place, found key by key, so
+that a hub of a hundred thousand conduits is not sorted again for one of them.
 """
 
 from __future__ import annotations
@@ -15,35 +15,36 @@ from numpy.typing import NDArray
 
 from memory.engine.graph.conduits import Numbers
 
-_FEW = 16  # more changes than that, and sorting the whole list is quicker
+_FEW = 16  # with more changes than this, sorting the whole list is faster
 
-Key = Callable[[Numbers], NDArray[Any]]  # of conduits by their positions, lowest first
+Key = Callable[[Numbers], NDArray[Any]]  # sort key of conduits at given positions, ascending
 
 
 @dataclass(slots=True)
 class SortedConduits:
-    """As of the last reading, and which conduits of the node changed since."""
+    """Positions of a node's conduits as last sorted, and the positions that changed since."""
 
     at: Numbers
     changed: set[int] = field(default_factory=set)
 
     def now(self, weight: NDArray[np.float32], keys: Sequence[Key]) -> SortedConduits:
-        """With everything that changed in its place, and what carries nothing left out. The first key counts most."""
+        """Sorted anew after changes, without conduits of weight 0. The first key is the most significant."""
         changed = sorted(self.changed)
         at = self.at[~np.isin(self.at, changed)]
-        living = [one for one in changed if weight[one] > 0]
+        living = [position for position in changed if weight[position] > 0]
         if len(living) > _FEW:
             at = np.concatenate((at, np.array(living, np.int64)))
             return SortedConduits(at[np.lexsort([key(at) for key in reversed(keys)])])
-        for one in living:
-            at = np.insert(at, _place(at, one, keys), one)
+        for position in living:
+            at = np.insert(at, _find_place(at, position, keys), position)
         return SortedConduits(at)
 
 
-def _place(at: Numbers, one: int, keys: Sequence[Key]) -> int:
+def _find_place(at: Numbers, position: int, keys: Sequence[Key]) -> int:
+    """Index at which a position belongs in a sorted list."""
     begin, end = 0, len(at)
     for key in keys:
-        run, own = key(at[begin:end]), key(np.array([one], np.int64))[0]
+        run, own = key(at[begin:end]), key(np.array([position], np.int64))[0]
         begin, end = begin + int(run.searchsorted(own)), begin + int(run.searchsorted(own, side="right"))
         if begin == end:
             break
@@ -53,12 +54,12 @@ def _place(at: Numbers, one: int, keys: Sequence[Key]) -> int:
 def sorted_lists(
     nodes: Numbers, own: dict[int, SortedConduits], weight: NDArray[np.float32], keys: Sequence[Key]
 ) -> dict[int, Numbers]:
-    """The lists of those nodes that have one, by their place among the nodes; what changed is put in order first."""
+    """Sorted lists of those nodes that have one, by the index of the node; lists with changes are updated first."""
     found: dict[int, Numbers] = {}
     for place, node in enumerate(nodes.tolist()):
-        held = own.get(node)
-        if held is not None:
-            if held.changed:
-                held = own[node] = held.now(weight, keys)
-            found[place] = held.at
+        conduits = own.get(node)
+        if conduits is not None:
+            if conduits.changed:
+                conduits = own[node] = conduits.now(weight, keys)
+            found[place] = conduits.at
     return found

@@ -1,1 +1,1 @@
-"""Finding candidates: postings with BM25, vectors, and the arrays they are kept in."""
+"""Search index of a space: postings with BM25, vectors, and their arrays."""

@@ -1,13 +1,13 @@
-"""Words: BM25 over the postings, with length normalisation that follows the collection.
+"""BM25 over the postings, with length normalisation that depends on the collection.
 
     score(q, d) = sum over the distinct terms t of q:
         idf(t) (k1 + 1) n / (n + k1 (1 - b + b len(d) / mean len)),   n = count of t in d
-    idf(t) = ln(1 + (N - df + .5) / (df + .5)),   natural logarithm, N rows, df of them hold t
+    idf(t) = ln(1 + (N - df + .5) / (df + .5)),   natural logarithm, N rows, df of them contain t
     b  = clip(.4 + .2 ln(mean characters / 140), .4, .95)
     k1 = clip(.9 + .3 (b - .4) / .35, .9, 1.2)
 
-Short turns want little normalisation, long messages nearly all of it. What one term brings is a float32, and sums
-of those are made in float64, where so few of them add up exactly: the order of the terms decides nothing.
+Short turns need little normalisation, long messages nearly full normalisation. The score of one term is a float32;
+sums are made in float64, where so few float32 add up exactly: the order of the terms does not matter.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Scores = NDArray[np.float32]
 
 
 class Bm25Parameters(NamedTuple):
-    """The two numbers that follow from how long the collection's texts are."""
+    """b and k1, which depend on the mean length of the texts."""
 
     b: float
     k1: float
 
 
 class Terms(NamedTuple):
-    """The distinct terms of a question in its order: where they first stand in it, what they say, where rows are."""
+    """Distinct terms of a question in its order: keys, first places in the question, idf, and spans of postings."""
 
     keys: NDArray[np.uint64]
     places: NDArray[np.int64]
@@ -42,37 +42,37 @@ class Terms(NamedTuple):
 
 
 def bm25_parameters(index: Index) -> Bm25Parameters:
-    """Kept beside the index until it grows."""
-    held: tuple[int, Bm25Parameters] | None = vars(index).get("_shape")
-    if held is None or held[0] != index.size:
+    """Parameters of the index; cached on it until it grows."""
+    cached: tuple[int, Bm25Parameters] | None = vars(index).get("_shape")
+    if cached is None or cached[0] != index.size:
         _, characters = index.totals()
         mean = max(characters / index.size, 1.0) if index.size else 140.0
         b = min(max(0.4 + 0.2 * math.log(mean / 140), 0.4), 0.95)
-        held = index.size, Bm25Parameters(b, min(max(0.9 + 0.3 * (b - 0.4) / 0.35, 0.9), 1.2))
-        vars(index)["_shape"] = held
-    return held[1]
+        cached = index.size, Bm25Parameters(b, min(max(0.9 + 0.3 * (b - 0.4) / 0.35, 0.9), 1.2))
+        vars(index)["_shape"] = cached
+    return cached[1]
 
 
 def terms(index: Index, keys: NDArray[np.uint64]) -> Terms:
-    """A term that is repeated counts where it first stands."""
-    listed = keys.tolist()
-    if len(set(listed)) == len(listed):
-        once, places = keys, np.arange(len(keys))
+    """Terms of a question with idf and spans; a repeated term counts once, at its first place."""
+    key_list = keys.tolist()
+    if len(set(key_list)) == len(key_list):
+        unique, places = keys, np.arange(len(keys))
     else:
         first: dict[int, int] = {}
-        for place, key in enumerate(listed):
+        for place, key in enumerate(key_list):
             first.setdefault(key, place)
-        once, places = np.array([*first], np.uint64), np.array([*first.values()], np.int64)
-    spans = index.postings.spans(once)
-    return Terms(once, places, _idf(index.size, spans.frequency), spans)
+        unique, places = np.array([*first], np.uint64), np.array([*first.values()], np.int64)
+    spans = index.postings.spans(unique)
+    return Terms(unique, places, _compute_idf(index.size, spans.frequency), spans)
 
 
 def idf(index: Index, keys: NDArray[np.uint64]) -> Scores:
-    """How much it says that a text holds the term: 0 only for what nobody has."""
-    return _idf(index.size, index.postings.spans(np.asarray(keys, np.uint64)).frequency)
+    """Inverse document frequency of each term; 0 only for a term that no row has."""
+    return _compute_idf(index.size, index.postings.spans(np.asarray(keys, np.uint64)).frequency)
 
 
-def _idf(size: int, frequency: NDArray[np.int64]) -> Scores:
+def _compute_idf(size: int, frequency: NDArray[np.int64]) -> Scores:
     weight: Scores = np.log1p((size - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
     if not np.logical_and.reduce(frequency):
         weight[frequency == 0] = 0
@@ -84,14 +84,14 @@ def by_term(
     rows: NDArray[np.integer],
     counts: Scores,
     idf: Scores,
-    shape: Bm25Parameters,
+    parameters: Bm25Parameters,
     lengths: Scores | None = None,
 ) -> Scores:
-    """What each term brings each row, from counts that are known already: both [terms, rows]."""
+    """BM25 of each term in each row, from known counts: both [terms, rows]."""
     if lengths is None:
         lengths = index.columns["length"][rows].astype(np.float32)
-    parts: Scores = counts / (counts + length_norm(index, lengths, shape))
-    parts *= (idf * np.float32(shape.k1 + 1))[:, None]
+    parts: Scores = counts / (counts + length_norm(index, lengths, parameters))
+    parts *= (idf * np.float32(parameters.k1 + 1))[:, None]
     return parts
 
 
@@ -100,23 +100,26 @@ def score_counts(
     rows: NDArray[np.integer],
     counts: Scores,
     idf: Scores,
-    shape: Bm25Parameters,
+    parameters: Bm25Parameters,
     lengths: Scores | None = None,
 ) -> Scores:
-    """BM25 from counts that are known already: [rows]. Row by row the same sum, so that equal texts tie."""
-    summed: Scores = np.add.reduce(by_term(index, rows, counts, idf, shape, lengths), axis=0)
+    """BM25 from known counts: [rows]. Every row is summed in the same order, so that equal texts tie."""
+    summed: Scores = np.add.reduce(by_term(index, rows, counts, idf, parameters, lengths), axis=0)
     return summed
 
 
 def score_counts_each(
-    index: Index, counts: Scores, idf: Scores, shapes: Sequence[Bm25Parameters], lengths: Scores
+    index: Index, counts: Scores, idf: Scores, parameter_list: Sequence[Bm25Parameters], lengths: Scores
 ) -> Scores:
-    """The same for several shapes in one go: [shapes, rows]."""
-    slopes = np.array([_slope(index, shape) for shape in shapes], np.float32)[:, None, None]
+    """`score_counts` for several parameters at once: [parameters, rows]."""
+    slopes = np.array([_slope(index, parameters) for parameters in parameter_list], np.float32)[:, None, None]
     parts: Scores = lengths * slopes
-    parts = parts + np.array([shape.k1 * (1 - shape.b) for shape in shapes], np.float32)[:, None, None]
+    parts = (
+        parts
+        + np.array([parameters.k1 * (1 - parameters.b) for parameters in parameter_list], np.float32)[:, None, None]
+    )
     parts = counts / (counts + parts)
-    parts *= (idf * np.array([shape.k1 + 1 for shape in shapes], np.float32)[:, None])[:, :, None]
+    parts *= (idf * np.array([parameters.k1 + 1 for parameters in parameter_list], np.float32)[:, None])[:, :, None]
     summed: Scores = np.add.reduce(parts, axis=1)
     return summed
 
@@ -129,13 +132,14 @@ def scores(index: Index, asked: Terms, rows: NDArray[np.integer]) -> Scores:
     return summed
 
 
-def length_norm(index: Index, lengths: Scores, shape: Bm25Parameters) -> Scores:
+def length_norm(index: Index, lengths: Scores, parameters: Bm25Parameters) -> Scores:
     """k1 (1 - b + b length / mean length)."""
-    norms: Scores = lengths * np.float32(_slope(index, shape))
-    norms += np.float32(shape.k1 * (1 - shape.b))
+    norms: Scores = lengths * np.float32(_slope(index, parameters))
+    norms += np.float32(parameters.k1 * (1 - parameters.b))
     return norms
 
 
-def _slope(index: Index, shape: Bm25Parameters) -> float:
+def _slope(index: Index, parameters: Bm25Parameters) -> float:
+    """Factor of the length in `length_norm`."""
     terms, _ = index.totals()
-    return shape.k1 * shape.b / (max(terms / index.size, 1.0) if index.size else 1.0)
+    return parameters.k1 * parameters.b / (max(terms / index.size, 1.0) if index.size else 1.0)

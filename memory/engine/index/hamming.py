@@ -1,4 +1,4 @@
-"""How many bits of a query differ from those of many rows: the first, coarse look at vectors."""
+"""Hamming distances between the bits of a query and of many rows: the coarse first step of vector search."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from numpy.typing import NDArray
 
 Words: TypeAlias = NDArray[np.uint64]
 
-_IN_CACHE = 32_768  # columns at a time, about, so that what is in between stays near the core
-_FIT = 3  # words whose counts add up to no more than a byte holds (192), which adds fastest
-_BYTE = 4  # words whose counts a byte holds but for the very last: 256
+_IN_CACHE = 32_768  # columns per block, about: intermediate arrays stay in the CPU cache
+_FIT = 3  # 64-bit words whose counts always fit into a byte (192), which is added fastest
+_BYTE = 4  # 64-bit words whose counts fit into a byte except for the highest sum, 256
 
 
 def hamming(parts: Sequence[Words], query: Words) -> NDArray[np.unsignedinteger]:
-    """Bits in which each column differs from the query. Parts, [words, rows] each, are read one after the other.
+    """Number of bits in which each column differs from the query. Parts, [words, rows] each, are concatenated.
 
     Up to 256 bits are counted in bytes. A column that differs in each of the first 192 has one less there.
     """
     total = np.empty(sum(part.shape[1] for part in parts), np.uint8 if len(query) <= _BYTE else np.uint16)
-    room = -(-len(total) // max(round(len(total) / _IN_CACHE), 1))  # in equal parts: a small rest costs as much as one
-    differ, count, add_up = np.empty(room, np.uint64), np.empty((2, room), np.uint8), _add_up
+    room = -(
+        -len(total) // max(round(len(total) / _IN_CACHE), 1)
+    )  # equal blocks: a small last block costs as much as a full one
+    differ, count, count_bits = np.empty(room, np.uint64), np.empty((2, room), np.uint8), _count_bits
     if len(query) > _BYTE:
-        add_up = _add_up_wide
+        count_bits = _count_bits_wide
     done = 0
-    for pieces, filled in _filled(parts, room):
+    for pieces, filled in _blocks(parts, room):
         words = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
-        add_up(words, query, differ[:filled], count[:, :filled], total[done : done + filled])
+        count_bits(words, query, differ[:filled], count[:, :filled], total[done : done + filled])
         done += filled
     return total
 
 
-def _filled(parts: Sequence[Words], room: int) -> Iterator[tuple[list[Words], int]]:
-    """The parts cut and gathered into as much as there is room for, and how much that is."""
+def _blocks(parts: Sequence[Words], room: int) -> Iterator[tuple[list[Words], int]]:
+    """Blocks of at most `room` columns, split and gathered from the parts, each with its width."""
     pieces: list[Words] = []
     filled = 0
     for part in parts:
@@ -53,22 +55,22 @@ def _filled(parts: Sequence[Words], room: int) -> Iterator[tuple[list[Words], in
         yield pieces, filled
 
 
-def _add_up(words: Words, query: Words, differ: Words, count: NDArray[np.uint8], into: NDArray[Any]) -> None:
+def _count_bits(words: Words, query: Words, differ: Words, count: NDArray[np.uint8], into: NDArray[Any]) -> None:
     np.bitwise_count(np.bitwise_xor(words[0], query[0], out=differ), out=into)
     part = count[0]
     for place in range(1, len(query)):
         np.bitwise_count(np.bitwise_xor(words[place], query[place], out=differ), out=part)
-        if place == _FIT and np.maximum.reduce(into) == 64 * _FIT:  # to look is cheaper than to cut off
+        if place == _FIT and np.maximum.reduce(into) == 64 * _FIT:  # checking is cheaper than clipping
             np.minimum(into, 64 * _FIT - 1, out=into)
         np.add(into, part, out=into)
 
 
-def _add_up_wide(words: Words, query: Words, differ: Words, count: NDArray[np.uint8], into: NDArray[Any]) -> None:
+def _count_bits_wide(words: Words, query: Words, differ: Words, count: NDArray[np.uint8], into: NDArray[Any]) -> None:
     part, more = count
     for first in range(0, len(query), _FIT):
         for place in range(first, min(first + _FIT, len(query))):
-            one = more if place > first else part
-            np.bitwise_count(np.bitwise_xor(words[place], query[place], out=differ), out=one)
+            counts = more if place > first else part
+            np.bitwise_count(np.bitwise_xor(words[place], query[place], out=differ), out=counts)
             if place > first:
                 part += more
         np.add(into, part, out=into) if first else np.copyto(into, part)

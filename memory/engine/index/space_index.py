@@ -1,7 +1,6 @@
-"""Everything recall needs to know about the grains of one space, as arrays: one row per grain.
+"""In-memory index of one space: columns, postings, vectors and graph as arrays, one row per grain.
 
-A pure value: no database, no clock, no files. The arena builds it, keeps it current and gives it away;
-recall reads it.
+A pure value without database, clock or files. The arena builds it, keeps it current and passes it to recall.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ from memory.engine.learning.learned import Learned
 END_OF_TIME = np.iinfo(np.int64).max
 BEGINNING_OF_TIME = np.iinfo(np.int64).min
 NO_ROW = -1
-SECOND = 1_000_000  # in the unit of the columns
+SECOND = 1_000_000  # one second in the unit of time columns, microseconds
 
 # Times are microseconds since 1970: as exact as the database. Texts appear as 64-bit keys (`words.key`); 0: none.
 COLUMNS: dict[str, type[np.generic]] = {
-    "id": np.int64,  # the grain's own number: what SQL knows it by
-    "digest": np.uint64,  # equal texts are folded by it
+    "id": np.int64,  # primary key of the grain in the database
+    "digest": np.uint64,  # key of the text: equal texts have equal ones
     "session": np.uint64,
     "ordinal": np.int32,  # place in the session
     "prev": np.int32,  # row before it in the session, or NO_ROW
     "next": np.int32,
     "speaker": np.uint64,  # key of the speaker's name as it was given, case folded
     "title": np.uint64,  # the title line a passage begins with, as the entry of that name: key("name:<folded>")
-    "said": np.int64,  # when it was said, or recorded if nobody told
+    "said": np.int64,  # when it was said, or recorded if that is unknown
     "recorded": np.int64,
-    "valid_from": np.int64,  # EVER and FOREVER where it has no end
+    "valid_from": np.int64,  # BEGINNING_OF_TIME and END_OF_TIME where it is open
     "valid_to": np.int64,
     "length": np.int32,  # terms
     "chars": np.int32,
-    "marks": np.uint16,  # `marks.py`
+    "marks": np.uint16,  # `memory.engine.text.marks`
     "status": np.uint8,  # STATUSES
     "authority": np.uint8,  # 0 is the highest
     "decay": np.uint8,
@@ -48,56 +47,56 @@ COLUMNS: dict[str, type[np.generic]] = {
     "typical": np.float32,  # of its cluster, up to 1
 }
 
-# GONE: the row stays, so that numbers keep their meaning until the next build, but nothing may show it.
+# GONE: a deleted grain. Its row is kept until the next build, so that row numbers stay valid, but is never shown.
 STATUSES = ("active", "dormant", "archived", "quarantined", "pending_deletion", "gone")
 ACTIVE, GONE = 0, 5
 
 
 @dataclass(frozen=True)
 class SpaceWeights:
-    """How far a space's weights lie from the shipped ones (`attune.py`)."""
+    """Difference of a space's own ranker weights from the shipped ones (`memory.engine.learning.weight_fitting`)."""
 
-    version: str  # of the shipped ones
-    weights: NDArray[np.float32]  # a step for each feature
-    questions: int  # judged ones that call for it
+    version: str  # of the shipped weights
+    weights: NDArray[np.float32]  # difference for each feature
+    questions: int  # judged questions it was fitted on
 
 
 @dataclass
 class Index:
-    """Columns have room to grow: only the first `size` rows of each mean anything."""
+    """Columns have spare capacity: only the first `size` rows of each are in use."""
 
     columns: dict[str, NDArray[Any]]
     postings: Postings
-    dense: Dense | None  # None: nothing was encoded yet, or by another encoder
+    dense: Dense | None  # None: no vectors yet, or only those of another encoder
     graph: ConduitGraph
     size: int = 0
-    # Speakers of the space: key of the name -> term keys of its words, to see whom a question names.
+    # Speakers of the space: key of the name -> term keys of its words, to find the speakers a question names.
     speakers: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    learned: Learned | None = None  # what votes taught
-    own: SpaceWeights | None = None  # how votes moved the weights
-    version: int = 0  # moves with every change to a row: what was worked out from columns holds until then
+    learned: Learned | None = None  # result of all votes
+    own: SpaceWeights | None = None  # ranker weights fitted on votes
+    version: int = 0  # raised by every change to a row: values computed from columns are valid until then
     _totals: tuple[int, int, int] = (0, 0, 0)
 
     def column(self, name: str) -> NDArray[Any]:
         return self.columns[name][: self.size]
 
     def open(self, allowed: NDArray[np.bool_]) -> int:
-        """How many rows a mask lets through; remembered for one that nobody may write into."""
-        held: tuple[NDArray[np.bool_], int] | None = vars(self).get("_open")
-        if held is None or held[0] is not allowed:
-            held = allowed, int(np.count_nonzero(allowed))
+        """Number of rows a mask allows; cached for a read-only mask."""
+        cached: tuple[NDArray[np.bool_], int] | None = vars(self).get("_open")
+        if cached is None or cached[0] is not allowed:
+            cached = allowed, int(np.count_nonzero(allowed))
             if not allowed.flags.writeable:
-                vars(self)["_open"] = held
-        return held[1]
+                vars(self)["_open"] = cached
+        return cached[1]
 
     def totals(self) -> tuple[int, int]:
-        """Terms and characters of all rows. A text never changes, so only rows that came since are added up."""
-        seen, terms, characters = self._totals
-        if seen != self.size:
-            if seen > self.size:
-                seen = terms = characters = 0
-            terms += int(self.columns["length"][seen : self.size].sum(dtype=np.int64))
-            characters += int(self.columns["chars"][seen : self.size].sum(dtype=np.int64))
+        """Number of terms and characters of all rows. Texts never change, so only new rows are counted."""
+        counted, terms, characters = self._totals
+        if counted != self.size:
+            if counted > self.size:
+                counted = terms = characters = 0
+            terms += int(self.columns["length"][counted : self.size].sum(dtype=np.int64))
+            characters += int(self.columns["chars"][counted : self.size].sum(dtype=np.int64))
             self._totals = (self.size, terms, characters)
         return terms, characters
 

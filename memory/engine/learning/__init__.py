@@ -1,1 +1,1 @@
-"""What votes change in the order of results."""
+"""Effect of votes on ranking."""

@@ -1,23 +1,23 @@
-"""What votes are worth to a question asked now.
+"""Effect of earlier votes on the ranking of a question.
 
-It is compared with the few judged questions nearest to it. How alike two are is measured above what questions of
-this space have in common anyway (its names, its way of asking):
+The question is compared with the few judged questions nearest to it. Similarity is measured above what questions of
+this space have in common anyway (names, ways of asking):
 
     z = n (cosine - m) / (1 - m),   m = mean cosine to every judged question, drawn to .4 while there are few,
-                                    n = share of the question's names and numbers that the judged one holds too
+                                    n = share of the question's names and numbers that the judged one has too
     log share = -7.55 + 1.15 z + 5.5 max(z - .6, 0) + 2.35 shared idf / joint idf
-                + 1.5 (share of the question's idf that the judged one holds and the grain does not)
-                + 2 (share that the grain holds and the judged one does not)
+                + 1.5 (share of the question's idf that the judged one has and the grain does not)
+                + 2 (share that the grain has and the judged one does not)
                 + .39 ln(place the grain had in the judged answer);   same terms: 4 - 6 (1 - z)
 
-A share is one of the answer's probability. Scores order candidates like logarithms of probability, so a useful
-grain's share is added there (`Boost.gains`), not to its score: one that ranks low may rise to where such a question
-usually has its answer, but passes the first only when the questions are nearly the same.
+A share is a share of the answer's probability. Scores order candidates like logarithms of probability, so the share of
+a useful grain is added there (`VoteBoost.gains`), not to its score: a low ranked grain may rise to where such a
+question usually has its answer, but passes the first only if the questions are nearly the same.
 
-How a vote counts elsewhere depends on what matching knew without it: what was found first needs no help. So words the
-grain does not hold, and a place far behind, count more; so do words the grain holds beyond the judged question; and a
-grain's record counts a little whatever is asked (`_standing`). Grains nobody judged gain or lose a little by lying
-where the answers of like questions lie (`lean.py`). How the numbers were fitted is told in docs/algorithms.md.
+A vote counts more the less matching finds without it: for terms the grain does not have, and for a low place in the
+judged answer; also for terms the grain has beyond the judged question. A grain's record over all questions counts a
+little for any question (`_record_gains`). Grains nobody judged gain or lose a little by their position along the vote
+direction (`vote_direction.py`). How the numbers were fitted is described in docs/algorithms.md.
 """
 
 from __future__ import annotations
@@ -40,114 +40,116 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class VoteSettings:
-    """Every number that shapes what a vote does to an answer."""
+    """All numbers of the effect of votes on an answer."""
 
-    # 1..64. Judged questions nearest in meaning, and as many nearest in words, that have a say.
+    # 1..64. Nearest judged questions that are used, by meaning; without vectors by words.
     nearest: int = 8
-    # -12..0. Logarithm of the share a useful grain gets from a question no more alike than any.
+    # -12..0. Logarithm of the share of a useful grain from a question of similarity 0.
     alike: float = -7.55
-    # 0..20. What it gains from there to the same question.
+    # 0..20. Increase of the logarithm from similarity 0 to similarity 1.
     slope: float = 1.15
-    # 0..40. What it gains on top, above `near`.
+    # 0..40. Additional increase above the similarity `near`.
     steep: float = 5.5
-    # 0..1. Likeness from which on two questions are nearly the same.
+    # 0..1. Similarity above which two questions are nearly the same.
     near: float = 0.6
-    # 0..5. What it is worth when all rare words are the same.
+    # 0..5. Increase of the logarithm if all rare words are the same.
     words: float = 2.35
-    # 0..10. What it is worth when all words of the question stand in the judged one and none in the grain.
+    # 0..10. Increase if all words of the question are in the judged one and none in the grain.
     lacking: float = 1.5
-    # 0..10. What it is worth when all words of the question stand in the grain and none in the judged one.
+    # 0..10. Increase if all words of the question are in the grain and none in the judged one.
     beyond: float = 2.0
-    # 0..10. Logarithm of the share when the same question is asked again.
+    # 0..10. Logarithm of the share if the same question is asked again.
     same: float = 4.0
-    # 0..20. What of that is lost when only the terms are the same, and the vectors as unlike as any.
+    # 0..20. Decrease of `same` if only the terms are the same and the similarity of the vectors is 0.
     grammar: float = 6.0
-    # 0..1. How much what else speaks for a grain counts in its share.
+    # 0..1. Weight of a grain's own score in its share.
     own: float = 0.49
-    # 0..20. Deviations that a grain loses that was not useful for the same question.
+    # 0..20. Deviations that a grain loses if it was not useful for the same question.
     loss: float = 5.0
-    # 0..1. Likeness from which on it begins to lose.
+    # 0..1. Similarity above which a grain that was not useful begins to lose.
     loss_near: float = 0.85
-    # -12..0 and 0..20. Logarithm of the share from links of the question's terms: of none of its weight, and of all.
+    # -12..0. Logarithm of the share from links of the question's terms if they cover none of its weight.
     link: float = -8.0
+    # 0..20. Increase of this logarithm if they cover all of its weight.
     link_slope: float = 5.5
-    # 0..1. Share of the question's weight below which links say nothing.
+    # 0..1. Share of the question's weight below which links are ignored.
     link_least: float = 0.5
-    # -12..0. Logarithm of the share from which on a grain is looked at that nothing else found.
+    # -12..0. Logarithm of the share from which on a grain becomes a candidate even if no search matched it.
     least: float = -4.5
-    # 1..1,000. Questions from which on a grain counts as useful for anything, which says little of each.
+    # 1..1,000. Number of questions above which usefulness for many questions reduces the share for each.
     breadth: int = 8
-    # 0..2. Deviations, for each e-fold of the place it once was useful from, that a grain gains whatever is asked.
+    # 0..2. Deviations that a grain gains for any question, for each e-fold of the lowest place at which it was useful.
     missed: float = 0.1
-    # 0..2. Deviations it loses for each e-fold of the questions it was shown for in vain,
+    # 0..2. Deviations that a grain loses for any question, for each e-fold of the questions it was not useful for.
     vain: float = 0.55
-    # 1..100. beyond this number of them less one,
+    # 1..100. Number of such questions plus one at which this loss begins.
     vain_free: float = 2.0
-    # 0..5. up to so many e-folds,
+    # 0..5. Highest number of e-folds of this loss.
     vain_most: float = 1.5
-    # 0..1. less this part of it where the grain holds all words of the question.
+    # 0..1. Part of this loss that is waived if the grain has all words of the question.
     vain_words: float = 1.0
-    # 0..2. Logarithm of the share, for each e-fold of the place the grain had for the judged question.
+    # 0..2. Increase of the logarithm of the share for each e-fold of the grain's place in the judged answer.
     place: float = 0.39
-    # 0..1 and 0..100. The mean cosine of questions where few are judged, and how many outweigh it.
+    # 0..1. Prior of the mean cosine of two questions.
     common: float = 0.4
+    # 0..100. Weight of this prior, in judged questions.
     common_weight: int = 8
-    # 0..5. Deviations a grain gains for lying where the answers of like questions lie, and not what was shown in vain,
+    # 0..5. Deviations that a grain gains per unit along the vote direction of similar questions.
     lean: float = 0.35
-    # 0..5. and at most so many, or loses.
+    # 0..5. Highest gain or loss along the vote direction, in deviations.
     lean_most: float = 0.25
 
 
 DEFAULT = VoteSettings()
-_FURTHEST = -9.0  # below this share, nothing speaks for a candidate at all
-_MIDDLE = 5.0  # minus the logarithm of a share that is neither likely nor unlikely
-_MOST_LINKED = 256  # grains behind one term that are looked at
-_ROOT = 1 / 3  # without vectors: shared words are fewer than shared meaning
+_FURTHEST = -9.0  # lower logarithms of a candidate's own share count as this
+_MIDDLE = 5.0  # minus the logarithm of an average share
+_MOST_LINKED = 256  # a term linked to more grains is ignored
+_ROOT = 1 / 3  # without vectors, shared weight is raised to this power: questions share fewer words than meaning
 
 
 @dataclass
 class VoteBoost:
-    """What votes say to one question: rows ascending, each with its share and its loss."""
+    """Effect of votes on one question: rows in ascending order, each with its share and its loss."""
 
     rows: Rows
     share: Floats  # logarithm; -inf for none
     loss: Floats  # deviations
-    reasons: list[tuple[str, int, float]]  # "question" or "term", its key, how alike or how much of the question
+    reasons: list[tuple[str, int, float]]  # "question" or "term", its key, and the similarity or the covered share
     certain: NDArray[np.bool_]  # the same question was asked before
-    candidates: Rows  # those that are looked at even if nothing else found them
+    candidates: Rows  # rows that become candidates even if no search matched them
     learned: Learned | None = None
     dense: Dense | None = None
-    toward: Floats | None = None  # the way the answers of like questions lie
-    worded: term_overlap.QuestionTerms | None = None
+    direction: Floats | None = None  # vote direction of similar questions
+    terms: term_overlap.QuestionTerms | None = None
 
     def gains(self, rows: Rows, scores: Floats, settings: VoteSettings = DEFAULT) -> Floats:
-        """What each of these candidates gains or loses, given the scores of all."""
+        """Gain or loss of each of these candidates, given the scores of all."""
         if self.learned is None:
             return np.zeros(len(rows), np.float32)
-        found = self._shared(rows, scores, settings.own) + _standing(self.learned, self.worded, rows, settings)
-        if self.toward is not None and self.dense is not None and len(rows):
-            far = np.float32(settings.lean) * vote_direction.distance_along(self.toward, self.dense, rows)
-            found += np.clip(far, -settings.lean_most, settings.lean_most)
-        return found
+        gains = self._share_gains(rows, scores, settings.own) + _record_gains(self.learned, self.terms, rows, settings)
+        if self.direction is not None and self.dense is not None and len(rows):
+            along = np.float32(settings.lean) * vote_direction.distance_along(self.direction, self.dense, rows)
+            gains += np.clip(along, -settings.lean_most, settings.lean_most)
+        return gains
 
-    def _shared(self, rows: Rows, scores: Floats, own: float) -> Floats:
+    def _share_gains(self, rows: Rows, scores: Floats, own: float) -> Floats:
         if not len(self.rows):
             return np.zeros(len(rows), np.float32)
         place = np.minimum(np.searchsorted(rows, self.rows), len(rows) - 1)
-        here = rows[place] == self.rows
-        place, share, loss, certain = place[here], self.share[here], self.loss[here], self.certain[here]
-        gained = np.zeros(len(rows), np.float32)
+        present = rows[place] == self.rows
+        place, share, loss, certain = place[present], self.share[present], self.loss[present], self.certain[present]
+        gains = np.zeros(len(rows), np.float32)
         if not len(place):
-            return gained
+            return gains
         peak = float(scores.max())
-        whole = peak + np.log(np.exp(scores.astype(np.float64) - peak).sum())
-        has = scores[place] - whole
-        share = np.where(certain, share, share + own * (np.maximum(has, _FURTHEST) + _MIDDLE))
-        gained[place] = np.logaddexp(has, share) - has - loss
-        return gained
+        log_total = peak + np.log(np.exp(scores.astype(np.float64) - peak).sum())
+        own_share = scores[place] - log_total
+        share = np.where(certain, share, share + own * (np.maximum(own_share, _FURTHEST) + _MIDDLE))
+        gains[place] = np.logaddexp(own_share, share) - own_share - loss
+        return gains
 
-    def sure(self, rows: Rows) -> float:
-        """The probability that one of these rows answers, by votes alone."""
+    def confidence(self, rows: Rows) -> float:
+        """Probability that one of these rows answers, by votes alone."""
         if not len(self.rows):
             return 0.0
         shares = self.share[np.isin(self.rows, rows)]
@@ -167,96 +169,96 @@ def compute_boost(
     settings: VoteSettings = DEFAULT,
     allowed: NDArray[np.bool_] | None = None,
 ) -> VoteBoost:
-    """What votes say to this question; the cost does not grow with their number."""
+    """Effect of votes on this question; the cost does not grow with the number of votes."""
     if not learned or not len(query.keys):
         return NO_BOOST
     keys = frozenset(query.keys.tolist())
-    told = _VoteShares(settings, learned)
+    shares = _VoteShares(settings, learned)
     same: set[int] = learned.by_terms.get(keys, set())
     near = question_similarity.nearest_by_meaning(
         learned, vector, settings.nearest, settings.common, settings.common_weight
     )
     by_words = [] if near else question_similarity.sharing_words(learned, keys)
     questions = [(key, learned.questions[key]) for key in sorted(same | near.keys() | set(by_words))]
-    toward = vote_direction.direction(((judged, near.get(key, 0.0)) for key, judged in questions), index, allowed)
+    direction = vote_direction.direction(((judged, near.get(key, 0.0)) for key, judged in questions), index, allowed)
     weights = question_similarity.term_weights(index, keys.union(*(judged.terms for _, judged in questions)))
-    in_words = {key: question_similarity.shared_weight(weights, keys, judged.terms) for key, judged in questions}
+    word_similarity = {key: question_similarity.shared_weight(weights, keys, judged.terms) for key, judged in questions}
     if not near:
-        best = sorted(in_words, key=lambda key: (-in_words[key], key))[: settings.nearest]
-        near = {key: in_words[key] ** _ROOT for key in best}
-    about = question_similarity.naming_terms(query)
-    heard = [(key, judged) for key, judged in questions if key in same or key in near]
-    worded = term_overlap.QuestionTerms(index, query, weights)
-    apart = term_overlap.TermDifference(worded, heard, index.size)
-    for key, judged in heard:
-        # Two questions of one form are alike in everything but what they are about.
-        shared = len(about & judged.terms) / len(about) if about else 1.0
-        told.question(key, judged, near.get(key, 1.0) * shared, in_words[key], key in same, apart)
-    _linked(learned, keys, about, weights, told, settings)
-    found = told.boost(index, allowed)
-    found.dense, found.toward, found.worded = index.dense, toward, worded
-    return found
+        best = sorted(word_similarity, key=lambda key: (-word_similarity[key], key))[: settings.nearest]
+        near = {key: word_similarity[key] ** _ROOT for key in best}
+    names = question_similarity.naming_terms(query)
+    used = [(key, judged) for key, judged in questions if key in same or key in near]
+    terms = term_overlap.QuestionTerms(index, query, weights)
+    difference = term_overlap.TermDifference(terms, used, index.size)
+    for key, judged in used:
+        # Two questions of one form are similar in everything but their names and numbers.
+        shared = len(names & judged.terms) / len(names) if names else 1.0
+        shares.add_question(key, judged, near.get(key, 1.0) * shared, word_similarity[key], key in same, difference)
+    _add_links(learned, keys, names, weights, shares, settings)
+    boost = shares.to_boost(index, allowed)
+    boost.dense, boost.direction, boost.terms = index.dense, direction, terms
+    return boost
 
 
-def _standing(
-    learned: Learned, worded: term_overlap.QuestionTerms | None, rows: Rows, settings: VoteSettings
+def _record_gains(
+    learned: Learned, terms: term_overlap.QuestionTerms | None, rows: Rows, settings: VoteSettings
 ) -> Floats:
-    """What votes say of grains whatever is asked: little, and it is bounded.
+    """Small, bounded gains and losses of grains for any question, from their record.
 
-    One that was useful and stood far behind is worth more than it looks. One that was shown again and again in vain
-    is worth less: it is like every question, and answers none. Unless it holds what is asked for now: then it is not
-    here for being like everything.
+    A grain that was useful at a low place deserves more than matching gives it. One that was repeatedly not useful
+    deserves less: it matches every question and answers none. The loss is reduced if the grain has the words of the
+    present question, because then it was not matched for being similar to everything.
     """
-    found = np.zeros(len(rows), np.float32)
+    gains = np.zeros(len(rows), np.float32)
     behind, useless = learned.behind, learned.useless
-    in_vain: list[int] = []
+    indices: list[int] = []
     for at, row in enumerate(rows.tolist()):
         if row in behind:
-            found[at] = settings.missed * math.log(max(behind[row]))
+            gains[at] = settings.missed * math.log(max(behind[row]))
         if row in useless:
-            in_vain.append(at)
-    if in_vain:
-        shown = np.array([useless[row] for row in rows[in_vain].tolist()], np.float32)
-        vain = np.clip(np.log((1 + shown) / np.float32(settings.vain_free)), 0, settings.vain_most)
-        cover = worded.cover(rows[in_vain]) if worded is not None else 0.0
-        found[in_vain] -= settings.vain * vain * (1 - settings.vain_words * cover)
-    return found
+            indices.append(at)
+    if indices:
+        counts = np.array([useless[row] for row in rows[indices].tolist()], np.float32)
+        folds = np.clip(np.log((1 + counts) / np.float32(settings.vain_free)), 0, settings.vain_most)
+        cover = terms.cover(rows[indices]) if terms is not None else 0.0
+        gains[indices] -= settings.vain * folds * (1 - settings.vain_words * cover)
+    return gains
 
 
-def _linked(
+def _add_links(
     learned: Learned,
     keys: frozenset[int],
-    about: set[int],
+    names: set[int],
     weights: dict[int, float],
-    told: _VoteShares,
+    shares: _VoteShares,
     settings: VoteSettings,
 ) -> None:
-    """Grains that terms of the question lead to, by the share of its weight that they cover.
+    """Add grains linked to terms of the question, by the share of its weight that the terms cover.
 
-    A term that many judged questions hold is part of how people ask: it leads nowhere in particular. What a question
-    names must lead there too.
+    A term of many judged questions is part of how people ask, so its links count less. Names and numbers of the
+    question must be among the linked terms.
     """
-    whole = sum(weights[term] for term in keys)
-    if whole <= 0:
+    total = sum(weights[term] for term in keys)
+    if total <= 0:
         return
-    named = {term for term in about if weights[term] > 0}
+    named = {term for term in names if weights[term] > 0}
     covered: dict[int, float] = {}
-    met: dict[int, int] = {}
+    named_count: dict[int, int] = {}
     for term in sorted(keys):  # in a fixed order: sums of floats depend on it
         rows = learned.links.get(term)
         if rows and weights[term] > 0 and len(rows) <= _MOST_LINKED:
             weight = weights[term] / math.log2(1 + len(learned.by_term[term]))
             for row, credit in rows.items():
                 covered[row] = covered.get(row, 0.0) + weight * min(credit / FULL_CREDIT, 1.0)
-                met[row] = met.get(row, 0) + (term in named)
+                named_count[row] = named_count.get(row, 0) + (term in named)
     for row, cover in covered.items():
-        share = cover / whole * (met[row] / len(named) if named else 1.0)
+        share = cover / total * (named_count[row] / len(named) if named else 1.0)
         if share >= settings.link_least:
-            told.link(row, share)
+            shares.add_link(row, share)
 
 
 class _VoteShares:
-    """Shares and losses by row while they are gathered: of several questions, the strongest counts."""
+    """Collects shares and losses by row; of several questions the strongest counts."""
 
     def __init__(self, settings: VoteSettings, learned: Learned) -> None:
         self.settings, self.learned = settings, learned
@@ -265,37 +267,41 @@ class _VoteShares:
         self.certain: set[int] = set()
         self.reasons: dict[int, tuple[str, int, float]] = {}
 
-    def question(
+    def add_question(
         self,
         key: int,
         judged: QuestionCredits,
-        near: float,
+        similarity: float,
         words: float,
         same: bool,
-        apart: term_overlap.TermDifference,
+        difference: term_overlap.TermDifference,
     ) -> None:
+        """Add the grains judged for one question; `same`: the question has the same terms."""
         s = self.settings
-        share = s.alike + s.slope * near + s.steep * max(near - s.near, 0.0) + s.words * words
-        lost = max((near - s.loss_near) / (1 - s.loss_near), 0.0) ** 2
-        if same:  # grammar may differ: "before" and "now" leave the same terms, and the vector tells them apart
-            share, lost = s.same - s.grammar * (1 - near), max(near, 0.0)
+        share = s.alike + s.slope * similarity + s.steep * max(similarity - s.near, 0.0) + s.words * words
+        loss_factor = max((similarity - s.loss_near) / (1 - s.loss_near), 0.0) ** 2
+        if same:  # stop words may differ: "before" and "now" leave the same terms, but the vectors differ
+            share, loss_factor = s.same - s.grammar * (1 - similarity), max(similarity, 0.0)
         for row, credit in judged.credits.items():
             part = credit / FULL_CREDIT
             if part > 0:
-                more = 0.0
+                increase = 0.0
                 if not same:
-                    lacking, beyond = apart.shares(key, row)
-                    more = s.place * math.log(judged.places[row]) + s.lacking * lacking + s.beyond * beyond
-                self._give(row, min(share + more, s.same) + math.log(part), ("question", key, near), same)
-            elif lost > 0:
-                self.loss[row] = max(self.loss.get(row, 0.0), -part * lost * s.loss)
-                self.reasons.setdefault(row, ("question", key, near))
+                    lacking, beyond = difference.shares(key, row)
+                    increase = s.place * math.log(judged.places[row]) + s.lacking * lacking + s.beyond * beyond
+                self._raise_share(
+                    row, min(share + increase, s.same) + math.log(part), ("question", key, similarity), same
+                )
+            elif loss_factor > 0:
+                self.loss[row] = max(self.loss.get(row, 0.0), -part * loss_factor * s.loss)
+                self.reasons.setdefault(row, ("question", key, similarity))
 
-    def link(self, row: int, cover: float) -> None:
+    def add_link(self, row: int, cover: float) -> None:
+        """Add a grain linked to terms that cover this share of the question's weight."""
         s = self.settings
-        self._give(row, s.link + s.link_slope * cover, ("term", 0, cover), False)
+        self._raise_share(row, s.link + s.link_slope * cover, ("term", 0, cover), False)
 
-    def _give(self, row: int, share: float, reason: tuple[str, int, float], same: bool) -> None:
+    def _raise_share(self, row: int, share: float, reason: tuple[str, int, float], same: bool) -> None:
         if not same:
             share -= float(np.log(max(self.learned.useful.get(row, 1) / self.settings.breadth, 1.0)))
         if share > self.share.get(row, -np.inf):
@@ -304,19 +310,19 @@ class _VoteShares:
         if same:
             self.certain.add(row)
 
-    def boost(self, index: Index, allowed: NDArray[np.bool_] | None) -> VoteBoost:
+    def to_boost(self, index: Index, allowed: NDArray[np.bool_] | None) -> VoteBoost:
         rows = sorted(row for row in self.share.keys() | self.loss.keys() if 0 <= row < index.size)
         if allowed is not None:
             rows = [row for row in rows if allowed[row]]
-        found = np.array(rows, np.int32)
+        kept = np.array(rows, np.int32)
         share = np.array([self.share.get(row, -np.inf) for row in rows], np.float32)
         return VoteBoost(
-            found,
+            kept,
             share,
-            # Useful for the same question outweighs what a like one said.
+            # Useful for the same question outweighs a loss from a similar one.
             np.array([0.0 if row in self.certain else self.loss.get(row, 0.0) for row in rows], np.float32),
             [self.reasons[row] for row in rows],
             np.array([row in self.certain for row in rows], np.bool_),
-            found[share >= self.settings.least],
+            kept[share >= self.settings.least],
             self.learned,
         )

@@ -1,13 +1,12 @@
-"""Which way the answers of like questions lie.
+"""Vote direction: in vector space, from not useful to useful grains of similar questions.
 
-A vote on one grain also says something of grains nobody judged. Where like questions had their answers, and what was
-shown for them had not, differ in meaning; what lies the same way is a little likelier to answer now:
+Votes on some grains also say something about grains nobody judged: a grain that lies in the direction of the useful
+ones is a little more likely to answer:
 
-    d = sum over like questions of z (sum of useful vectors - their number · mean vector of what was shown in vain)
+    d = sum over similar questions of z (sum of useful vectors - their number · mean vector of those not useful)
 
-It is one step of the gradient by which a ranker of vectors would learn from these questions, so it needs no fit, and
-taking a vote back takes its part of the sum. A question for which nothing was useful, or nothing in vain, has no such
-contrast, and says nothing.
+This is one gradient step of a vector ranker trained on these questions, so it needs no fit, and undoing a vote removes
+its part of the sum. A question without useful, or without not useful grains has no such contrast and adds nothing.
 """
 
 from __future__ import annotations
@@ -28,41 +27,43 @@ Floats = NDArray[np.float32]
 def direction(
     questions: Iterable[tuple[QuestionCredits, float]], index: Index, allowed: NDArray[np.bool_] | None
 ) -> Floats | None:
-    """Of these questions, each with how alike it is; None if they say nothing of it."""
+    """Direction from judged questions, each with its similarity; None if they have no contrast."""
     dense = index.dense
-    like = [(judged, alike) for judged, alike in questions if alike > 0]
-    if dense is None or not like:
+    similar = [(judged, similarity) for judged, similarity in questions if similarity > 0]
+    if dense is None or not similar:
         return None
-    rows = np.array([row for judged, _ in like for row in judged.credits], np.int64)
-    credits = np.array([credit for judged, _ in like for credit in judged.credits.values()], np.float64)
-    of = np.repeat(np.arange(len(like)), [len(judged.credits) for judged, _ in like])
-    there = (rows >= 0) & (rows < min(index.size, dense.size))
-    there[there] = dense.has[rows[there]] if allowed is None else dense.has[rows[there]] & allowed[rows[there]]
-    order = np.lexsort((rows, of))  # in a fixed order: sums of floats depend on it
-    order = order[there[order]]
-    rows, credits, of = rows[order], credits[order], of[order]
-    weights = np.array([alike for _, alike in like])[of] * _contrast(credits / FULL_CREDIT, of, len(like))
+    rows = np.array([row for judged, _ in similar for row in judged.credits], np.int64)
+    credits = np.array([credit for judged, _ in similar for credit in judged.credits.values()], np.float64)
+    question_of = np.repeat(np.arange(len(similar)), [len(judged.credits) for judged, _ in similar])
+    usable = (rows >= 0) & (rows < min(index.size, dense.size))
+    usable[usable] = dense.has[rows[usable]] if allowed is None else dense.has[rows[usable]] & allowed[rows[usable]]
+    order = np.lexsort((rows, question_of))  # in a fixed order: sums of floats depend on it
+    order = order[usable[order]]
+    rows, credits, question_of = rows[order], credits[order], question_of[order]
+    weights = np.array([similarity for _, similarity in similar])[question_of] * _balance_credits(
+        credits / FULL_CREDIT, question_of, len(similar)
+    )
     if not weights.any():
         return None
-    found: Floats = (weights * dense.scale[rows]).astype(np.float32) @ dense.data[rows].astype(np.float32)
-    return found
+    result: Floats = (weights * dense.scale[rows]).astype(np.float32) @ dense.data[rows].astype(np.float32)
+    return result
 
 
 def distance_along(toward: Floats, dense: Dense, rows: Rows) -> Floats:
-    """How far each of these grains lies that way, from where they lie on average; 0 for one without a vector yet."""
-    found = np.zeros(len(rows), np.float32)
+    """Projection of each of these grains on the direction, minus their mean; 0 for a grain without a vector."""
+    distances = np.zeros(len(rows), np.float32)
     known = rows < dense.size
     known[known] = dense.has[rows[known]]
     if known.any():
-        far = dense.scores(toward, rows[known].astype(np.int64)) * np.float32(np.linalg.norm(toward))
-        found[known] = far - np.float32(far.mean())
-    return found
+        projection = dense.scores(toward, rows[known].astype(np.int64)) * np.float32(np.linalg.norm(toward))
+        distances[known] = projection - np.float32(projection.mean())
+    return distances
 
 
-def _contrast(credits: NDArray[np.float64], of: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Credits by question, those of what was in vain scaled so that they weigh as much as what was useful."""
-    useful = np.bincount(of, np.maximum(credits, 0), count)
-    vain = np.bincount(of, np.maximum(-credits, 0), count)
-    told = (useful > 0) & (vain > 0)
-    balance = np.divide(useful, vain, out=np.zeros(count), where=told)
-    return np.where(credits > 0, told[of] * credits, balance[of] * credits)
+def _balance_credits(credits: NDArray[np.float64], question_of: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Credits with the negative ones scaled so that, by question, they weigh as much as the positive ones."""
+    useful = np.bincount(question_of, np.maximum(credits, 0), count)
+    not_useful = np.bincount(question_of, np.maximum(-credits, 0), count)
+    has_both = (useful > 0) & (not_useful > 0)
+    balance = np.divide(useful, not_useful, out=np.zeros(count), where=has_both)
+    return np.where(credits > 0, has_both[question_of] * credits, balance[question_of] * credits)

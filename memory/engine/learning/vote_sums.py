@@ -1,8 +1,8 @@
-"""Votes become what a space has learned: a pure function of the votes that stand, whatever their order.
+"""Sums of votes, from which `Learned` is computed: a pure function of the votes that were not undone, in any order.
 
-Credits are whole numbers. A caller counts at most once for a grain and a question, however often it asked; callers
-together count at most once too. So nobody moves more by shouting, one caller can outvote another but not several,
-and taking a vote back restores every array.
+Credits are integers. A caller counts at most once for a grain and a question, however often it votes; all callers
+together count at most once too. So repeating a vote has no effect, one caller can outvote another but not several, and
+undoing a vote restores every array.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ class VoteSample:
     caller: int
     row: int
     strength: float  # -1 not useful at all, 1 useful
-    place: int = 1  # where in the answer it stood; MISSED if it was not there and the caller named it
+    place: int = 1  # its place in the answer; MISSED_PLACE if it was missing and the caller named it
 
 
 class VoteSums:
-    """The votes that stand, added up, and what they teach: one vote costs the same however many came before."""
+    """Votes added up, and the result as `learned`; the cost of a vote does not depend on the number of earlier ones."""
 
     def __init__(self, votes: Iterable[VoteSample] = ()) -> None:
         self.learned = Learned.empty()
         self._sums: dict[int, dict[int, dict[int, int]]] = {}  # question -> row -> caller -> sum
         self._places: dict[tuple[int, int], dict[int, int]] = {}  # question and row -> place -> votes
         self._asked: dict[int, tuple[NDArray[np.uint64], NDArray[np.int8] | None, float]] = {}
-        changed = {self._count(vote, 1) for vote in votes}
+        changed = {self._count_vote(vote, 1) for vote in votes}
         for key in sorted(changed):
-            self._teach(key)
+            self._update_learned(key)
 
     def add(self, vote: VoteSample) -> None:
-        self._teach(self._count(vote, 1))
+        self._update_learned(self._count_vote(vote, 1))
 
     def remove(self, vote: VoteSample) -> None:
-        """Exactly what `add` did, undone."""
-        self._teach(self._count(vote, -1))
+        """Undo exactly what `add` did."""
+        self._update_learned(self._count_vote(vote, -1))
 
-    def _count(self, vote: VoteSample, sign: int) -> int:
+    def _count_vote(self, vote: VoteSample, sign: int) -> int:
         key, keys, data, scale = question_identity(vote.keys, vote.vector)
         self._asked[key] = keys, data, scale
         callers = self._sums.setdefault(key, {}).setdefault(vote.row, {})
@@ -66,12 +66,12 @@ class VoteSums:
             del self._places[key, vote.row]
         return key
 
-    def _teach(self, key: int) -> None:
+    def _update_learned(self, key: int) -> None:
         rows = self._sums.get(key, {})
         self.learned.put(
             key,
             *self._asked[key],
-            {row: (_credit(callers.values()), max(self._places[key, row])) for row, callers in rows.items()},
+            {row: (_bounded_credit(callers.values()), max(self._places[key, row])) for row, callers in rows.items()},
         )
         if not rows:
             self._sums.pop(key, None)
@@ -79,19 +79,19 @@ class VoteSums:
 
 
 def learn_votes(votes: Iterable[VoteSample]) -> Learned:
-    """What these votes teach."""
+    """Everything learned from these votes."""
     return VoteSums(votes).learned
 
 
-def _credit(sums: Iterable[int]) -> int:
-    """Each caller bounded, then all of them."""
-    return min(max(sum(min(max(one, -FULL_CREDIT), FULL_CREDIT) for one in sums), -FULL_CREDIT), FULL_CREDIT)
+def _bounded_credit(sums: Iterable[int]) -> int:
+    """Sum of the callers' credits: each bounded, then the sum bounded."""
+    return min(max(sum(min(max(credit, -FULL_CREDIT), FULL_CREDIT) for credit in sums), -FULL_CREDIT), FULL_CREDIT)
 
 
 def question_identity(
     terms: NDArray[np.uint64], vector: NDArray[np.float32] | None
 ) -> tuple[int, NDArray[np.uint64], NDArray[np.int8] | None, float]:
-    """The key of a question, with what it is made of: the same words with the same vector, whoever asked."""
+    """Key of a question, with its unique terms and quantised vector: equal terms and vectors have equal keys."""
     keys = np.unique(terms.astype(np.uint64))
     digest = hashlib.blake2b(keys.tobytes(), digest_size=8)
     data, scale = None, 0.0

@@ -1,1 +1,1 @@
-"""From candidates to an answer: features, scoring, order, confidence."""
+"""Ranking: candidates, features, scoring, order and confidence of an answer."""

@@ -1,4 +1,4 @@
-"""What is known of every row that a question looks at, worked out once: plain fusion, its priors, who stands beside."""
+"""Columns of the candidates of a question: plain fusion, the priors, and neighbours in the session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_PEOPLE, _OF_MACHINES = ROLES[:2], ROLES[2:]
 
 @dataclass
 class FusionParts:
-    """Plain fusion and the three priors, as parts that add up."""
+    """Plain fusion (words and meaning) and the priors speaker, role and date, as parts that add up."""
 
     words: Floats
     meaning: Floats
@@ -39,26 +39,26 @@ class FusionParts:
 
 @dataclass
 class CandidateColumns:
-    """By row of the scene."""
+    """Values by candidate, in the order of `Candidates.rows`."""
 
-    scene: Candidates
+    candidates: Candidates
     base: FusionParts
     fused: Floats
     whole: Floats  # with the priors
-    words: Floats  # between 0 and 1
+    words: Floats  # BM25, scaled to 0..1
     meaning: Floats
     named: NDArray[np.uint64]  # speakers the question names
-    said_by: NDArray[np.uint64] | None  # None in a space where nobody speaks
+    said_by: NDArray[np.uint64] | None  # keys of speakers; None in a space without speakers
     by_named: Floats
     role: Floats
     dated: Floats
     session_best: Floats
     session_words: Floats
-    beside: Places | None  # [1 before, 1 after, 2 before, 2 after] in the scene, -1 for none; None without sessions
+    beside: Places | None  # indices of [1 before, 1 after, 2 before, 2 after], -1 for none; None without sessions
 
 
 def named_speakers(index: Index, query: Query) -> NDArray[np.uint64]:
-    """Keys of the speakers whose name the question holds. Roles are not names."""
+    """Keys of the speakers whose names are in the question; roles such as "user" are not names."""
     if not index.speakers:
         return _NOBODY
     asked = set(query.keys.tolist())
@@ -76,7 +76,7 @@ def compute_columns(
     index: Index,
     space: SpaceFacts,
     query: Query,
-    scene: Candidates,
+    candidates: Candidates,
     named: NDArray[np.uint64],
     *,
     balance: float,
@@ -84,17 +84,20 @@ def compute_columns(
     role: float,
     date: float,
 ) -> CandidateColumns:
-    """S = F + speaker [by the only one the question names] + role (person +1, machine -1) + date match."""
-    nothing = np.zeros(len(scene.rows), np.float32)
+    """Columns of all candidates.
+
+    S = F + speaker [by the only one the question names] + role (person +1, machine -1) + date match
+    """
+    nothing = np.zeros(len(candidates.rows), np.float32)
     said_by, by_named, role_of = None, nothing, nothing
     if index.speakers:
-        said_by = index.columns["speaker"][scene.rows]
+        said_by = index.columns["speaker"][candidates.rows]
         by_named = match_few(said_by, named) if len(named) else nothing
         role_of = role_signs(said_by) if space.roles else nothing
-    words_share, meaning_share = scene.words_share(), scene.meaning_share()
-    # What has no vector, be it not yet, is judged by its words alone: it must not lose for what nobody has looked at.
-    weight = np.where(scene.has, np.float32(balance), np.float32(1))
-    date_of = match_dates(index, query, scene)
+    words_share, meaning_share = candidates.words_share(), candidates.meaning_share()
+    # A row without a vector, perhaps because it is not encoded yet, is scored by its words alone, not as unlike.
+    weight = np.where(candidates.has, np.float32(balance), np.float32(1))
+    date_of = match_dates(index, query, candidates)
     base = FusionParts(
         words=weight * words_share,
         meaning=(1 - weight) * meaning_share,
@@ -105,10 +108,10 @@ def compute_columns(
     fused = base.fused
     best, cover, beside = nothing, nothing, None
     if space.sessions:
-        best, cover = session_mean(index, scene, fused)
-        beside = scene.at(np.stack(neighbours(index, scene.rows, REACH)))
+        best, cover = session_mean(index, candidates, fused)
+        beside = candidates.at(np.stack(neighbours(index, candidates.rows, REACH)))
     return CandidateColumns(
-        scene,
+        candidates,
         base,
         fused,
         base.whole(fused),
@@ -126,37 +129,38 @@ def compute_columns(
 
 
 def values_at(values: Floats, places: Places) -> Floats:
-    """Values at places, 0 where there is no neighbour."""
-    taken: Floats = np.where(places >= 0, values[places], np.float32(0))
-    return taken
+    """Values at these indices, 0 at -1."""
+    result: Floats = np.where(places >= 0, values[places], np.float32(0))
+    return result
 
 
 def match_few(keys: NDArray[np.uint64], few: NDArray[np.uint64]) -> Floats:
-    """1 where a key is one of a few: comparing with each is cheaper than sorting."""
-    found: Floats = (keys[:, None] == few).any(axis=1).astype(np.float32)
-    return found
+    """1 where a key is one of a few, else 0; comparing with each is cheaper than sorting."""
+    matches: Floats = (keys[:, None] == few).any(axis=1).astype(np.float32)
+    return matches
 
 
 def role_signs(said_by: NDArray[np.uint64]) -> Floats:
+    """1 for speakers that are people in a chat (user), -1 for machines, 0 for others."""
     return match_few(said_by, _OF_PEOPLE) - match_few(said_by, _OF_MACHINES)
 
 
-def match_dates(index: Index, query: Query, scene: Candidates) -> Floats:
-    """1 where a grain was said in the time the question names, or names that day itself; less for a month or year."""
-    found = np.zeros(len(scene.rows), np.float32)
+def match_dates(index: Index, query: Query, candidates: Candidates) -> Floats:
+    """1 for a grain said on the day the question names, or that mentions it; less for a week, month or year."""
+    match = np.zeros(len(candidates.rows), np.float32)
     for mention in query.mentions:
         if mention.kind != "date":
             continue
         span = parse_period(mention.feature)
         if span is not None:
             begin, end, weight = span
-            said = index.columns["said"][scene.rows]
-            then = (said >= begin * SECOND) & (said < end * SECOND)
-            np.maximum(found, np.where(then, np.float32(weight), 0), out=found)
+            said = index.columns["said"][candidates.rows]
+            within = (said >= begin * SECOND) & (said < end * SECOND)
+            np.maximum(match, np.where(within, np.float32(weight), 0), out=match)
             node = index.graph.entry_node(words.keys([f"date:{mention.feature}"]))
             rows = index.graph.target[index.graph.out(node, 64).position]
-            np.maximum(found, np.where(np.isin(scene.rows, rows), np.float32(weight), 0), out=found)
-    return found
+            np.maximum(match, np.where(np.isin(candidates.rows, rows), np.float32(weight), 0), out=match)
+    return match
 
 
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
@@ -166,7 +170,7 @@ _YEAR = re.compile(r"\d{4}")
 
 
 def parse_period(feature: str) -> tuple[int, int, float] | None:
-    """The seconds a date feature speaks of, and how much a match is worth; a weekday or a month alone is nothing."""
+    """Begin and end of a date feature in seconds, and the value of a match; None for a weekday or a month alone."""
     try:
         if match := _DAY.fullmatch(feature):
             begin = datetime(*map(int, match.groups()), tzinfo=UTC)  # type: ignore[misc,arg-type]
@@ -187,9 +191,9 @@ def parse_period(feature: str) -> tuple[int, int, float] | None:
     return int(begin.timestamp()), int(end.timestamp()), weight
 
 
-def session_mean(index: Index, scene: Candidates, fused: Floats, best: int = 3) -> tuple[Floats, Floats]:
-    """For each row the mean of its session's best three, and how much of the question the session's finds hold."""
-    session = index.columns["session"][scene.rows]
+def session_mean(index: Index, candidates: Candidates, fused: Floats, best: int = 3) -> tuple[Floats, Floats]:
+    """For each row the mean of the best three of its session, and the share of the question's idf in the session."""
+    session = index.columns["session"][candidates.rows]
     if not session.any():
         return np.zeros(len(session), np.float32), np.zeros(len(session), np.float32)
     order = np.lexsort((-fused, session))
@@ -199,9 +203,9 @@ def session_mean(index: Index, scene: Candidates, fused: Floats, best: int = 3) 
     which = first.cumsum() - 1
     counted = np.arange(len(order)) - begin[which] < best
     total = np.add.reduceat(fused[order] * counted, begin) / np.float32(best)
-    held = np.logical_or.reduceat(scene.counts[:, order] > 0, begin, axis=1)
-    idf = scene.asked.idf
-    cover = (held * idf[:, None]).sum(axis=0) / np.float32(max(float(idf.sum()), 1e-6))
+    has_term = np.logical_or.reduceat(candidates.counts[:, order] > 0, begin, axis=1)
+    idf = candidates.asked.idf
+    cover = (has_term * idf[:, None]).sum(axis=0) / np.float32(max(float(idf.sum()), 1e-6))
     means, covers = np.empty(len(order), np.float32), np.empty(len(order), np.float32)
     means[order], covers[order] = total[which], cover[which]
     inside = session != 0

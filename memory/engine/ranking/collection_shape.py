@@ -1,9 +1,9 @@
-"""What kind of collection a space is, in seven numbers, and how far it lies from those the ranker was fitted on.
+"""Shape of a collection: seven numbers, and their distance to the collections the ranker was fitted on.
 
-A correction learned on chats of short turns does harm among pages of text. So it counts as much as the
-space resembles a fitted one:
+A correction fitted on chats of short turns does harm among pages of text. So its weight depends on how similar the
+space is to a fitted collection:
 
-    d    = the largest difference of any of the seven numbers, each in units of its own reach
+    d    = the largest difference of any of the seven numbers, each divided by its own scale
     near = exp(-1/2 (max(d - FREE, 0) / FADE)^2), 0 below LEAST
 """
 
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from memory.engine.index.space_index import NO_ROW, Index
 
-# A difference up to FREE costs nothing; at FREE + FADE the correction counts .61, beyond FREE + 2.1 FADE nothing.
+# Up to a distance of FREE the correction counts fully, at FREE + FADE by .61, beyond FREE + 2.1 FADE not at all.
 FREE, FADE, LEAST = 0.4, 0.15, 0.1
-SAMPLE = 2_048
+SAMPLE = 2_048  # rows that a shape is measured on
 
 
 class CollectionShape(NamedTuple):
-    """Each number is divided by what counts as one whole difference, so that they can be compared."""
+    """Each number is divided by its scale, so that differences of all seven can be compared."""
 
     length: float  # ln of the mean number of characters, by 1.5
     spread: float  # standard deviation of ln characters, by 1
@@ -32,53 +32,55 @@ class CollectionShape(NamedTuple):
     roles: float  # share of grains whose speaker is a role: user, assistant
     sessions: float  # share of grains that belong to a session
     turns: float  # ln of the mean number of grains in a session, by 3
-    size: float  # ln of the number of grains, by 6: a hundred and a hundred thousand are still one kind
+    size: float  # ln of the number of grains, by 6: a hundred and a hundred thousand differ by about 1
 
     def distance(self, other: CollectionShape) -> float:
-        return max(abs(mine - theirs) for mine, theirs in zip(self, other, strict=True))
+        """Largest difference of any of the numbers."""
+        return max(abs(value - fitted) for value, fitted in zip(self, other, strict=True))
 
 
 def nearness(distance: float) -> float:
-    """1 among what was fitted, towards 0 outside; a trace of nearness is none."""
-    found = exp(-0.5 * (max(distance - FREE, 0.0) / FADE) ** 2)
-    return found if found >= LEAST else 0.0
+    """Weight of a correction at this distance: 1 near a fitted shape, falling to 0; values below LEAST are 0."""
+    weight = exp(-0.5 * (max(distance - FREE, 0.0) / FADE) ** 2)
+    return weight if weight >= LEAST else 0.0
 
 
 @dataclass(frozen=True)
 class SpaceFacts:
-    """What recall wants to know about a space as a whole."""
+    """Facts about a space as a whole that recall needs."""
 
     size: int
     shape: CollectionShape
-    titles: int  # grains that begin with one
-    sessions: bool  # whether any grain belongs to one
-    roles: bool  # whether any speaker is one
+    titles: int  # number of grains that begin with a title
+    sessions: bool  # whether any grain belongs to a session
+    roles: bool  # whether any speaker is a role
 
     @property
     def titled(self) -> bool:
+        """Whether at least one grain in ten begins with a title."""
         return 10 * self.titles >= self.size
 
 
 def space_facts(index: Index, roles: NDArray[np.uint64]) -> SpaceFacts:
-    """Kept beside the index until it grows: a space is asked more often than it is told. Only new rows are counted."""
-    held: SpaceFacts | None = vars(index).get("_known")
-    if held is None or held.size != index.size:
-        since = held.size if held is not None and held.size < index.size else 0
-        titles, sessions = (held.titles, held.sessions) if held is not None and since else (0, False)
-        new = slice(since, index.size)
-        held = SpaceFacts(
+    """Facts about the space, cached on the index until it grows; then only new rows are counted."""
+    facts: SpaceFacts | None = vars(index).get("_known")
+    if facts is None or facts.size != index.size:
+        counted = facts.size if facts is not None and facts.size < index.size else 0
+        titles, sessions = (facts.titles, facts.sessions) if facts is not None and counted else (0, False)
+        new = slice(counted, index.size)
+        facts = SpaceFacts(
             index.size,
             measure_shape(index, roles),
             titles + int(np.count_nonzero(index.columns["title"][new])),
             sessions or bool(index.columns["session"][new].any()),
             not index.speakers.keys().isdisjoint(roles.tolist()),
         )
-        vars(index)["_known"] = held
-    return held
+        vars(index)["_known"] = facts
+    return facts
 
 
 def measure_shape(index: Index, roles: NDArray[np.uint64]) -> CollectionShape:
-    """Measured on a sample that follows from the rows alone (every 2^n-th), so that processes agree."""
+    """Shape of a space, measured on every 2^n-th row, so that all processes compute the same."""
     if not index.size:
         return CollectionShape(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     stride = 1

@@ -1,4 +1,4 @@
-"""The fitted numbers of the ranker and of its confidence. Written by `python -m benchmarks.fit_ranker`.
+"""Fitted weights of the ranker and of the confidence. Written by `python -m benchmarks.fit_ranker`.
 
 How: listwise softmax over the candidates of each question, L-BFGS (benchmarks/descent.py), L2 .002 on the shared
 weights and ten times that on those of one kind; each real set counts 1, a generated one .1 (.3 where its kind has

@@ -1,4 +1,4 @@
-"""Where names, dates, titles and conduits lead from a question and its best finds."""
+"""Candidates reached through dates, entries, titles and conduits, from a question and its best matches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.engine.text.question import Query
 
 
 class LinkedCandidates:
-    """What names, titles and conduits lead to from the best finds."""
+    """Rows and strengths: by entries (`doors`), titles (`hop`, `cites`), dates (`then`) and conduits (`reached`)."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class LinkedCandidates:
         space: SpaceFacts,
         query: Query,
         vector: Floats | None,
-        finds: candidates.SearchMatches,
+        matches: candidates.SearchMatches,
         named: NDArray[np.uint64],
         allowed: Mask | None,
         now: int,
@@ -37,24 +37,24 @@ class LinkedCandidates:
         self.doors = self.hop = self.cites = self.reached = none
         self.rows = self.then = none[0]
         if "time" not in settings.without:
-            spans = [parse_period(mention.feature) for mention in query.mentions if mention.kind == "date"]
-            told = [span for span in spans if span is not None]
-            if told:
-                self.rows = self.then = candidates.rows_said_in(index, told, vector, allowed, settings.then)
+            parsed = [parse_period(mention.feature) for mention in query.mentions if mention.kind == "date"]
+            periods = [span for span in parsed if span is not None]
+            if periods:
+                self.rows = self.then = candidates.rows_said_in(index, periods, vector, allowed, settings.then)
         if "links" in settings.without:
             return
         *self.doors, keys = candidates.rows_by_entries(index, query, allowed, settings.doors)  # type: ignore[assignment]
         heads, strength = candidates.best_matches(
-            index, finds, named, settings.balance, settings.speaker, settings.heads
+            index, matches, named, settings.balance, settings.speaker, settings.heads
         )
         if len(heads):
             if space.titled:
                 self.hop = candidates.rows_titled(index, heads, strength, keys, allowed, settings.doors)
                 self.cites = candidates.rows_citing(index, heads, strength, keys, allowed, settings.doors)
-            self._reach(index, heads, strength, allowed, now, settings, caps)
+            self._follow_conduits(index, heads, strength, allowed, now, settings, caps)
         self.rows = np.concatenate((self.then, self.doors[0], self.hop[0], self.cites[0], self.reached[0]))
 
-    def _reach(
+    def _follow_conduits(
         self,
         index: Index,
         heads: Rows,
@@ -64,6 +64,7 @@ class LinkedCandidates:
         settings: Settings,
         caps: list[str],
     ) -> None:
+        """Propagate signals from the best matches and keep the rows that received most."""
         active = index.column("status") == ACTIVE if allowed is None else allowed
         self.spread = spread_signal(
             index.graph,
@@ -81,15 +82,15 @@ class LinkedCandidates:
         if len(order):
             self.reached = self.spread.rows[order].astype(np.int32), received[order] / received[order[0]]
 
-    def tell(self, scene: Candidates) -> None:
-        """Write it beside the rows of the scene."""
+    def fill_columns(self, gathered: Candidates) -> None:
+        """Write the strengths into the columns of the gathered candidates."""
         for (rows, values), column in (
-            (self.doors, scene.doors),
-            (self.hop, scene.hop),
-            (self.cites, scene.cites),
-            (self.reached, scene.links),
+            (self.doors, gathered.doors),
+            (self.hop, gathered.hop),
+            (self.cites, gathered.cites),
+            (self.reached, gathered.links),
         ):
             if len(rows):
-                place = scene.at(rows)
-                here = place >= 0
-                column[place[here]] = values[here]
+                index = gathered.at(rows)
+                present = index >= 0
+                column[index[present]] = values[present]

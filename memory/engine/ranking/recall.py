@@ -1,4 +1,4 @@
-"""Recall over the arrays of one space: candidates, signals, order, confidence. Pure: no clock, no database."""
+"""Recall on the index of one space: candidates, scoring, order, confidence. Pure: no clock, no database."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def recall(
     settings: Settings = DEFAULT,
     ranker: rank.Ranker = rank.FITTED_RANKER,
 ) -> Ranking:
-    """The best k rows for a question. Nothing at all for an empty question, an empty space, or nonsense."""
+    """The best k rows for a question; an empty ranking for an empty question, an empty space, or nonsense."""
     caps: list[str] = []
-    weighed = score_candidates(
+    scored = score_candidates(
         index, query, vector, allowed=allowed, now=now, settings=settings, ranker=ranker, caps=caps
     )
-    if weighed is None or k < 1:
+    if scored is None or k < 1:
         return Ranking(caps=caps)
-    return build_ranking(index, weighed, k, settings, caps, allowed)
+    return build_ranking(index, scored, k, settings, caps, allowed)

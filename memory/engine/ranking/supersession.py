@@ -1,4 +1,4 @@
-"""What newer and more trusted grains take from older and less trusted ones that answer the same question."""
+"""Score penalties of superseded and contradicted grains."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from memory.engine.ranking.settings import Settings
 
 
 def supersession_loss(index: Index, rows: Rows, allowed: Mask | None, settings: Settings) -> Floats:
-    """What a newer or a more trusted grain takes from an older or less trusted one, if it may be shown itself."""
-    taken = np.zeros(len(rows), np.float32)
+    """Penalty of each row that a newer or more trusted grain supersedes or contradicts, if that grain may be shown."""
+    loss = np.zeros(len(rows), np.float32)
     for relation, amount in ((SUPERSEDES, settings.superseded), (CONTRADICTS, settings.contradicted)):
         targets, sources, _ = index.graph.pairs(relation)
         if not len(targets):
             continue
-        alive = index.columns["status"][sources] == ACTIVE if allowed is None else allowed[sources]
+        valid = index.columns["status"][sources] == ACTIVE if allowed is None else allowed[sources]
         if relation == CONTRADICTS:
-            alive &= index.columns["authority"][sources] < index.columns["authority"][targets]
-        taken[np.isin(rows, targets[alive])] += np.float32(amount)
-    return taken
+            valid &= index.columns["authority"][sources] < index.columns["authority"][targets]
+        loss[np.isin(rows, targets[valid])] += np.float32(amount)
+    return loss
 
 
 def successor_penalty(index: Index, rows: Rows, scores: Floats) -> Floats:
-    """What puts a superseded grain behind its successor, where both are candidates."""
-    truth = np.zeros(len(rows), np.float32)
+    """Penalty that ranks a superseded grain behind its successor if both are candidates."""
+    penalty = np.zeros(len(rows), np.float32)
     old, new, _ = index.graph.pairs(SUPERSEDES)
     if not len(old):
-        return truth
-    at_old, at_new = (np.minimum(rows.searchsorted(some), len(rows) - 1) for some in (old, new))
+        return penalty
+    at_old, at_new = (np.minimum(rows.searchsorted(side), len(rows) - 1) for side in (old, new))
     both = (rows[at_old] == old) & (rows[at_new] == new) & (old != new)
-    for _ in range(_VERSIONS):  # a chain of versions settles link by link
+    for _ in range(_VERSIONS):  # each round settles one more link of a chain of versions
         limit = np.full(len(rows), np.inf, np.float32)
-        np.minimum.at(limit, at_old[both], (scores + truth)[at_new[both]] - np.float32(0.01))
-        truth = np.minimum(truth, limit - scores)
-    return truth
+        np.minimum.at(limit, at_old[both], (scores + penalty)[at_new[both]] - np.float32(0.01))
+        penalty = np.minimum(penalty, limit - scores)
+    return penalty
 
 
-_VERSIONS = 4
+_VERSIONS = 4  # longest chain of versions that is ordered

@@ -1,1 +1,1 @@
-"""Reading a text: words, names, dates, amounts, and what a question asks for."""
+"""Text analysis: words, names, dates, amounts, and what a question asks for."""

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from memory.engine.text import dates, words
 from memory.engine.text.stopwords import STOP
 
-# How specific a number is; `mentions` keeps the lowest.
+# Rank of a number by how specific it is; `find_mentions` keeps the lowest ranks.
 AMOUNT, BARE = 3, 7
 
 _CURRENCY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee", "%": "percent"}
@@ -60,21 +60,21 @@ _IN_LETTERS = re.compile(rf"(?<!\w)(?P<digits>{'|'.join(dates.NUMBERS)}) (?P<uni
 
 
 def find_amounts(low: str, shown: int) -> list[tuple[int, str]]:
-    """Numbers of a lower-case text whose dates are blanked, with their rank. Times of day say nothing alone."""
+    """Numbers of a lower-case text whose dates are blanked, with their rank. Times of day are left out."""
     found: list[tuple[int, str]] = []
     if shown & dates.DIGIT:
         low = _CLOCK.sub(" ", low)
-        low = _PHONE.sub(lambda match: _phone(match, found), low)
-        low = _IDENTITY.sub(lambda match: _identity(match, found), low)
-        found += [one for match in _NUMBER.finditer(low) if (one := _amount(match))]
+        low = _PHONE.sub(lambda match: _collect_phone(match, found), low)
+        low = _IDENTITY.sub(lambda match: _collect_identifier(match, found), low)
+        found += [amount for match in _NUMBER.finditer(low) if (amount := _read_amount(match))]
     for match in _IN_LETTERS.finditer(low) if shown & dates.SPELLED else ():
-        unit = _unit(match["unit"])
+        unit = _singular_unit(match["unit"])
         if unit:
             found.append((AMOUNT, f"{dates.NUMBERS[match['digits']]} {unit}"))
     return found
 
 
-def _phone(match: re.Match[str], found: list[tuple[int, str]]) -> str:
+def _collect_phone(match: re.Match[str], found: list[tuple[int, str]]) -> str:
     digits = "".join(filter(str.isdigit, match.group()))
     if not 7 <= len(digits) <= 15:
         return match.group()
@@ -82,39 +82,39 @@ def _phone(match: re.Match[str], found: list[tuple[int, str]]) -> str:
     return " "
 
 
-def _identity(match: re.Match[str], found: list[tuple[int, str]]) -> str:
-    """Letters and digits mixed, and long enough to be nobody's unit: "INV-2023-001", not "3km" or "8th"."""
+def _collect_identifier(match: re.Match[str], found: list[tuple[int, str]]) -> str:
+    """Collect an identifier of letters and digits, too long for a number with a unit: "INV-2023-001", not "3km"."""
     written = match.group()
     letters, digits = sum(map(str.isalpha, written)), sum(map(str.isdigit, written))
-    glued = written[0].isdigit() and written.isalnum() and letters < 3
-    if not letters or not digits or len(written) < 4 or glued or _NUMBER.fullmatch(written):
+    is_unit = written[0].isdigit() and written.isalnum() and letters < 3
+    if not letters or not digits or len(written) < 4 or is_unit or _NUMBER.fullmatch(written):
         return written
     found.append((AMOUNT, written))
     return " "
 
 
-def _amount(match: re.Match[str]) -> tuple[int, str] | None:
+def _read_amount(match: re.Match[str]) -> tuple[int, str] | None:
     digits = words.number(match["digits"])[:32]
     if match["tens"]:
-        digits = _times(digits, _TENS[match["tens"]])
+        digits = _scale(digits, _TENS[match["tens"]])
     if digits.count(".") > 1:  # a version or an address
         return AMOUNT, digits
     sign = (match["before"] or match["after"] or "").strip()
-    unit = _CURRENCY[sign] if sign else _unit(match["unit"] or "")
+    unit = _CURRENCY[sign] if sign else _singular_unit(match["unit"] or "")
     if unit:
         return AMOUNT, f"{digits} {unit}"
     return (BARE, digits) if len(digits) > 1 else None
 
 
-def _times(digits: str, zeros: int) -> str:
+def _scale(digits: str, zeros: int) -> str:
     try:
         return f"{(Decimal(digits).scaleb(zeros)).normalize():f}"
     except InvalidOperation:
         return digits
 
 
-def _unit(word: str) -> str:
-    """The word a number counts, in the singular; "" if it is grammar."""
+def _singular_unit(word: str) -> str:
+    """The counted word in the singular; "" for a stop word or a verb form."""
     if word in STOP or word.endswith(("ed", "ing", "ly")):
         return ""
     if word in _UNITS:

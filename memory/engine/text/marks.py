@@ -1,4 +1,4 @@
-"""What can be seen of a text without any question: sixteen bits that the arena keeps for every grain."""
+"""Marks of a text, independent of any question: up to sixteen flags that the arena stores for every grain."""
 
 # ruff: noqa: RUF001  (signs of other scripts are meant)
 from __future__ import annotations
@@ -19,9 +19,9 @@ CAPITALS = 128
 LIST_OR_CODE = 256
 
 _LONGEST_TITLE = 8  # words
-_LONGEST = 64  # characters of a chunk that is remembered
-_READ = 16_384  # characters that are looked at
-_ROOM = 65_536
+_LONGEST = 64  # characters of the longest chunk that is cached
+_READ = 16_384  # characters of a text that are read
+_ROOM = 65_536  # cached chunks; a full cache is emptied
 
 _TIME = """
 today tonight yesterday tomorrow now recently lately soon later earlier ago before after since until during while
@@ -49,13 +49,13 @@ wer wann wo warum wie welche welcher qui quand comment pourquoi quel quelle quie
 perche quem onde wat waar кто где когда почему сколько
 """
 _BEGINS_A_QUESTION = QUESTION_WORDS | frozenset(_ASKING.split())
-# Not kept: the text is worth reading for instructions; the chunk is capitalised; it ends a sentence.
+# Flags of a chunk that are not stored: it may begin an instruction; it is capitalised; it ends a sentence.
 _ORDER, _CAPITAL, _STOPS = 1 << 16, 1 << 17, 1 << 18
 _WORDS = tuple(
     (frozenset(listed.split()), bit)
     for listed, bit in ((_TIME, HAS_TIME_WORD), (_LIKING, PREFERENCE), (_FIRST, FIRST_PERSON), (_ORDERS, _ORDER))
 )
-# The same in scripts that have no spaces to look between.
+# The same words in scripts without spaces between words.
 _UNSPACED = tuple(
     (re.compile(pattern), bit)
     for pattern, bit in (
@@ -70,7 +70,7 @@ _UNSPACED = tuple(
     )
 )
 _WRITTEN_DATE = re.compile(r"(?<!\d)(?:(?:19|20)\d\d|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|[^\W\d]{3,9}-\d{1,2}-\d{4})(?!\d)")
-# What an instruction to the assistant looks like: a rule for all times, or how answers should be.
+# Instructions to the assistant: standing rules, or how answers should be written.
 _STANDING = re.compile(
     r"from now on|in (?:the )?future,|going forward|whenever (?:i|you|we)\b|every time (?:i|you)|each time (?:i|you)"
     r"|\bkeep in mind|\bmake sure|\bbe sure to|\bi(?:'d| would)? (?:want|prefer|need|like) (?:you|it if you)"
@@ -88,34 +88,34 @@ _ENDS_A_QUESTION = ("?", "؟", "？", "吗", "嗎", "か", "까", "ไหม")
 _BRACKETS = re.compile(r" ?\([^()]*\)$")  # "Mercury (planet)": texts only say Mercury
 _TRAILING = " \t\n\r\"'”’」』)]*_~。."
 
-_seen: dict[str, int] = {}
+_chunk_flags: dict[str, int] = {}
 
 
 def mark_text(text: str) -> int:
     """The marks of a text."""
     text = text[:_READ]
-    found, before, first = 0, _STOPS, ""
+    marks, previous, first = 0, _STOPS, ""
     for raw in text.split():
-        seen = _seen.get(raw)
-        if seen is None:
-            seen = _look(raw)
-        if before & _STOPS and not first:
+        flags = _chunk_flags.get(raw)
+        if flags is None:
+            flags = _mark_chunk(raw)
+        if previous & _STOPS and not first:
             first = raw
-        elif seen & _CAPITAL and not before & _STOPS:
-            found |= CAPITALS
-        found |= seen
-        before = seen
-    if _asks(text, first):
-        found |= IS_QUESTION
-    if found & _ORDER and _STANDING.search(text.lower()):
-        found |= STANDING
+        elif flags & _CAPITAL and not previous & _STOPS:
+            marks |= CAPITALS
+        marks |= flags
+        previous = flags
+    if _is_question(text, first):
+        marks |= IS_QUESTION
+    if marks & _ORDER and _STANDING.search(text.lower()):
+        marks |= STANDING
     if "```" in text or ("\n" in text and (_CODED.search(text) or len(_LISTED.findall(text)) > 1)):
-        found |= LIST_OR_CODE
-    return found & 0xFFFF
+        marks |= LIST_OR_CODE
+    return marks & 0xFFFF
 
 
-def _asks(text: str, first: str) -> bool:
-    """It ends as a question, or begins as one and does not end as a statement."""
+def _is_question(text: str, first: str) -> bool:
+    """Whether the text ends like a question, or begins like one and does not end like a statement."""
     if text.rstrip(_TRAILING).endswith(_ENDS_A_QUESTION):
         return True
     return (
@@ -124,41 +124,41 @@ def _asks(text: str, first: str) -> bool:
     )
 
 
-def _look(raw: str) -> int:
-    """What one chunk adds to the marks."""
-    settled = scripts.normalised(raw)
-    chunk = names.judge_chunk(settled)
-    found = _CAPITAL * chunk.capital | _STOPS * chunk.stops
+def _mark_chunk(raw: str) -> int:
+    """Flags of one chunk, cached."""
+    normal = scripts.normalised(raw)
+    chunk = names.judge_chunk(normal)
+    flags = _CAPITAL * chunk.capital | _STOPS * chunk.stops
     for listed, bit in _WORDS:
         if chunk.core in listed:
-            found |= bit
+            flags |= bit
     if chunk.shown & ~(dates.DIGIT | dates.MONTH | dates.SPELLED):
-        found |= HAS_TIME_WORD
+        flags |= HAS_TIME_WORD
     if chunk.shown & dates.DIGIT:
-        found |= HAS_NUMBER
-        if _WRITTEN_DATE.search(settled):
-            found |= HAS_DATE
+        flags |= HAS_NUMBER
+        if _WRITTEN_DATE.search(normal):
+            flags |= HAS_DATE
     # "may" and "march" are months only with a capital letter.
-    if chunk.core in dates.MONTHS and (chunk.core not in ("may", "march") or settled.lstrip("\"'([")[:1].isupper()):
-        found |= HAS_DATE | HAS_TIME_WORD
-    if scripts.unspaced(settled):
+    if chunk.core in dates.MONTHS and (chunk.core not in ("may", "march") or normal.lstrip("\"'([")[:1].isupper()):
+        flags |= HAS_DATE | HAS_TIME_WORD
+    if scripts.unspaced(normal):
         for pattern, bit in _UNSPACED:
-            if pattern.search(settled):
-                found |= bit
+            if pattern.search(normal):
+                flags |= bit
     if len(raw) <= _LONGEST:
-        if len(_seen) >= _ROOM:
-            _seen.clear()
-        _seen[raw] = found
-    return found
+        if len(_chunk_flags) >= _ROOM:
+            _chunk_flags.clear()
+        _chunk_flags[raw] = flags
+    return flags
 
 
 def find_title(text: str) -> str | None:
-    """The title a text begins with, as a name of it would be written in another text."""
+    """Title at the beginning of a text, folded like a name in another text; None without one."""
     head = text[:200].lstrip()
     line, _, rest = head.partition("\n")
-    before, colon, after = line.partition(": ")
-    if colon and after.strip():
-        line = before
+    prefix, colon, remainder = line.partition(": ")
+    if colon and remainder.strip():
+        line = prefix
     elif not rest.strip():
         return None
     line = _BRACKETS.sub("", line.strip().strip("#*=_ ")).strip()

@@ -8,15 +8,15 @@ from typing import NamedTuple
 from memory.engine.text import dates, scripts
 from memory.engine.text.stopwords import COMMON, STOP
 
-# How specific a name is; `mentions` keeps the lowest.
+# Rank of a name by how specific it is; `find_mentions` keeps the lowest ranks.
 ADDRESS, LONG, SINGLE, PART = 0, 1, 4, 8
-_ROOM = 65_536
-_LONGEST = 64  # characters of a chunk that is looked at closely
+_ROOM = 65_536  # cached chunks; a full cache is emptied
+_LONGEST = 64  # characters of a chunk that are parsed
 _MOST_WORDS = 6  # of a run; a longer one is a headline
 
 _BEFORE = re.compile(r"^[^\w@#$€£¥₹+]+")
 _AFTER = re.compile(r"[^\w+#)(]+$")
-# Whole chunks only, each quantifier bounded or over disjoint characters.
+# Matches whole chunks only; each quantifier is bounded or over disjoint characters, against slow backtracking.
 _CODE = re.compile(
     r"(?P<mail>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5})"
     r"|(?P<handle>@\w[\w.]{1,40})|\#(?P<tag>[^\W\d]\w{1,40})"
@@ -29,46 +29,46 @@ _KATAKANA = re.compile(f"[{scripts.KATAKANA}]{{2,32}}")
 _CONNECTORS = frozenset({"of", "de", "da", "di", "del", "la", "van", "von", "der", "den", "bin", "al", "y", "the"})
 _TITLES = frozenset({"dr", "mr", "mrs", "ms", "st", "prof", "jr", "sr"})
 _FIRST_HALVES = frozenset({"new", "old", "big", "great"})  # common words that begin many a name: New York
-_NEVER = frozenset(
+_NEVER_NAMES = frozenset(
     {"i", "i'm", "i've", "i'd", "i'll", "the", "a", "an", "ok", "okay", "lol", "omg", *dates.WEEKDAYS, *dates.MONTHS}
 )
 
-_PARTLESS = STOP | COMMON | _CONNECTORS
+_NO_NAME_PARTS = STOP | COMMON | _CONNECTORS
 
 
 class Chunk(NamedTuple):
-    """What stands between two spaces, as far as naming goes."""
+    """Properties of a chunk of text between spaces that decide whether it is part of a name."""
 
     core: str  # folded, without the signs around it
     capital: bool
-    common: bool  # too plain to be a name only because a sentence begins with it
-    opens: bool  # a sign before it: no name goes on across it
+    common: bool  # a common word: a capital at the start of a sentence does not make it a name
+    opens: bool  # a sign before it: no name continues across it
     ends: bool  # a sign after it
     stops: bool  # the end of a sentence
-    shown: int  # signs of dates and numbers, see `dates.signs`
-    code: str  # the name it is by itself
+    shown: int  # signs of dates and numbers, see `dates.date_signs`
+    code: str  # the chunk as an address, handle or identifier, else ""
 
 
 _chunks: dict[str, Chunk] = {}
 
 
 def judge_chunk(raw: str) -> Chunk:
-    """A chunk of a text, judged once."""
-    known = _chunks.get(raw)
-    if known is None:
-        known = _judged(raw)
+    """Properties of a chunk, cached."""
+    chunk = _chunks.get(raw)
+    if chunk is None:
+        chunk = _parse_chunk(raw)
         if len(raw) <= _LONGEST:
             if len(_chunks) >= _ROOM:
                 _chunks.clear()
-            _chunks[raw] = known
-    return known
+            _chunks[raw] = chunk
+    return chunk
 
 
-def _judged(raw: str) -> Chunk:
+def _parse_chunk(raw: str) -> Chunk:
     shown = dates.date_signs(raw[:_LONGEST].lower()) | (dates.SPELLED if len(raw) > _LONGEST else 0)
     bare = _AFTER.sub("", _BEFORE.sub("", raw[:_LONGEST]))
     core = bare.strip("()")
-    code = _code(bare) or _code(core)
+    code = _match_identifier(bare) or _match_identifier(core)
     possessive = core.endswith(("'s", "'S"))
     if possessive:
         core = core[:-2]
@@ -77,7 +77,7 @@ def _judged(raw: str) -> Chunk:
     initial = tail == "." and (len(core) == 1 or low in _TITLES)
     return Chunk(
         core=low,
-        capital=core[:1].isupper() and low not in _NEVER,
+        capital=core[:1].isupper() and low not in _NEVER_NAMES,
         common=low in STOP or low in COMMON or low.endswith(("ing", "ly", "ed")),
         opens=not raw.startswith(bare[:1]),
         ends=(bool(tail) or possessive or bare.endswith(")")) and not initial,
@@ -87,13 +87,13 @@ def _judged(raw: str) -> Chunk:
     )
 
 
-def _code(bare: str) -> str:
+def _match_identifier(bare: str) -> str:
     match = _CODE.fullmatch(bare)
     return scripts.folded(match[str(match.lastgroup)]).strip("_") if match else ""
 
 
 def find_names(text: str) -> tuple[list[tuple[int, str]], int]:
-    """Names with their rank, and the signs of dates and numbers that were seen on the way."""
+    """Names with their rank, and the signs of dates and numbers of all chunks."""
     found: list[tuple[int, str]] = []
     shown = 0
     for line in text.splitlines():
@@ -101,18 +101,18 @@ def find_names(text: str) -> tuple[list[tuple[int, str]], int]:
         for chunk in chunks:
             shown |= chunk.shown
         if len(chunks) > 2 and line.isupper():
-            continue  # a headline names everything and nothing
-        _runs(chunks, found)
+            continue  # in a headline of capital letters every word looks like a name
+        _collect_runs(chunks, found)
     return found, shown
 
 
-def _runs(chunks: list[Chunk], found: list[tuple[int, str]]) -> None:
+def _collect_runs(chunks: list[Chunk], found: list[tuple[int, str]]) -> None:
     run: list[str] = []
-    links: list[str] = []  # small words after a run that belong to it if it goes on: "Bank of"
+    links: list[str] = []  # small words after a run that belong to it if it continues: "Bank of"
     begins = True
     for core, capital, common, opens, ends, stops, _, code in chunks:
         if run and (opens or code or len(run) >= _MOST_WORDS):
-            _close(run, links, found)
+            _close_run(run, links, found)
         if code:
             found.append((ADDRESS, code))
         elif capital:
@@ -124,28 +124,28 @@ def _runs(chunks: list[Chunk], found: list[tuple[int, str]]) -> None:
         elif run and core in _CONNECTORS:
             links.append(core)
         elif run or links:
-            _close(run, links, found)
+            _close_run(run, links, found)
         if ends:
-            _close(run, links, found)
+            _close_run(run, links, found)
         begins = stops
-    _close(run, links, found)
+    _close_run(run, links, found)
 
 
-def _close(run: list[str], links: list[str], found: list[tuple[int, str]]) -> None:
-    """The run is a name; its longer words are names too, of lesser weight."""
+def _close_run(run: list[str], links: list[str], found: list[tuple[int, str]]) -> None:
+    """Add a finished run as a name, and its longer words as names of a lower rank."""
     links.clear()
     if not run:
         return
     if len(run) > 1:
         found.append((LONG, " ".join(run)))
-        found += [(PART, word) for word in run if len(word) > 2 and word not in _PARTLESS]
+        found += [(PART, word) for word in run if len(word) > 2 and word not in _NO_NAME_PARTS]
     elif len(run[0]) > 1 and not any(map(str.isdigit, run[0])):  # with digits it is an id, see `amounts`
         found.append((SINGLE, run[0]))
     run.clear()
 
 
 def find_quoted(text: str) -> list[tuple[int, str]]:
-    """Titles in quotation marks, and loan words in katakana: what scripts without capitals show of names."""
+    """Titles in quotation marks, and loan words in katakana: signs of names in scripts without capital letters."""
     found = []
     for match in _QUOTED.finditer(text):
         title = " ".join(scripts.folded(match[1] or match[2]).split())

@@ -1,4 +1,4 @@
-"""What Unicode knows about letters: composition, accents, and which scripts write without spaces."""
+"""Unicode scripts: normalisation, accents, and scripts that are written without spaces."""
 
 # ruff: noqa: RUF001  (letters of other scripts are meant)
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import pairwise
 from memory.engine.text.stopwords import CHINESE_PARTICLES, CHINESE_QUESTIONS
 
 
-def _ranges(numbers: list[int]) -> str:
+def _character_class(numbers: list[int]) -> str:
     """Code points as the inside of a character class."""
     spans: list[list[int]] = []
     for number in numbers:
@@ -21,8 +21,8 @@ def _ranges(numbers: list[int]) -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in spans)
 
 
-# Vowel signs and accents: `\w` leaves them out, and words of half the world would fall apart at them.
-_WHERE_MARKS_ARE = (
+# Vowel signs and accents: `\w` does not match them, so words of many scripts would be split at them.
+_MARK_BLOCKS = (
     (0x300, 0x3100),
     (0xA660, 0xAC00),
     (0xFB1E, 0xFB1F),
@@ -30,8 +30,8 @@ _WHERE_MARKS_ARE = (
     (0x10A00, 0x12000),
     (0x1E000, 0x1E950),
 )
-MARKS = _ranges(
-    [n for first, end in _WHERE_MARKS_ARE for n in range(first, end) if unicodedata.category(chr(n))[0] == "M"]
+MARKS = _character_class(
+    [n for first, end in _MARK_BLOCKS for n in range(first, end) if unicodedata.category(chr(n))[0] == "M"]
 )
 HAN = "\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 HIRAGANA = "\u3041-\u309f\u30fc"
@@ -48,9 +48,9 @@ _RUNS = re.compile(
 )
 _SYLLABLE = re.compile(f"[^{MARKS}][{MARKS}]{{0,4}}")
 
-# More marks on one letter than any language writes. The library orders a run of marks by insertion: without
-# this a text of nothing else would keep it busy for seconds.
-_PILE = re.compile(f"([{MARKS}]{{4}})[{MARKS}]+")
+# More marks on one letter than any language has. `unicodedata` sorts a run of marks by insertion: without this a text
+# of nothing but marks would take seconds.
+_STACKED_MARKS = re.compile(f"([{MARKS}]{{4}})[{MARKS}]+")
 _INVISIBLE = re.compile("[\u00ad\u0640\u180e\u200c-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 _APOSTROPHES = re.compile("[\u2018\u2019\u201b\u02bc\u00b4\u2032\uff07]")
 
@@ -82,45 +82,45 @@ def normalised(text: str) -> str:
         return text
     text = _INVISIBLE.sub("", _APOSTROPHES.sub("'", text))
     if not unicodedata.is_normalized("NFKC", text):
-        # One character may become eighteen: a text of them is no text, twice its length is plenty.
-        text = unicodedata.normalize("NFKC", _PILE.sub(r"\1", text))[: 2 * len(text) + 64]
+        # One character may become eighteen; a result of more than twice the length is no real text and is cut.
+        text = unicodedata.normalize("NFKC", _STACKED_MARKS.sub(r"\1", text))[: 2 * len(text) + 64]
     return text
 
 
 def folded(word: str) -> str:
-    """The word as it is compared: case and accents gone, digits of any script in ASCII."""
+    """The word for comparison: without case and accents, digits of any script in ASCII."""
     word = word.casefold()
     if word.isascii():
         return word
     if any(letter.isdecimal() and letter > "9" for letter in word):
-        word = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in word)
-    word = unicodedata.normalize("NFD", _PILE.sub(r"\1", word))
+        word = "".join(str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in word)
+    word = unicodedata.normalize("NFD", _STACKED_MARKS.sub(r"\1", word))
     return unicodedata.normalize("NFC", _ACCENTS.sub("", word)).translate(_PLAIN)
 
 
 def unspaced(text: str) -> bool:
-    """Whether any of it is of a script that does not put spaces between words."""
+    """Whether the text has a character of a script without spaces between words."""
     return _UNSPACED.search(text) is not None
 
 
 def pieces(text: str) -> list[tuple[str, bool]]:
     """Runs of one script each: words as they are (True), unspaced scripts as overlapping pairs (False).
 
-    Chinese particles and question words stand alone, and kana and Han are kept apart, because words end there.
+    Chinese particles and question words are runs of their own, and kana and Han are separated, because words end there.
     """
-    found: list[tuple[str, bool]] = []
+    result: list[tuple[str, bool]] = []
     for match in _RUNS.finditer(text):
         run, kind = match.group(), match.lastgroup
         if kind == "pairs":
-            found += [(pair, False) for pair in _pairs(run)]
+            result += [(pair, False) for pair in _overlapping_pairs(run)]
         elif kind == "syllables":
-            found += [(pair, False) for pair in _pairs(_SYLLABLE.findall(run))]
+            result += [(pair, False) for pair in _overlapping_pairs(_SYLLABLE.findall(run))]
         else:
-            found.append((run, kind == "word"))
-    return found
+            result.append((run, kind == "word"))
+    return result
 
 
-def _pairs(run: str | list[str]) -> list[str]:
+def _overlapping_pairs(run: str | list[str]) -> list[str]:
     if len(run) < 2:
         return list(run)
     return [first + second for first, second in pairwise(run)]

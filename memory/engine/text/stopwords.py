@@ -1,7 +1,7 @@
-"""Words that say nothing about what a text is about: grammar, question words, fillers of talk.
+"""Stop words: grammar, question words and fillers, in several languages.
 
 Folded as `words.tokens` folds them: lower case, without accents, straight apostrophes. The lists of other languages
-leave out every word that is also a content word of English (German "die", French "but", Dutch "of" is one already).
+do not contain words that are also content words of English (German "die", French "but", Dutch "of" is one already).
 """
 
 # ruff: noqa: RUF001  (letters of other scripts are meant)

@@ -1,7 +1,7 @@
-"""How a text becomes words: one analysis for grains and for questions, for any script.
+"""Tokeniser and stemmer: one analysis for grains and questions, for any script.
 
-`tokens` are the words as they are compared, `terms` what is indexed and searched, `key` a term as a number.
-A text is cut at white space first, because such a chunk recurs: all work below is done once per chunk.
+`tokens` are the folded words, `terms` the stems that are indexed and searched, `key` the 64-bit hash of a term.
+A text is split at white space first, because such chunks recur: all further work is cached per chunk.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from memory.engine.text import scripts
 from memory.engine.text.stopwords import STOP
 
-LONGEST = 64  # characters of a term; what is longer is no word, its beginning is enough
-_MOST_PARTS = 8  # a chain of more is a text without spaces and has no name as a whole
-_ROOM = 65_536  # chunks and terms remembered at a time, about 20 MB; then it begins anew
+LONGEST = 64  # characters of a term; longer ones are no words and are cut
+_MOST_PARTS = 8  # parts of a compound; a longer chain is a text without spaces and is not indexed as a whole
+_ROOM = 65_536  # cached chunks and terms, about 20 MB; a full cache is emptied
 
 _WORD = rf"[^\W_][\w{scripts.MARKS}]*"
-# Words, and what joins them into one name: mail and host names, files, versions, code, numbers, hyphens. Each joiner
-# stands between two letters or digits, so that nothing is tried twice.
+# Words, and the signs that join them into one name: mail and host names, files, versions, code, numbers, hyphens. A
+# joining sign is always between two letters or digits, so that the pattern needs no backtracking.
 _PIECE = re.compile(rf"{_WORD}(?:(?:[.@&'\-]|(?<=\d)[,:/](?=\d)){_WORD})*(?:\+\+|#(?!\w))?")
 _SEPARATORS = re.compile(r"[.@&,:/_'\-]+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:'\d{3})+(?:\.\d+)?")
@@ -33,13 +33,13 @@ _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")
 _EDGES = "\"'.,;:!?()[]{}<>*_~`|/\\-"
-# Capital letters make a word of what is grammar in small ones.
-_SPELLED_OUT = frozenset({"US", "IT", "WHO", "UN", "EU"})
+# Written in capital letters these are content words, in small letters stop words.
+_ACRONYMS = frozenset({"US", "IT", "WHO", "UN", "EU"})
 _DOTTED = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 _ELISIONS = frozenset({"l", "d", "j", "c", "n", "m", "t", "s", "qu", "dell", "all", "nell", "sull", "un", "jusqu"})
 _ENDINGS = ("'s", "n't", "'re", "'ve", "'ll", "'d", "'m")
 
-# Snowball's own memory is off: ours holds whole chunks, and theirs is not made for several threads.
+# Snowball's own cache is off (size 0): this module caches whole chunks, and Snowball's cache is not thread-safe.
 _STEMMERS = {
     name: Stemmer.Stemmer(name, 0) for name in ("english", "greek", "russian", "armenian", "arabic", "hindi", "tamil")
 }
@@ -51,38 +51,38 @@ _keys: dict[str, int] = {}
 
 
 def tokens(text: str) -> list[str]:
-    """Every word of the text, folded; compound ones whole and in parts, unspaced scripts as pairs of characters."""
-    found: list[str] = []
+    """All words of the text, folded; compounds whole and in parts, unspaced scripts as pairs of characters."""
+    result: list[str] = []
     for chunk in text.split():
-        known = _tokens.get(chunk)
-        if known is None:
-            known = _remembered(_tokens, chunk, tuple(_cut(chunk)))
-        found += known
-    return found
+        cached = _tokens.get(chunk)
+        if cached is None:
+            cached = _cache(_tokens, chunk, tuple(_tokenise_chunk(chunk)))
+        result += cached
+    return result
 
 
 def terms(text: str) -> list[str]:
-    """The stems that say what the text is about, in order and as often as they occur.
+    """Stems of the content words, in order and as often as they occur.
 
-    A text of nothing but stop words is its tokens: also "who are you" must be found and must find.
+    A text of nothing but stop words gives its tokens, so that "who are you" can be searched and found too.
     """
-    found: list[str] = []
+    result: list[str] = []
     for chunk in text.split():
-        known = _terms.get(chunk)
-        if known is None:
-            known = _remembered(_terms, chunk, _stemmed(chunk))
-        found += known
-    return found or tokens(text)
+        cached = _terms.get(chunk)
+        if cached is None:
+            cached = _cache(_terms, chunk, _stem_chunk(chunk))
+        result += cached
+    return result or tokens(text)
 
 
 def key(term: str) -> int:
     """A term as an unsigned 64-bit number that is the same in every process and on every machine; never 0."""
-    found = _keys.get(term)
-    if found is None:
+    number = _keys.get(term)
+    if number is None:
         digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        found = int.from_bytes(digest, "little") or 1
-        _remembered(_keys, term, found)
-    return found
+        number = int.from_bytes(digest, "little") or 1
+        _cache(_keys, term, number)
+    return number
 
 
 def keys(terms: Sequence[str]) -> NDArray[np.uint64]:
@@ -91,7 +91,7 @@ def keys(terms: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def stem(token: str) -> str:
-    """A folded token as it is indexed. Names of code, numbers and unspaced scripts stay as they are."""
+    """A folded token as it is indexed. Identifiers, numbers and unspaced scripts are not changed."""
     if token.isascii():
         return str(_STEMMERS["english"].stemWord(token)) if token.isalpha() else token
     language = scripts.language(token)
@@ -101,7 +101,7 @@ def stem(token: str) -> str:
 
 
 def number(written: str) -> str:
-    """A number without separators of thousands."""
+    """A number without thousands separators."""
     if _THOUSANDS.fullmatch(written) is None:
         return written
     if written.count(".") > 1:
@@ -109,48 +109,48 @@ def number(written: str) -> str:
     return written.replace(",", "").replace("'", "")
 
 
-def _remembered(memory: dict[str, T], name: str, value: T) -> T:
+def _cache(cache: dict[str, T], name: str, value: T) -> T:
     if len(name) <= LONGEST:
-        if len(memory) >= _ROOM:
-            memory.clear()
-        memory[name] = value
+        if len(cache) >= _ROOM:
+            cache.clear()
+        cache[name] = value
     return value
 
 
-def _stemmed(chunk: str) -> tuple[str, ...]:
-    found = _cut(chunk)
-    if not _spelled_out(chunk):
-        found = [token for token in found if token not in STOP]
-    return tuple([stem(token) for token in found])
+def _stem_chunk(chunk: str) -> tuple[str, ...]:
+    chunk_tokens = _tokenise_chunk(chunk)
+    if not _is_acronym(chunk):
+        chunk_tokens = [token for token in chunk_tokens if token not in STOP]
+    return tuple([stem(token) for token in chunk_tokens])
 
 
-def _spelled_out(chunk: str) -> bool:
+def _is_acronym(chunk: str) -> bool:
     bare = chunk.strip(_EDGES)
-    return bare in _SPELLED_OUT or (bare.isupper() and _DOTTED.fullmatch(bare) is not None)
+    return bare in _ACRONYMS or (bare.isupper() and _DOTTED.fullmatch(bare) is not None)
 
 
-def _cut(chunk: str) -> list[str]:
-    """The tokens of what stands between two spaces."""
+def _tokenise_chunk(chunk: str) -> list[str]:
+    """Tokens of one chunk of text between spaces."""
     bare = chunk.strip(_EDGES)
     if bare.isascii() and bare.isalpha():
-        return _word(bare)
-    found: list[str] = []
+        return _split_word(bare)
+    result: list[str] = []
     for match in _PIECE.finditer(scripts.normalised(chunk)):
         piece = match.group()
         if piece[-1] in "+#":
             core = piece.rstrip("+#")
-            found.append(scripts.folded(piece)[:LONGEST])
-            found += _parts([core])
+            result.append(scripts.folded(piece)[:LONGEST])
+            result += _split_parts([core])
         elif piece[0].isdigit() and _THOUSANDS.fullmatch(piece):
-            found.append(number(scripts.folded(piece))[:LONGEST])
+            result.append(number(scripts.folded(piece))[:LONGEST])
         elif "'" in piece:
-            found += _apostrophe(piece)
+            result += _split_apostrophe(piece)
         else:
-            found += _compound(piece)
-    return found
+            result += _split_compound(piece)
+    return result
 
 
-def _apostrophe(piece: str) -> list[str]:
+def _split_apostrophe(piece: str) -> list[str]:
     """Contractions and possessives lose their ending, French and Italian words their article."""
     whole = scripts.folded(piece)
     if whole in STOP:
@@ -163,22 +163,22 @@ def _apostrophe(piece: str) -> list[str]:
     if rest and head.casefold() in _ELISIONS:
         piece = rest
     if "'" not in piece:
-        return _compound(piece) if piece else []
+        return _split_compound(piece) if piece else []
     inner = piece.split("'")
     joined = [scripts.folded("".join(inner))[:LONGEST]] if len(inner) <= _MOST_PARTS else []
-    return joined + _parts(inner)
+    return joined + _split_parts(inner)
 
 
-def _compound(piece: str) -> list[str]:
-    """A joined name whole and in parts: a hyphen joins for good ("e-mail" is "email"), other signs stay."""
+def _split_compound(piece: str) -> list[str]:
+    """A compound whole and in parts; hyphens are removed from the whole ("e-mail" is "email"), other signs are kept."""
     if "," in piece and not _DECIMAL.fullmatch(piece):
-        return [token for part in piece.split(",") for token in _compound(part)]
+        return [token for part in piece.split(",") for token in _split_compound(part)]
     piece = piece.strip("_").removeprefix("www.")
     inner = _SEPARATORS.split(piece)
     if len(inner) == 1:
-        return _word(piece)
+        return _split_word(piece)
     if len(inner) > _MOST_PARTS:
-        return _parts(inner)
+        return _split_parts(inner)
     whole = scripts.folded(piece)[:LONGEST]
     if _DECIMAL.fullmatch(whole):
         return [whole.replace(",", ".")]
@@ -187,16 +187,16 @@ def _compound(piece: str) -> list[str]:
     signs = set(_SEPARATORS.findall(piece))
     if signs == {"-"}:
         whole = whole.replace("-", "")
-    return [whole, *_parts(inner)]
+    return [whole, *_split_parts(inner)]
 
 
-def _parts(inner: list[str]) -> list[str]:
-    """The words inside a name. A single letter or digit of it says nothing."""
-    return [token for part in inner if part for token in _word(part) if len(token) > 1 or not token.isascii()]
+def _split_parts(inner: list[str]) -> list[str]:
+    """Words inside a compound, without single ASCII letters and digits."""
+    return [token for part in inner if part for token in _split_word(part) if len(token) > 1 or not token.isascii()]
 
 
-def _word(word: str) -> list[str]:
-    """A word without signs in it; what is written in camelCase or with digits comes whole and in parts."""
+def _split_word(word: str) -> list[str]:
+    """Tokens of a word without signs; camelCase and words with digits give the whole and its parts."""
     if word.isascii() and word.isalpha():
         low = word.lower()
         if word[1:].islower() or len(word) < 3 or word.isupper():
@@ -206,15 +206,15 @@ def _word(word: str) -> list[str]:
         return [low[:LONGEST], *[part.lower()[:LONGEST] for part in _CAMEL.findall(word) if 1 < len(part) < len(low)]]
     if scripts.unspaced(word):
         runs = scripts.pieces(word)
-        return [token for run, spaced in runs for token in (_word(run) if spaced else [run])]
-    return _mixed(scripts.folded(word))
+        return [token for run, spaced in runs for token in (_split_word(run) if spaced else [run])]
+    return _split_letters_digits(scripts.folded(word))
 
 
-def _mixed(low: str) -> list[str]:
-    """Letters and digits: "3km" is also "3 km", "8th" is 8, an id of many runs only itself."""
+def _split_letters_digits(low: str) -> list[str]:
+    """Tokens of letters mixed with digits: "3km" is also "3 km", "8th" is 8, an id of many runs only itself."""
     if low.isalpha() or low.isdigit():
         return [low[:LONGEST]]
-    if not low[:1].isalnum():  # an accent that belonged to a sign of another script
+    if not low[:1].isalnum():  # an accent of a character that is no letter
         return []
     ordinal = _ORDINAL.fullmatch(low)
     if ordinal:
