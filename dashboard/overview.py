@@ -14,9 +14,9 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
 from fluxcore.events import Position
-from fluxcore.job_news import DONE
 from fluxcore.models import Event, Job
 from fluxcore.raw_sql import adapt_moment
+from fluxcore.work.news import DONE
 from memory.grains.models import Grain
 from memory.health.models import SpaceHealth
 

@@ -7,9 +7,3 @@ class TransferConfig(AppConfig):
     name = "memory.transfer"
     label = "transfer"
     verbose_name = "Moving in and out"
-
-    def ready(self) -> None:
-        from fluxcore.sweep import every_minute
-        from memory.transfer import chores
-
-        every_minute(chores.forget_old)
