@@ -11,7 +11,7 @@ class AccountsConfig(AppConfig):
         from accounts import anonymous_refusals, audit
         from accounts.audit import checkpoints
         from accounts.signin import lockout, sessions
-        from fluxcore.sweep import every_minute
+        from fluxcore.work.sweep import every_minute
         from fluxcore.writes import booth
 
         booth.batch_writer("audit", audit.write)

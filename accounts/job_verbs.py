@@ -6,9 +6,9 @@ import uuid
 from typing import Any
 
 from accounts.verbs import Change, RunningCall, verb
-from fluxcore import jobs
 from fluxcore.errors import NotFound
 from fluxcore.models import Job
+from fluxcore.work import jobs
 
 
 @verb("jobs.run", needs="jobs.manage")

@@ -54,7 +54,7 @@ def written(space: int) -> tuple[float, float]:
 
 def lived(person: Any, made: Synthetic, questions: int) -> None:
     """So many recalls, each with a vote on its first grain."""
-    from fluxcore import jobs
+    from fluxcore.work import worker
     from memory.learning import feedback
     from memory.recall.recall import recall
 
@@ -67,12 +67,12 @@ def lived(person: Any, made: Synthetic, questions: int) -> None:
         if len(ballots) == 100 or number == questions - 1:
             feedback.feedback_batch(person, items=ballots)
             ballots = []
-            jobs.drain()
+            worker.drain()
 
 
 def probed(people: dict[str, Any], made: Synthetic) -> dict[str, dict[str, float]]:
     """Milliseconds of a recall, of a vote, and of what the worker does for it; by turns, so that noise is shared."""
-    from fluxcore import jobs
+    from fluxcore.work import worker
     from memory.learning import feedback
     from memory.recall.recall import recall
 
@@ -86,7 +86,7 @@ def probed(people: dict[str, Any], made: Synthetic) -> dict[str, dict[str, float
                 continue
             said = {"trace_id": answers[0]["trace_id"], "grain_id": answers[0]["grains"][0]["id"], "useful": True}
             times["vote"].append(cpu(lambda who=person, said=said: feedback.feedback(who, **said)))
-            times["applying it"].append(cpu(jobs.drain))
+            times["applying it"].append(cpu(worker.drain))
     return {name: {what: median(some) for what, some in times.items()} for name, times in found.items()}
 
 
@@ -94,7 +94,7 @@ def somebody(name: str) -> Any:
     """An agent in a space of its own with the same grains as the others, without the limits of a minute."""
     from accounts import agents, tokens
     from accounts.principals import shell
-    from fluxcore import jobs
+    from fluxcore.work import worker
     from memory.embedding import active_encoder
     from memory.grains import store
 
@@ -105,7 +105,7 @@ def somebody(name: str) -> Any:
     for _ in range(0, GRAINS, 100):
         store.store_batch(person, items=[{"content": next(texts)} for _ in range(100)])
     active_encoder.load_encoder()
-    jobs.drain()
+    worker.drain()
     return person
 
 

@@ -22,12 +22,15 @@ def main() -> None:
     from accounts import agents
     from accounts.models import Space
     from accounts.principals import shell
-    from fluxcore import clock, events, jobs
+    from fluxcore import clock, events
+    from fluxcore.work import worker
+    from fluxcore.work.run import Run
     from fluxcore.writes import booth
     from memory.arena.changes import Changes
     from memory.grains import store
     from memory.grains.models import Grain, JudgedQuestion, Trace, Vote
-    from memory.health import chores, gather, history, instance_health, measure
+    from memory.health import gather, history, instance_health, measure
+    from memory.health import jobs as health_jobs
 
     agents.create_space(shell(), name="much")
     facts = [{"content": f"Fact {number} about Porto and its {number} bridges"} for number in range(100)]
@@ -35,7 +38,7 @@ def main() -> None:
     for name, space in (("few", Space.objects.exclude(name="much").get()), ("many", Space.objects.get(name="much"))):
         store.store_batch(shell(space), items=facts)
         spaces[name] = space
-    jobs.drain()
+    worker.drain()
 
     def happen(space: Any, count: int, *, over_days: float) -> None:
         """So many answers, each judged, evenly over the last days; told to the log as the house tells it."""
@@ -79,8 +82,8 @@ def main() -> None:
         booth.write(tell)
 
     def tick(space: Any) -> None:
-        booth.write(gather.gather(jobs.Run(0, uuid.uuid4(), chores.GATHER, None, {}, 1)))
-        booth.write(measure.measure(jobs.Run(0, uuid.uuid4(), chores.MEASURE, space.pk, {}, 1)))
+        booth.write(gather.gather(Run(0, uuid.uuid4(), health_jobs.GATHER, None, {}, 1)))
+        booth.write(measure.measure(Run(0, uuid.uuid4(), health_jobs.MEASURE, space.pk, {}, 1)))
 
     ways: dict[str, tuple[Callable[[Any], object], Callable[[Any], object]]] = {
         "a tick of the worker": (lambda space: happen(space, NEW, over_days=0.01), tick),

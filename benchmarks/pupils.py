@@ -110,9 +110,9 @@ class Service:
         return len(given)
 
     def settle(self) -> None:
-        from fluxcore import jobs
+        from fluxcore.work import worker
 
-        jobs.drain(seconds=service.SECONDS)
+        worker.drain(seconds=service.SECONDS)
 
     def forget(self) -> None:
         from memory.learning import feedback

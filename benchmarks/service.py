@@ -74,7 +74,7 @@ def stored(name: str, number: int, collection: dict[str, Any]) -> Stored:
     space = f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}-{number}"
     from accounts.agents import create_space
     from accounts.principals import find_space, shell
-    from fluxcore import jobs
+    from fluxcore.work import worker
     from memory.grains.store import store_batch
 
     create_space(shell(), name=space, reason="benchmark")
@@ -88,7 +88,7 @@ def stored(name: str, number: int, collection: dict[str, Any]) -> Stored:
             if result["error"] is not None:
                 raise RuntimeError(f"{item['id']} was refused: {result['error']}")
             items_of.setdefault(result["grain_id"], []).append(item["id"])
-    jobs.drain(seconds=SECONDS)
+    worker.drain(seconds=SECONDS)
     return Stored(person, items_of)
 
 

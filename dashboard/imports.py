@@ -18,9 +18,9 @@ from accounts.principals import Principal
 from accounts.visitor import current_visitor
 from dashboard import answer_cards, page_frame
 from dashboard.account import sign_in_required
-from fluxcore import jobs
 from fluxcore.errors import FluxError, Invalid, StepUpRequired, TooLarge
 from fluxcore.models import Job
+from fluxcore.work import jobs
 from fluxcore.writes import limit_messages
 from memory.transfer import asking, formats
 

@@ -22,31 +22,31 @@ from accounts.signin import sessions
 from accounts.visitor import client_address, current_visitor, is_signed_in
 from dashboard.middleware import HEADERS
 from dashboard.overview import QUIET
-from fluxcore import sockets
-from fluxcore.errors import BadHost, BadOrigin, Forbidden, NotFound, Unauthenticated
+from fluxcore.errors import BadHost, BadOrigin, Forbidden, Unauthenticated
 from fluxcore.events import LoggedEvent
-from fluxcore.live import Shows, Visitor
+from fluxcore.log.live import Shows, Visitor
+from fluxsite import admission
+from fluxsite.websockets import LiveConsumer, Scope
 
 _NEEDS = "events.read"
 _HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
-async def live_door(scope: sockets.Scope, receive: sockets.Receive, send: sockets.Send) -> None:
-    await sockets.serve(scope, receive, send, admit, _HEADERS)
+class PersonConsumer(LiveConsumer):
+    """A person's socket."""
+
+    headers = _HEADERS
 
 
-def admit(scope: sockets.Scope) -> Visitor:
-    """Check who opens the feed. A space without a role is answered like one that does not exist."""
+def admit(scope: Scope) -> Visitor:
+    """Let a person in. A space that is not theirs is answered like one that is not there."""
     request = _request(scope)
-    _refuse_other_sites(request)
-    if scope["path"] != "/live":
-        raise NotFound("This server has no such address.")
     if not is_signed_in(request):
         anonymous_refusals.count_refusal(client_address(request))
         raise Unauthenticated("Sign in first, with both factors.")
-    given = sockets.query(scope, "space", "since")
+    given = admission.query(scope, "space", "since")
     name = check_name(given.get("space", ""), what="a space")
-    since = sockets.since(given)
+    since = admission.since(given)
     space = Space.objects.filter(name=name).first()
     person = current_visitor(request).principal(space.pk if space else 0)
     if space is None or not may(person, _NEEDS):
@@ -69,7 +69,7 @@ class _Rights:
     One SQL statement tells whether any of them changed since they were last checked in full.
     """
 
-    def __init__(self, scope: sockets.Scope, session_key: str, space: int) -> None:
+    def __init__(self, scope: Scope, session_key: str, space: int) -> None:
         self._scope, self._key, self._space = scope, session_key, space
         self._known: tuple[Any, ...] | None = None
 
@@ -94,10 +94,15 @@ def _tells(change: LoggedEvent) -> bool:
     return change.kind != QUIET
 
 
-def _request(scope: sockets.Scope) -> HttpRequest:
-    """The WebSocket handshake as a page request, so that the same middleware finds out who asks."""
+def _page_request(scope: Scope) -> HttpRequest:
+    """The handshake as the page request it is to a browser."""
     scheme = "https" if scope.get("scheme") == "wss" else "http"
-    request = ASGIRequest({**scope, "type": "http", "method": "GET", "scheme": scheme}, io.BytesIO())
+    return ASGIRequest({**scope, "type": "http", "method": "GET", "scheme": scheme}, io.BytesIO())
+
+
+def _request(scope: Scope) -> HttpRequest:
+    """The same with who asks: the parts that tell pages tell it here too."""
+    request = _page_request(scope)
     SessionMiddleware(_nothing).process_request(request)
     AuthenticationMiddleware(_nothing).process_request(request)
     OTPMiddleware(_nothing)(request)
@@ -108,8 +113,9 @@ def _nothing(request: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
-def _refuse_other_sites(request: HttpRequest) -> None:
+def check_origin(scope: Scope) -> None:
     """Browsers send our cookie along from any site, and no CSRF token with it: the origin tells them apart."""
+    request = _page_request(scope)
     try:
         host = request.get_host()
     except DisallowedHost:
@@ -119,3 +125,6 @@ def _refuse_other_sites(request: HttpRequest) -> None:
     origin = request.META.get("HTTP_ORIGIN", "").lower()
     if origin != f"{request.scheme}://{host}".lower() and origin not in settings.CSRF_TRUSTED_ORIGINS:
         raise BadOrigin("Only pages of this server may open its live feed.")
+
+
+websockets = admission.at_live(PersonConsumer, check_origin, admit)

@@ -15,9 +15,9 @@ from accounts.verbs import selector
 from dashboard import event_sentences
 from fluxcore import clock
 from fluxcore.events import Position
-from fluxcore.job_news import DONE
 from fluxcore.models import Event, Job
 from fluxcore.raw_sql import adapt_moment
+from fluxcore.work.news import DONE
 from memory.grains.models import Grain
 from memory.health.models import SpaceHealth
 

@@ -75,7 +75,7 @@ class FluxService:
     def start(self) -> None:
         """Open the space, load the encoder on the side, and work on what waits: vectors, votes, clusters."""
         from accounts.principals import find_space, shell
-        from fluxcore import bell
+        from fluxcore.work import wakeup
         from memory.embedding import active_encoder
 
         if self._who is not None:
@@ -84,7 +84,7 @@ class FluxService:
         active_encoder.load_soon()
         self._ended.clear()
         self._wake.set()  # what an earlier one left
-        bell.on_ring(self._wake.set)
+        wakeup.use(lambda kinds: self._wake.set())
         self._worker = threading.Thread(target=self._work, name="flux-service", daemon=True)
         self._worker.start()
         self._who = who
@@ -101,12 +101,12 @@ class FluxService:
     def _work(self) -> None:
         from django.db import connections
 
-        from fluxcore import jobs
+        from fluxcore.work import worker
 
         while True:
             self._wake.wait(timeout=60)
             self._wake.clear()
-            jobs.drain(seconds=SECONDS_AT_THE_END)
+            worker.drain(seconds=SECONDS_AT_THE_END)
             if self._ended.is_set():
                 connections.close_all()
                 return

@@ -9,6 +9,8 @@ class FluxCoreConfig(AppConfig):
 
     def ready(self) -> None:
         from fluxcore import events
+        from fluxcore.work import kinds
         from fluxcore.writes import booth
 
         booth.batch_writer("event", events.write)
+        kinds.discover()

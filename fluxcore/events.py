@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -60,7 +60,19 @@ def append(
     packed: bytes | None = None,
 ) -> None:
     """Note a change on the running write's outbox. `data` is a public summary: never memory text."""
-    booth.outbox().add("event", (space, kind, clock.now(), actor, subject, data or {}, packed))
+    outbox = booth.outbox()
+    outbox.add("event", (space, kind, clock.now(), actor, subject, data or {}, packed))
+    if _announce is not None:
+        outbox.after_commit(_announce)
+
+
+_announce: Callable[[], None] | None = None
+
+
+def announce_with(announce: Callable[[], None] | None) -> None:
+    """Have commits with events announced to followers (`fluxsite/announcements.py`). It must return at once."""
+    global _announce
+    _announce = announce
 
 
 def write(rows: Iterable[tuple[Any, ...]]) -> None:

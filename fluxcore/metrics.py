@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client import multiprocess as shared
@@ -19,6 +20,10 @@ SECONDS = Histogram(
     ["route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
+JOBS = Counter("flux_job_runs_total", "Tries at background jobs", ["kind", "outcome"])
+JOB_SECONDS = Histogram(
+    "flux_job_seconds", "Time of a try at a background job", ["kind"], buckets=(0.01, 0.05, 0.25, 1, 5, 30, 120, 600)
+)
 BATCH_SIZE = Histogram(
     "flux_booth_batch_size", "Writers that shared a commit", buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256)
 )
@@ -29,18 +34,38 @@ def count_request(method: str, route: str, status: int, seconds: float) -> None:
     SECONDS.labels(route).observe(seconds)
 
 
+def job(kind: str, outcome: str, seconds: float) -> None:
+    """A try at a job ended: done, failed, or lost to another worker."""
+    JOBS.labels(kind, outcome).inc()
+    JOB_SECONDS.labels(kind).observe(seconds)
+
+
+class LabelledGauge(NamedTuple):
+    """A number for each combination of labels."""
+
+    name: str
+    says: str
+    labels: tuple[str, ...]
+    values: Mapping[tuple[str, ...], float]
+
+
 class _CurrentGauges(Collector):
     """Gauges read from the database at this moment, not kept per process."""
 
-    def __init__(self, gauges: dict[str, tuple[str, float]]) -> None:
-        self._gauges = gauges
+    def __init__(self, gauges: dict[str, tuple[str, float]], labelled: Iterable[LabelledGauge]) -> None:
+        self._gauges, self._labelled = gauges, labelled
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         for name, (says, value) in self._gauges.items():
             yield GaugeMetricFamily(name, says, value=value)
+        for one in self._labelled:
+            family = GaugeMetricFamily(one.name, one.says, labels=one.labels)
+            for labels, value in sorted(one.values.items()):
+                family.add_metric(labels, value)
+            yield family
 
 
-def render(gauges: dict[str, tuple[str, float]]) -> bytes:
+def render(gauges: dict[str, tuple[str, float]], labelled: Iterable[LabelledGauge] = ()) -> bytes:
     """All processes' numbers plus gauges read now (name -> help, value)."""
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         everybody = CollectorRegistry()
@@ -48,5 +73,5 @@ def render(gauges: dict[str, tuple[str, float]]) -> bytes:
     else:
         everybody = REGISTRY
     now = CollectorRegistry()
-    now.register(_CurrentGauges(gauges))
+    now.register(_CurrentGauges(gauges, labelled))
     return generate_latest(everybody) + generate_latest(now)

@@ -36,7 +36,7 @@ class Event(models.Model):
 
 
 class Job(models.Model):
-    """A piece of background work. The row is the queue; the broker only rings the bell."""
+    """A piece of background work. The row is the queue; a message of the broker only says that there is work."""
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -90,7 +90,7 @@ class JobLine(models.Model):
 
 
 class ScheduleState(models.Model):
-    """When something that comes round was last asked for (`fluxcore/schedule.py`); `count` tells rivals apart."""
+    """When a recurring job was last asked for (`fluxcore/work/schedule.py`); `count` tells rivals apart."""
 
     name = models.CharField(max_length=64, primary_key=True)
     asked_at = models.DateTimeField()
@@ -104,12 +104,12 @@ class ScheduleState(models.Model):
 
 
 class UptimeClock(models.Model):
-    """One row: how many seconds the instance has lived (`fluxcore/uptime.py`), whatever its clock says."""
+    """One row: how many seconds the instance has run (`fluxcore/uptime.py`), whatever its clock says."""
 
     id = models.SmallIntegerField(primary_key=True)
     at = models.DateTimeField()
     lived = models.FloatField(default=0.0)
-    doubted = models.FloatField(null=True)  # what it had lived when its clock last jumped
+    doubted = models.FloatField(null=True)  # how long it had run when its clock last jumped
     jump = models.FloatField(default=0.0)  # by how many seconds
 
     class Meta:

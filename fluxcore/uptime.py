@@ -1,6 +1,6 @@
-"""Time as the instance has lived it: what a clock alone says must not be enough to lose anything.
+"""Uptime of the instance, which no jump of the clock changes: what a clock alone says must not lose anything.
 
-The minute adds what has passed since the last one, two minutes at most. So a clock that is set ten years ahead adds two
+The sweep adds what has passed since the last one, two minutes at most. So a clock that is set ten years ahead adds two
 minutes, and a machine that was off adds nothing. After a jump of the clock its word is doubted until the
 instance has lived a while with it.
 """
@@ -14,46 +14,46 @@ from fluxcore import clock, config
 from fluxcore.models import UptimeClock
 
 # A minute that comes late still counts whole; anything longer is a pause, or a clock that was set.
-MAX_STEP_SECONDS = 120.0
-_ROW = 1
+MOST_AT_ONCE = 120.0
+_ONE = 1
 
 
 @dataclass(frozen=True)
 class Uptime:
-    """How long the instance has lived, and why its clock is doubted, if it is."""
+    """Seconds the instance has run, and why its clock is doubted, if it is."""
 
     seconds: float
     doubt: str = ""
 
 
 def count_minute() -> None:
-    """The minute's chore, inside a write. Of two workers that come at once one counts."""
+    """Once a minute, inside a write. Of two workers that come at once one counts."""
     now = clock.now()
-    seen = UptimeClock.objects.filter(pk=_ROW).first()
+    seen = UptimeClock.objects.filter(pk=_ONE).first()
     if seen is None:
-        UptimeClock.objects.get_or_create(pk=_ROW, defaults={"at": now})
+        UptimeClock.objects.get_or_create(pk=_ONE, defaults={"at": now})
         return
     step = (now - seen.at).total_seconds()
     jumped = _jumped(step)
-    UptimeClock.objects.filter(pk=_ROW, at=seen.at).update(
+    UptimeClock.objects.filter(pk=_ONE, at=seen.at).update(
         at=now,
-        lived=seen.lived + min(max(step, 0.0), MAX_STEP_SECONDS),
+        lived=seen.lived + min(max(step, 0.0), MOST_AT_ONCE),
         doubted=seen.lived if jumped else seen.doubted,
         jump=step if jumped else seen.jump,
     )
 
 
 def now(moment: datetime | None = None) -> Uptime:
-    """What the instance has lived, and whether the clock can be believed at this moment."""
+    """How long the instance has run, and whether the clock can be believed at this moment."""
     moment = moment or clock.now()
-    seen = UptimeClock.objects.filter(pk=_ROW).first()
+    seen = UptimeClock.objects.filter(pk=_ONE).first()
     if seen is None:
         return Uptime(0.0)
     step = (moment - seen.at).total_seconds()
     if _jumped(step):  # nobody has counted since
-        return Uptime(seen.lived, _doubt_message(step))
+        return Uptime(seen.lived, _says(step))
     if seen.doubted is not None and seen.lived - seen.doubted < config.current().CLOCK_DOUBT_HOURS * 3600:
-        return Uptime(seen.lived, _doubt_message(seen.jump))
+        return Uptime(seen.lived, _says(seen.jump))
     return Uptime(seen.lived)
 
 
@@ -61,7 +61,7 @@ def _jumped(step: float) -> bool:
     return abs(step) > config.current().CLOCK_JUMP_HOURS * 3600
 
 
-def _doubt_message(step: float) -> str:
+def _says(step: float) -> str:
     return (
         f"The clock moved by {step / 86_400:+.1f} days since the minute before, or the instance was off that long. "
         f"Nothing is let go until it has run {config.current().CLOCK_DOUBT_HOURS:g} hours more."

@@ -1,60 +1,39 @@
-"""Celery rings the bell: over files in the data home by default, over Redis when REDIS_URL is set."""
+"""The Celery application: a task for each kind of job, under the kind's own name, in the queue it belongs to.
+
+A message carries no work. It says that there may be job rows of a kind; the task claims them itself.
+`celery -A fluxsite.celery inspect registered` lists the kinds.
+"""
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
-import time
+from collections.abc import Collection
 
+import django
 from celery import Celery
-from celery.signals import setup_logging, worker_shutting_down
-
-from fluxsite import file_broker
+from celery.signals import import_modules, setup_logging, worker_shutting_down
+from django.apps import apps
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fluxsite.settings")
 
+EXPIRES_SECONDS = 60  # the sweep has come by then
+SWEEP = "work.sweep"
+
 app = Celery("flux")
+app.config_from_object("fluxsite.celery_settings")
 
 
-def configure() -> None:
-    from django.conf import settings
+@import_modules.connect
+def declare_tasks(**_: object) -> None:
+    """Name every declared kind as a task. Workers call it as they start; who only sends messages needs no task."""
+    if not apps.ready:
+        django.setup()
+    from fluxcore.work import kinds
+    from fluxsite import worker
 
-    queue = settings.HOME.queue
-    if settings.REDIS_URL:
-        broker: dict[str, object] = {
-            "broker_url": settings.REDIS_URL,
-            "broker_transport_options": {
-                "visibility_timeout": 300,
-                "global_keyprefix": f"flux:{settings.HOME.name}:",
-                # A Redis that hangs must not hold up the booth that rings after its commit.
-                "socket_timeout": 3,
-                "socket_connect_timeout": 3,
-            },
-        }
-    else:
-        broker = {
-            "broker_url": f"{file_broker.SCHEME}://",
-            "broker_transport_options": {"folder": str(queue), "polling_interval": 0.2},
-        }
-    app.conf.update(
-        **broker,
-        broker_connection_retry_on_startup=True,
-        broker_connection_max_retries=None,  # a worker that gives up would end the instance
-        task_default_queue="flux",
-        task_serializer="json",
-        accept_content=["json"],
-        task_ignore_result=True,
-        task_acks_late=False,  # the job row is what survives; a lost ring is made up by the minute
-        worker_prefetch_multiplier=1,
-        worker_hijack_root_logger=False,
-        worker_enable_remote_control=False,
-        worker_send_task_events=False,
-        enable_utc=True,
-        timezone="UTC",
-        beat_schedule_filename=str(settings.HOME.run / "beat"),
-        beat_schedule={"minute": {"task": "fluxcore.minute", "schedule": 60.0, "options": {"expires": 50}}},
-    )
+    bodies = {SWEEP: worker.sweep_and_wake, **{kind.name: worker.runner(kind) for kind in kinds.every_kind()}}
+    for name in bodies.keys() - app.tasks.keys():
+        app.task(name=name, ignore_result=True)(bodies[name])
 
 
 @setup_logging.connect
@@ -63,35 +42,43 @@ def _keep_our_logging(**_: object) -> None:
 
 
 @worker_shutting_down.connect
-def _leave_after_the_job_in_hand(**_: object) -> None:
-    threading.Thread(target=_leave, name="leaving", daemon=True).start()
+def _end_after_running_jobs(**_: object) -> None:
+    from fluxsite import worker
+
+    worker.end_soon()
 
 
-def _leave() -> None:
-    """Celery itself may take seconds to notice. It holds nothing: jobs are rows, and a lost ring costs a minute."""
-    from fluxcore import jobs
+def wake(stored: Collection[str]) -> None:
+    """Send a message for each kind, to its queue. A kind that is not declared here is the sweep's business."""
+    from fluxcore.work import kinds
 
-    jobs.finish_and_begin_no_more()
-    logging.shutdown()
-    os._exit(0)
-
-
-def sweep_without_the_broker() -> None:
-    """Beat rings the minute through the broker. While that is away the worker looks by itself."""
-    from django.db import connection
-
-    from fluxcore import sweep
-
-    minute = float(app.conf.beat_schedule["minute"]["schedule"])
-    while True:
-        time.sleep(minute / 6)
-        if sweep.overdue(minute * 1.25):
-            sweep.sweep()
-            connection.close()
+    for name in sorted({kind.name for kind in map(kinds.find, stored) if kind is not None}):
+        send(name)
 
 
-def ring() -> None:
-    app.send_task("fluxcore.bell", expires=60, ignore_result=True, retry=False)
+def route(name: str, *_: object, **__: object) -> dict[str, str]:
+    """Celery's router: the queue of a task is the one its kind was declared with."""
+    from fluxcore.work import kinds
+
+    kind = kinds.find(name)
+    return {"queue": kind.queue if kind else kinds.FAST}
 
 
-app.autodiscover_tasks(["fluxcore"])
+def send(name: str, *, countdown: float = 0.0) -> None:
+    """One message, now or in so many seconds. Raises when the broker does not answer."""
+    app.send_task(
+        name,
+        countdown=countdown or None,
+        expires=countdown + EXPIRES_SECONDS,
+        ignore_result=True,
+        retry=False,
+    )
+
+
+def wake_for_ready_rows() -> None:
+    """Wake workers for every kind that has a row to run: messages may have been lost, or nobody was there."""
+    from fluxcore import clock
+    from fluxcore.models import Job
+    from fluxcore.work import jobs
+
+    wake(set(Job.objects.filter(jobs.ready(clock.now())).order_by().values_list("kind", flat=True).distinct()))

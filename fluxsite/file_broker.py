@@ -20,15 +20,37 @@ from kombu.transport import TRANSPORT_ALIASES, virtual
 log = logging.getLogger(__name__)
 
 SCHEME = "flux-files"
+CONTROL = "celery.pidbox"  # the exchanges of `celery inspect`, and of its answers, end with this
+# A folder that has changed less than this ago may change again without a new time stamp.
+SETTLED_NANOSECONDS = 100_000_000
+OLD_SECONDS = 3600.0
 
 
 class Channel(virtual.Channel):
-    do_restore = False  # a ring that a dying worker had taken is made up for by the minute
+    do_restore = False  # a message that a dying worker had taken is made up for by the sweep
+    supports_fanout = True  # what `celery inspect` asks goes to every worker
 
-    @property
-    def folder(self) -> Path:
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
         options: dict[str, Any] = self.connection.client.transport_options  # type: ignore[union-attr, assignment]
-        return Path(options["folder"])
+        self.folder = Path(options["folder"])
+        self._path = os.fspath(self.folder)
+        self._empty: tuple[int, int] | None = None  # when the folder had last changed, and queues that were empty then
+
+    def _poll(self, cycle: Any, callback: Any, timeout: float | None = None) -> Any:
+        """A worker asks five times a second: while the folder has not changed, nothing is read."""
+        try:
+            seen = os.stat(self._path).st_mtime_ns, len(self._active_queues)  # noqa: PTH116  a Path is ten times slower
+        except OSError:
+            seen = None
+        if seen is not None and seen == self._empty:
+            raise Empty
+        try:
+            return super()._poll(cycle, callback, timeout=timeout)
+        except Empty:
+            if seen is not None and abs(time.time_ns() - seen[0]) > SETTLED_NANOSECONDS:
+                self._empty = seen
+            raise
 
     def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
         name = f"{time.time_ns():020d}-{uuid.uuid4().hex}.{queue}"
@@ -51,13 +73,10 @@ class Channel(virtual.Channel):
                 taken.unlink()
             except OSError:
                 continue  # another worker was first, or it is no file of ours
-            try:
-                message = json.loads(raw)
-            except (ValueError, RecursionError):
-                message = None
+            message = _loaded_from(raw)
             if isinstance(message, dict):
                 return message
-            # Left by a full disk or a power loss. It was a ring, and the next one comes.
+            # Left by a full disk or a power loss. The row it was about is found by the sweep.
             log.warning("a message that could not be read was dropped")
         raise Empty
 
@@ -70,6 +89,26 @@ class Channel(virtual.Channel):
             return []
         return sorted(path for path in found if path.name.endswith(f".{queue}") and not path.name.startswith("."))
 
+    def _queue_bind(self, exchange: str, routing_key: str, pattern: str | None, queue: str) -> None:
+        """Only what `celery inspect` uses is bound across processes; every other queue is sent to by its name."""
+        if exchange.endswith(CONTROL):
+            bound = self.folder / f".bound-{exchange}-{queue}"
+            bound.write_text(json.dumps([routing_key, pattern, queue]), encoding="utf-8")
+
+    def get_table(self, exchange: str) -> list[Any]:
+        if not exchange.endswith(CONTROL):
+            return list(super().get_table(exchange))
+        found = [_loaded(path) for path in self.folder.glob(f".bound-{exchange}-*")]
+        return [tuple(bound) for bound in found if isinstance(bound, list)]
+
+    def _put_fanout(self, exchange: str, message: dict[str, Any], routing_key: str, **kwargs: Any) -> None:
+        for _, _, queue in self.get_table(exchange):
+            self._put(queue, message)
+
+    def _delete(self, queue: str, exchange: str, *given: Any, **named: Any) -> None:
+        super()._delete(queue, exchange, *given, **named)
+        (self.folder / f".bound-{exchange}-{queue}").unlink(missing_ok=True)
+
     def _size(self, queue: str) -> int:
         return len(self._waiting(queue))
 
@@ -81,7 +120,7 @@ class Channel(virtual.Channel):
 
 
 class Transport(virtual.Transport):
-    implements = virtual.Transport.implements.extend(asynchronous=False, exchange_type=frozenset(["direct"]))
+    implements = virtual.Transport.implements.extend(asynchronous=False, exchange_type=frozenset(["direct", "fanout"]))
     Channel = Channel
     default_port = 0
     driver_type = driver_name = SCHEME
@@ -93,6 +132,28 @@ class Transport(virtual.Transport):
 
     def driver_version(self) -> str:
         return "1"
+
+
+def drop_old(folder: Path) -> None:
+    """Messages of former workers: every one has expired, and the rows they were about are looked at anyway."""
+    before = time.time() - OLD_SECONDS
+    for path in folder.iterdir():
+        if path.is_file() and path.stat().st_mtime < before:
+            path.unlink(missing_ok=True)
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return _loaded_from(path.read_bytes())
+    except OSError:
+        return None
+
+
+def _loaded_from(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
 
 
 TRANSPORT_ALIASES[SCHEME] = f"{__name__}:Transport"

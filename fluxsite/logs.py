@@ -101,7 +101,7 @@ def configuration(*, file: Path | None, as_json: bool, level: str) -> dict[str, 
         "root": {"handlers": ["file"] if file is not None else ["stderr"], "level": level},
         "loggers": {
             "django.request": {"level": "ERROR"},
-            # What the servers say of themselves matters when something is wrong, not at every start and ring.
+            # What the servers say of themselves matters when something is wrong, not at every start and message.
             "uvicorn": {"level": "WARNING"},
             "celery": {"level": "WARNING"},
             "kombu": {"level": "ERROR"},

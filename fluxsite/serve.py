@@ -1,11 +1,10 @@
-"""The server processes that `flux_start` runs: `python -m fluxsite.serve rest|people|worker`."""
+"""The server processes that `flux_start` runs: `python -m fluxsite.serve rest|people|worker [QUEUE …]`."""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
-import threading
 
 from fluxsite.run import parent_watch
 
@@ -90,53 +89,21 @@ def listening(host: str, port: int) -> socket.socket:
     return door
 
 
-def worker() -> None:
-    """One Celery worker with its beat: runs the jobs the bell announces."""
-    import warnings
-
+def worker(*queues: str) -> None:
+    """A Celery worker for these queues, or for all: runs job rows."""
     from fluxsite.run import gc_pause
 
     gc_pause.pause_gc()
     import django
-    from celery.beat import EmbeddedService
-    from celery.platforms import SecurityWarning  # type: ignore[attr-defined]  # missing from its stubs
-
-    from fluxsite import celery
 
     django.setup()
-    celery.configure()
-    from django.conf import settings
+    from fluxcore.work.kinds import QUEUES
+    from fluxsite import worker as process
 
-    from fluxcore import bell
-    from fluxcore.config import ConfigError
-    from memory.embedding import active_encoder
-
-    if settings.CONFIG_PROBLEM:
-        raise ConfigError(settings.CONFIG_PROBLEM)
-    bell.on_ring(celery.ring)
-    settings.HOME.queue.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # The very first start builds what the encoder needs from its weights: not while a job waits for it.
-    active_encoder.load_soon()
-    bell.ring()  # whatever was waiting while nobody worked
-    # Celery warns root about pickled tasks; ours are two names in JSON.
-    warnings.filterwarnings("ignore", message="You're running the worker with superuser", category=SecurityWarning)
-    threading.Thread(target=celery.sweep_without_the_broker, name="minute", daemon=True).start()
-    # Celery's own --beat is a process, which a killed worker would leave behind.
-    EmbeddedService(celery.app, thread=True).start()  # type: ignore[union-attr]  # a thread, as asked
-    # Its own command line would load a terminal's worth of libraries, and Django's checks whose outcome it drops.
-    os.environ.update(CELERY_SKIP_CHECKS="yes")
-    work = celery.app.Worker(
-        pool="threads",
-        concurrency=2,
-        queues=["flux"],
-        loglevel="WARNING",
-        quiet=True,
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-    )
-    work.start()
-    raise SystemExit(work.exitcode)
+    unknown = set(queues) - set(QUEUES)
+    if unknown:
+        raise SystemExit(f"unknown queue {min(unknown)!r}; these are: {', '.join(QUEUES)}")
+    process.start(queues or QUEUES)
 
 
 def _allow_open_files() -> None:
@@ -162,7 +129,7 @@ def main(arguments: list[str]) -> None:
     elif kind == "people":
         people(rest_of[0], int(rest_of[1]), rest_of[2], int(rest_of[3]))
     elif kind == "worker":
-        worker()
+        worker(*rest_of)
     else:
         raise SystemExit(f"unknown server {kind!r}")
 

@@ -210,7 +210,11 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", "unix"))
 CHANNEL_LAYERS = {
     "default": (
-        {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+        {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            # Instances on one Redis are told apart by name.
+            "CONFIG": {"hosts": [REDIS_URL], "prefix": f"flux:{HOME.name}:live:"},
+        }
         if REDIS_URL
         else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
     )

@@ -13,7 +13,7 @@ class FluxSiteConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from fluxcore.sweep import every_minute
+        from fluxcore.work.sweep import every_minute
         from fluxsite import logs
         from fluxsite.run import gc_pause
 

@@ -15,11 +15,11 @@ from django.core.wsgi import get_wsgi_application  # noqa: E402
 
 application = get_wsgi_application()
 
-from fluxcore import bell  # noqa: E402
-from fluxsite import celery, checks  # noqa: E402
+from fluxcore.work import wakeup  # noqa: E402
+from fluxsite import announcements, celery, checks  # noqa: E402
 from fluxsite.run import parent_watch  # noqa: E402
 
 checks.refuse_failed_checks()
-celery.configure()
-bell.on_ring(celery.ring)
+wakeup.use(celery.wake)
+announcements.from_a_thread()
 parent_watch.exit_with_parent()

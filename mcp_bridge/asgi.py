@@ -8,15 +8,11 @@ from typing import Any
 
 from fluxcore.errors import NotFound
 from mcp_bridge import http, oauth_metadata
-from mcp_bridge.live import live_door
 from mcp_bridge.origin_check import HEADERS, hostile_request_error
 
 
 async def mcp_app(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """`/mcp` for agents, `/live` for their sockets, `/health` for supervisors; every other address is not here."""
-    if scope["type"] == "websocket":
-        await live_door(scope, receive, send)
-        return
+    """`/mcp` for agents, `/health` for supervisors; every other address is not here. Sockets: `mcp_bridge/live.py`."""
     refusal = hostile_request_error(scope)
     if refusal is None and scope["path"] == "/mcp":
         await http.serve(scope, receive, send)

@@ -8,30 +8,33 @@ from accounts import anonymous_refusals, tokens
 from accounts.authorise import authorise, may
 from accounts.models import Space
 from accounts.principals import Principal
-from fluxcore import sockets
-from fluxcore.errors import BadOrigin, Forbidden, NotFound, Unauthenticated
+from fluxcore.errors import BadOrigin, Forbidden, Unauthenticated
 from fluxcore.events import LoggedEvent
-from fluxcore.live import Shows, Visitor
+from fluxcore.log.live import Shows, Visitor
+from fluxsite import admission
+from fluxsite.websockets import LiveConsumer, Scope
 from mcp_bridge.origin_check import HEADERS, hostile_request_error
 
 # What an agent is shown: the first word of an event's kind, and the capability that lets it see those.
 SHOWN = {"grain": "grains.read"}
 
 
-async def live_door(scope: sockets.Scope, receive: sockets.Receive, send: sockets.Send) -> None:
-    await sockets.serve(scope, receive, send, admit, HEADERS)
+class AgentConsumer(LiveConsumer):
+    """An agent's socket."""
+
+    headers = HEADERS
 
 
-def admit(scope: sockets.Scope) -> Visitor:
-    headers = dict(scope["headers"])
+def check_origin(scope: Scope) -> None:
     refusal = hostile_request_error(scope)
     if refusal is not None:
         raise refusal
-    if b"origin" in headers:
+    if b"origin" in dict(scope["headers"]):
         raise BadOrigin  # no page has business here, not even one of ours
-    if scope["path"] != "/live":
-        raise NotFound("There is no such address on this server.")
-    token = _bearer(headers.get(b"authorization", b""))
+
+
+def admit(scope: Scope) -> Visitor:
+    token = _bearer(dict(scope["headers"]).get(b"authorization", b""))
     try:
         agent = tokens.authenticate(token)
     except Unauthenticated:
@@ -39,7 +42,7 @@ def admit(scope: sockets.Scope) -> Visitor:
         raise
     if not _kinds(agent):
         authorise(agent, "grains.read", action="live.follow")
-    given, space = sockets.query(scope, "since"), Space.objects.get(uuid=agent.chain)
+    given, space = admission.query(scope, "since"), Space.objects.get(uuid=agent.chain)
     return Visitor(
         owner=f"agent:{agent.agent}",
         credential=f"token:{agent.token}",
@@ -47,7 +50,7 @@ def admit(scope: sockets.Scope) -> Visitor:
         actor=agent.actor,
         where=space.name,
         rights=partial(_rights, token),
-        since=sockets.since(given),
+        since=admission.since(given),
     )
 
 
@@ -69,3 +72,6 @@ def _shows(kinds: frozenset[str], change: LoggedEvent) -> bool:
 def _bearer(header: bytes) -> str:
     scheme, _, token = header.decode("latin-1").partition(" ")
     return token.strip(" ") if scheme.lower() == "bearer" else ""
+
+
+websockets = admission.at_live(AgentConsumer, check_origin, admit)

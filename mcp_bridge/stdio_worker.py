@@ -1,4 +1,4 @@
-"""What a local agent's process does besides answering: it gets ready, and does the chores while no server runs.
+"""What a local agent's process does besides answering: it gets ready, and runs jobs while no server does.
 
 An instance that is used through `flux_mcp` alone has no worker; without somebody who runs its jobs nothing stored
 would ever get its vector, and no vote would be learned from.
@@ -13,20 +13,20 @@ import time
 from django.conf import settings
 from django.db import close_old_connections
 
-from fluxcore import bell, jobs, sweep
 from fluxcore.db_errors import error_place
+from fluxcore.work import ending, sweep, wakeup, worker
 from fluxsite.run import running_state
 from memory.embedding import native_calls  # noqa: F401  loaded before any thread loads the encoder: it closes at the end
 
 log = logging.getLogger(__name__)
 
 READY_SECONDS = 0.25  # a client that calls again within this time is answered first, without the encoder
-QUIET_SECONDS = 1.0  # chores wait until nobody has called for so long
+QUIET_SECONDS = 1.0  # jobs wait until nobody has called for so long
 MINUTE = 60.0
 SECONDS_PER_ROUND = 5.0  # seconds of work before looking again whether somebody called
 END_SECONDS = 1.5  # for the job in hand at the end: clients end a process that is still there after two seconds
 
-_rung = threading.Event()
+_woken = threading.Event()
 _ended = threading.Event()
 _called = 0.0
 
@@ -44,8 +44,8 @@ _thread: threading.Thread | None = None
 
 def _start() -> None:
     global _thread
-    bell.on_ring(_rung.set)
-    _rung.set()  # for what others have left
+    wakeup.use(lambda kinds: _woken.set())
+    _woken.set()  # for what others have left
     _thread = threading.Thread(target=_live, name="alone", daemon=True)
     _thread.start()
 
@@ -53,8 +53,8 @@ def _start() -> None:
 def end_worker() -> None:
     """The client has hung up: finish the job in hand and begin no other. One that takes longer is done again later."""
     _ended.set()
-    _rung.set()
-    jobs.finish_and_begin_no_more(END_SECONDS)
+    _woken.set()
+    ending.finish_and_begin_no_more(END_SECONDS)
 
 
 def _live() -> None:
@@ -65,15 +65,15 @@ def _live() -> None:
     except Exception as error:
         log.warning("not everything could be made ready: %s", error_place(error))
     while not _ended.is_set():
-        _rung.wait(MINUTE)
-        _rung.clear()
+        _woken.wait(MINUTE)
+        _woken.clear()
         _wait_until_quiet(QUIET_SECONDS)
         if _ended.is_set():
             return
         try:
-            _do_chores()
+            _run_jobs()
         except Exception as error:
-            log.warning("chores were left for later: %s", error_place(error))
+            log.warning("jobs were left for later: %s", error_place(error))
         finally:
             close_old_connections()
 
@@ -91,17 +91,16 @@ def _get_ready() -> None:
     active_encoder.load_soon()
 
 
-def _do_chores() -> None:
+def _run_jobs() -> None:
     if running_state.is_running(settings.HOME):
         _tell_the_worker()
     elif sweep.overdue(MINUTE):
-        sweep.sweep()
+        sweep.sweep_and_run()
     else:
-        jobs.drain(seconds=SECONDS_PER_ROUND)
+        worker.drain(seconds=SECONDS_PER_ROUND)
 
 
 def _tell_the_worker() -> None:
-    from fluxsite import celery
+    from fluxsite import celery  # a process without a server never needs it
 
-    celery.configure()
-    celery.ring()
+    celery.wake_for_ready_rows()

@@ -15,7 +15,7 @@ from django.db import connection
 
 from fluxcore import config
 from fluxcore.db_errors import error_place
-from memory.arena import coherence, files, merge, queries
+from memory.arena import coherence, files, jobs, queries
 from memory.arena.arena import Arena
 from memory.arena.build import build_arena
 from memory.embedding import active_encoder, encoder_kinds
@@ -174,7 +174,7 @@ class ArenaCache:
     def _request_files(self, arena: Arena) -> None:
         if arena.index.size > ON_DISK and time.monotonic() - arena.asked_at > ASK_AGAIN_SECONDS:
             arena.asked_at = time.monotonic()
-            merge.request_merge_soon(arena.space)
+            jobs.ask_soon(arena.space)
 
     def write(self, space: int) -> int:
         """Write a new base to disk and return its generation; takes seconds for a large space: only for the worker."""

@@ -10,6 +10,7 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
+from memory.clusters.recompute_due import SHOWN
 from memory.engine.graph import communities, decay
 from memory.grains import decay_settings
 from memory.grains.models import Conduit, Grain
@@ -19,7 +20,6 @@ CHUNK = 20_000
 LEAST = 0.05
 # Entries of one grain that are paired, the rarest first: one text full of names must not link all of them.
 MOST_OF_A_GRAIN = 16
-CLUSTERED_STATUSES = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
 _GRAINS, _CONDUITS = Grain._meta.db_table, Conduit._meta.db_table
 _NUMBERS = f"SELECT id FROM {_GRAINS} WHERE space_id = %s AND status IN (%s, %s, %s) ORDER BY id"  # noqa: S608
 _BETWEEN = (
@@ -43,7 +43,7 @@ class ClusterGraph:
 
 def load_graphs(space: int, now: int, enough: int) -> tuple[ClusterGraph, ClusterGraph, int]:
     """Grains, entries, and the number of conduits that were read. `enough` shared grains tie two entries fully."""
-    numbers = _read(_NUMBERS, [space, *CLUSTERED_STATUSES], 1)[:, 0].astype(np.int64)
+    numbers = _read(_NUMBERS, [space, *SHOWN], 1)[:, 0].astype(np.int64)
     between, doors = _read(_BETWEEN, [space], 6), _read(_FROM_ENTRIES, [space], 2)
     return (
         _of_grains(numbers, between, now),

@@ -1,4 +1,4 @@
-"""The job `grains.cluster`: what hangs together is worked out anew, going on from how it was.
+"""The job `clusters.compute`: what hangs together is worked out anew, going on from how it was.
 
 Everything is read and computed outside any transaction and written in one commit. A run that finds that another one
 was faster leaves everything as it is.
@@ -13,7 +13,8 @@ from typing import Any
 
 from django.db import connection
 
-from fluxcore import clock, config, events, jobs, raw_sql
+from fluxcore import clock, config, events, raw_sql
+from fluxcore.work.run import Apply, Run
 from memory.arena.changes import Changes, member_array
 from memory.clusters import cluster_graph, cluster_use
 from memory.clusters.plan import ClusterPlan, Layer, plan_layer
@@ -33,8 +34,8 @@ _CHANGED = f"UPDATE {_CLUSTERS} SET name = %s, terms = %s, size = %s, changed_at
 _DISSOLVED = f"UPDATE {_CLUSTERS} SET size = 0, changed_at = %s, dissolved_at = %s WHERE id = %s"  # noqa: S608
 
 
-def cluster(run: jobs.Run) -> jobs.Apply | None:
-    """Job `grains.cluster`: compute and write the clusters of a space."""
+def cluster(run: Run) -> Apply | None:
+    """The handler of `clusters.compute`."""
     if run.space is None:
         return None
     change = prepare_clusters(run.space, "worker")

@@ -6,11 +6,12 @@ from datetime import timedelta
 
 from fluxcore import clock, config
 from fluxcore.models import Event
-from memory.clusters.cluster_graph import CLUSTERED_STATUSES
 from memory.grains.models import Clustering, Conduit, Grain
 
 EVENT = "clusters.computed"
-# Share of added or removed grains or conduits above which the interval is not awaited.
+# Statuses of grains that belong to clusters.
+SHOWN = (Grain.Status.ACTIVE, Grain.Status.DORMANT, Grain.Status.ARCHIVED)
+# Share of grains or conduits that came or went since, from which on nobody waits for the interval to end.
 GROWN = 0.2
 
 
@@ -18,7 +19,7 @@ def is_due(space: int) -> bool:
     """True after many changes; after few once CLUSTER_RECOMPUTE_MIN_INTERVAL_DAYS have passed; False without any."""
     settings = config.current()
     last = Clustering.objects.filter(space=space).first()
-    grains = Grain.objects.filter(space=space, status__in=CLUSTERED_STATUSES).count()
+    grains = Grain.objects.filter(space=space, status__in=SHOWN).count()
     if last is None:
         return grains >= settings.CLUSTER_MIN_SIZE
     conduits = Conduit.objects.filter(space=space).count()

@@ -11,7 +11,7 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
-from memory.clusters.cluster_graph import CLUSTERED_STATUSES
+from memory.clusters.recompute_due import SHOWN
 from memory.grains import select
 from memory.grains.models import Cluster, Clustering, Member
 
@@ -66,7 +66,7 @@ def load_cluster(
             Q(weight__lt=edge - 0.005) | Q(weight__gte=edge - 0.005, weight__lte=edge + 0.005, id__gt=number)
         )
     if row.layer == Cluster.Layer.GRAINS:
-        members = members.filter(grain__status__in=CLUSTERED_STATUSES)
+        members = members.filter(grain__status__in=SHOWN)
         columns = ("grain__uuid", "grain__text", "grain__status")
     else:
         columns = ("entry__kind", "entry__feature", "entry__id")

@@ -9,9 +9,7 @@ class ExtractionConfig(AppConfig):
     verbose_name = "Extraction"
 
     def ready(self) -> None:
-        from fluxcore.sweep import every_minute
-        from memory.extraction import chores
+        from memory.extraction import mode
         from memory.recall import query_expansion
 
-        every_minute(chores.ask_for_what_waits)
-        query_expansion.set_expander(query_expansion.QueryExpander(chores.question_seconds, chores.words_for))
+        query_expansion.set_expander(query_expansion.QueryExpander(mode.question_seconds, mode.words_for))

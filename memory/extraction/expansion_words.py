@@ -15,7 +15,7 @@ from fluxcore.canonical_json import loads
 from fluxcore.errors import FluxError
 from fluxcore.writes import booth, write_locks
 from memory.embedding.breaker import Breaker
-from memory.extraction import budget, chores, circuit_breaker, ollama_client, prompt
+from memory.extraction import budget, circuit_breaker, mode, ollama_client, prompt
 from memory.extraction.ollama_client import BadModelAnswer, ModelProblem
 from memory.grains import texts
 from memory.recall import query_expansion
@@ -48,7 +48,7 @@ def find_words(space: int, query: str, who: str = "") -> Sequence[str]:
     said, problem = None, None
     try:
         said = ollama_client.ask_model(
-            config.current().LLM_BASE_URL, _body(query), seconds=max(chores.question_seconds(), 0.001)
+            config.current().LLM_BASE_URL, _body(query), seconds=max(mode.question_seconds(), 0.001)
         )
         found = _read(said.content)
     except ModelProblem as error:

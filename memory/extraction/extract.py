@@ -8,7 +8,7 @@ from accounts import origins
 from accounts.verbs import Change, RunningCall, verb
 from fluxcore import clock
 from fluxcore.errors import Invalid
-from memory.extraction import chores
+from memory.extraction import jobs, mode
 from memory.extraction.models import Extraction
 from memory.grains import store
 from memory.grains.grain_input import check_grain_input
@@ -27,7 +27,7 @@ def extract(act: RunningCall, **given: Any) -> Change:
     def change() -> dict[str, Any]:
         share.take()
         (answer,) = store.insert(act, [item])
-        return {**answer, "extraction": _wanted(act, answer["grain_id"]) if chores.on() else OFF}
+        return {**answer, "extraction": _wanted(act, answer["grain_id"]) if mode.on() else OFF}
 
     return change
 
@@ -51,7 +51,7 @@ def _wanted(act: RunningCall, grain: str) -> str:
         # Handed over by two, the statements rest on the lower word of both.
         row.ceiling = origins.RANK[origins.lowest(row.ceiling, act.principal.ceiling)]
         row.save(update_fields=["ceiling", "asked_by"])
-        chores.ask(found.space_id)
+        jobs.ask(found.space_id)
     return str(row.state)
 
 
@@ -71,8 +71,8 @@ def retry_given_up(act: RunningCall) -> Change:
         rows = list(Extraction.objects.filter(space=space, state=Extraction.State.GIVEN_UP).order_by("id")[:1000])
         for row in rows:
             _afresh(row)
-        if rows and chores.on():
-            chores.ask(space)
+        if rows and mode.on():
+            jobs.ask(space)
         act.record("", texts=len(rows))
         return {"waiting": len(rows)}
 

@@ -1,4 +1,4 @@
-"""The job `grains.extract`: one text of a space is put to the model, and what it found becomes grains.
+"""The job `extraction.extract`: one text of a space is put to the model, and what it found becomes grains.
 
 The text was safe before. What a call costs is counted, and the turn taken, in a commit of its own before the call;
 what came of it is one commit with the job's end. A model that is away, slow or talks nonsense only makes texts wait.
@@ -13,10 +13,12 @@ from datetime import date, datetime, timedelta
 from django.db import transaction
 from django.db.models import Q
 
-from fluxcore import clock, config, jobs
+from fluxcore import clock, config
 from fluxcore.errors import QuotaReached
+from fluxcore.work import ending
+from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
-from memory.extraction import budget, chores, circuit_breaker, derived_grains, model_answer, ollama_client, prompt
+from memory.extraction import budget, circuit_breaker, derived_grains, jobs, mode, model_answer, ollama_client, prompt
 from memory.extraction.model_answer import Statement
 from memory.extraction.models import Extraction
 from memory.extraction.ollama_client import BadModelAnswer, ModelCallStopped, ModelProblem
@@ -49,21 +51,21 @@ class TakenText:
         return prompt.max_call_tokens(self.grain)
 
 
-def extract(run: jobs.Run) -> jobs.Apply | None:
-    """The handler of `grains.extract`."""
+def extract(run: Run) -> Apply | None:
+    """The handler of `extraction.extract`."""
     space = run.space
     if space is None:
         return None
-    if not chores.on():
+    if not mode.on():
         run.say("The mode is caller_extracts: no model is used.")
         return None
     if not _one.acquire(blocking=False):
-        return lambda: chores.ask(space, due_at=clock.now() + _BUSY)
+        return lambda: jobs.ask(space, due_at=clock.now() + _BUSY)
     try:
         taken = booth.write(lambda: _take(space), lane=write_locks.lock_name(space))
         if isinstance(taken, datetime):
             again = taken
-            return lambda: chores.ask(space, due_at=again)
+            return lambda: jobs.ask(space, due_at=again)
         return _put(run, space, taken) if taken is not None else None
     finally:
         _one.release()
@@ -107,7 +109,7 @@ def _unfit(grain: Grain) -> str:
     return "" if prompt.fits_context(grain) else "the text is longer than the model can read at once"
 
 
-def _put(run: jobs.Run, space: int, taken: TakenText) -> jobs.Apply:
+def _put(run: Run, space: int, taken: TakenText) -> Apply:
     """Ask, outside any transaction; what is to be written then."""
     try:
         found = _asked(space, taken)
@@ -144,14 +146,15 @@ def _again(space: int, taken: TakenText) -> date | None:
 
 def _once(taken: TakenText) -> list[Statement]:
     settings, grain = config.current(), taken.grain
+    seconds = settings.LLM_TIMEOUT_SECONDS
     said = ollama_client.ask_model(
-        settings.LLM_BASE_URL, prompt.extraction_request(grain), seconds=settings.LLM_TIMEOUT_SECONDS, stop=jobs.closing
+        settings.LLM_BASE_URL, prompt.extraction_request(grain), seconds=seconds, stop=ending.is_ending
     )
     taken.calls[-1] = taken.calls[-1][0], said.tokens
     return model_answer.parse_answer(said.content, source=grain.text, speaker=grain.speaker)
 
 
-def _keep(run: jobs.Run, space: int, taken: TakenText, ready: list[tuple[GrainInput, Statement]], model: str) -> None:
+def _keep(run: Run, space: int, taken: TakenText, ready: list[tuple[GrainInput, Statement]], model: str) -> None:
     _settle(space, taken, failed=False)
     circuit_breaker.record_success()
     row = _still(taken)
@@ -165,7 +168,7 @@ def _keep(run: jobs.Run, space: int, taken: TakenText, ready: list[tuple[GrainIn
                 why = refusal.message
         _end(row, _GIVEN_UP if why else _DONE, problem=why, found=count)
         run.say(why or f"{model}: {count} memories extracted.")
-    chores.ask(space)
+    jobs.ask(space)
 
 
 def _failed(space: int, taken: TakenText, said: str, *, bad: bool) -> None:
@@ -180,12 +183,12 @@ def _failed(space: int, taken: TakenText, said: str, *, bad: bool) -> None:
             row.due_at = clock.now() + (RETRY_PAUSES[row.tries - 1] if bad else UNAVAILABLE_PAUSE)
             row.taken_until, row.problem = None, said[:200]
             row.save(update_fields=["tries", "due_at", "taken_until", "problem"])
-    chores.ask(space)
+    jobs.ask(space)
 
 
 def _let_go(taken: TakenText, space: int) -> None:
     Extraction.objects.filter(pk=taken.row.pk).update(taken_until=None)
-    chores.ask(space)
+    jobs.ask(space)
 
 
 def _settle(space: int, taken: TakenText, *, failed: bool) -> None:

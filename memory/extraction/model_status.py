@@ -9,7 +9,7 @@ from django.db.models import Count
 
 from fluxcore import clock, config
 from fluxcore.command_names import typed_command
-from memory.extraction import budget, chores, circuit_breaker, ollama_client
+from memory.extraction import budget, circuit_breaker, mode, ollama_client
 from memory.extraction.models import Extraction
 
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -18,7 +18,7 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 def overview(space: int | None = None) -> dict[str, Any]:
     """Of one space, or of all together."""
     settings = config.current()
-    if not chores.on():
+    if not mode.on():
         return {"state": "off", "mode": settings.OPERATING_MODE}
     server, wrong = circuit_breaker.server_state(), ollama_client.url_problem(settings.LLM_BASE_URL)
     down = bool(server.failures) or wrong is not None

@@ -105,7 +105,7 @@ def _doors(space: int, own: dict[str, Any], hangs: GrainLinks) -> list[GrainFeat
 
 def _idf(space: int, terms: list[str]) -> list[float | None]:
     """How rare each term is, if an index of the space is in memory here; nothing is read for it."""
-    arena = arena_cache()._held(space, encoder_name())
+    arena = arena_cache()._get(space, encoder_name())
     if arena is None or not terms:
         return [None] * len(terms)
     with arena.gate.reading():

@@ -16,7 +16,8 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from fluxcore import clock, config, events, jobs
+from fluxcore import clock, config, events
+from fluxcore.work.run import Apply, Run
 from memory.arena.cache import arena_cache
 from memory.arena.changes import Changes, conduit_array
 from memory.embedding import active_encoder
@@ -24,7 +25,7 @@ from memory.embedding.encoder import Encoder, EncoderProblem, encode_checked
 from memory.engine.index.dense import quantise
 from memory.engine.index.space_index import STATUSES
 from memory.grains import linking
-from memory.grains.chores import ask_for_enrichment, pending
+from memory.grains.jobs import ask_for_enrichment, pending
 from memory.grains.models import Grain, Relation
 from memory.grains.vectors import existing_grains, save_vectors
 from memory.learning import inferred_votes
@@ -43,6 +44,7 @@ _PENDING = (
     f"SELECT id, text, digest FROM {_TABLE} "  # noqa: S608
     "WHERE space_id = %s AND NOT enriched AND id > %s ORDER BY id LIMIT %s"
 )
+_SPACES = f"SELECT DISTINCT space_id FROM {_TABLE} WHERE NOT enriched"  # noqa: S608
 _ENRICHED = f"UPDATE {_TABLE} SET enriched = %s WHERE id = %s"  # noqa: S608
 
 Floats = NDArray[np.float32]
@@ -57,7 +59,7 @@ class EncodedPage:
     vectors: Floats
 
 
-def enrich(run: jobs.Run) -> jobs.Apply | None:
+def enrich(run: Run) -> Apply | None:
     """The handler of `grains.enrich`."""
     space = run.space
     if space is None:
@@ -168,12 +170,7 @@ def _best(found: list[tuple[float, int, int]], own: int) -> list[tuple[float, in
 
 
 def _apply(
-    run: jobs.Run,
-    space: int,
-    encoder: Encoder,
-    page: EncodedPage,
-    cosines: dict[tuple[int, int], float],
-    after: int | None,
+    run: Run, space: int, encoder: Encoder, page: EncodedPage, cosines: dict[tuple[int, int], float], after: int | None
 ) -> None:
     """Everything in one commit. What was purged meanwhile is left out."""
     settings = config.current()
@@ -202,7 +199,20 @@ def _apply(
         ask_for_enrichment(space, after=after)
 
 
-def _later(run: jobs.Run, space: int) -> None:
+def _later(run: Run, space: int) -> None:
     run.say("The index of this space is being loaded: the memories stay queued.")
     args = {**run.args, "waits": int(run.args.get("waits", 0)) + 1}
     ask_for_enrichment(space, due_at=clock.now() + WAIT, **args)
+
+
+def ask_for_what_is_left() -> int:
+    """Once a minute: what waited for an encoder is asked for again once there is one."""
+    if not active_encoder.ready():
+        active_encoder.load_soon()  # not here: this runs inside a write, and loading takes seconds
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(_SPACES)
+        found = [space for (space,) in cursor.fetchall()]
+    for space in found:
+        ask_for_enrichment(space)
+    return len(found)

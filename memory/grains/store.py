@@ -17,7 +17,7 @@ from fluxcore import clock, config, raw_sql
 from fluxcore.errors import FluxError, Forbidden, Invalid
 from fluxcore.writes.limits import Ticket
 from memory.arena.changes import Changes
-from memory.grains import chores, full_text, linking, texts, usage, validity
+from memory.grains import full_text, jobs, linking, texts, usage, validity
 from memory.grains.grain_input import GrainInput, check_grain_input
 from memory.grains.lifecycle import removals, transitions
 from memory.grains.lifecycle.removals import StoredAgain
@@ -159,7 +159,7 @@ def insert(act: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
         placed = [linking.NewGrain(known[item.key].number, item) for item, _ in new]
         told = linking.link_grains(space, placed, [then for _, then in new], moment)
         full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
-        chores.ask_for_enrichment(space)
+        jobs.ask_for_enrichment(space)
     # Said again, it came back: the arenas must show it, and its history tells why.
     moved = [(item, then) for item, then in pairs if then.same and then.status != known[item.key].status]
     back = [(item, then) for item, then in moved if known[item.key].status == _ACTIVE]

@@ -19,7 +19,7 @@ from accounts.verbs import selector
 from fluxcore import clock, config
 from fluxcore.writes import limits
 from memory.extraction import budget
-from memory.extraction import chores as model
+from memory.extraction import mode as model
 from memory.grains import store
 from memory.health import usage
 from memory.health.event_sums import hour_of

@@ -10,8 +10,10 @@ import orjson
 from django.conf import settings
 
 from accounts.models import Space
-from fluxcore import clock, config, jobs
-from memory.health import chores, webhook
+from fluxcore import clock, config
+from fluxcore.work.jobs import enqueue
+from fluxcore.work.run import Apply, Run
+from memory.health import jobs, webhook
 from memory.health.models import Warning
 from memory.health.signals import CRITICAL, INFO, SIGNALS_BY_NAME, WARNING, SignalReading
 from memory.health.warning_rules import SignalStatus
@@ -33,8 +35,8 @@ def request_alert(space: int, reading: SignalReading, held: SignalStatus, what: 
     small = _ORDER.index(held.severity) < _ORDER.index(here.ALERT_LEAST_SEVERITY)
     if not here.ALERTS_ENABLED or small or lately:
         return held
-    jobs.enqueue(
-        chores.ALERT,
+    enqueue(
+        jobs.ALERT,
         {
             "signal": reading.signal.name,
             "severity": held.severity,
@@ -49,7 +51,7 @@ def request_alert(space: int, reading: SignalReading, held: SignalStatus, what: 
     return replace(held, alerted=at)
 
 
-def send_alert(run: jobs.Run) -> jobs.Apply | None:
+def send_alert(run: Run) -> Apply | None:
     """The handler of `health.alert`. A failure is tried again as any job is, and then parked where people see it."""
     here = config.current()
     if not here.ALERTS_ENABLED:
@@ -83,7 +85,7 @@ def _sent(space: int | None, signal: str) -> None:
         newest.save(update_fields=["alerted_at"])
 
 
-def alert_message(run: jobs.Run) -> dict[str, Any]:
+def alert_message(run: Run) -> dict[str, Any]:
     """What is posted: numbers, names of ours and a sentence of ours. The id stays the same when it is sent again."""
     args = run.args
     signal = SIGNALS_BY_NAME.get(args["signal"])

@@ -13,10 +13,11 @@ from typing import Any
 from django.db.models import F, QuerySet
 
 from accounts.models import Space
-from fluxcore import clock, events, jobs, raw_sql
+from fluxcore import clock, events, raw_sql
 from fluxcore.errors import Conflict
 from fluxcore.events import Position
-from memory.health import chores, judged_questions
+from fluxcore.work.run import Apply, Run
+from memory.health import jobs, judged_questions
 from memory.health.event_sums import ALL_TIME_HOUR, EventSums, Key, hour_of
 from memory.health.models import CountedQuestion, LogPosition, Reading, SpaceHealth, Tally
 from memory.health.signals import MONTH
@@ -38,7 +39,7 @@ KEEP_FINE, KEEP_HOURLY = 48, MONTH + 24
 WEEKLY = ("judged", "hits")
 
 
-def gather(run: jobs.Run) -> jobs.Apply:
+def gather(run: Run) -> Apply:
     """The handler of `health.gather`."""
     begin = counted_position()
     sheet, end, count = EventSums(), begin, 0
@@ -58,10 +59,10 @@ def gather(run: jobs.Run) -> jobs.Apply:
             f"{count} events, {len(sheet.sums)} sums, {sum(map(len, sheet.judged.values()))} questions with feedback."
         )
         if count >= MOST:
-            chores.ask_to_gather()
+            jobs.ask_to_gather()
             return
         for space in _due():
-            chores.ask_to_measure(space)
+            jobs.ask_to_measure(space)
         delete_old_sums(clock.now())
 
     return apply

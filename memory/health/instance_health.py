@@ -10,14 +10,15 @@ from django.db import DatabaseError, connection
 from accounts.authorise import may
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import config, jobs, uptime
+from fluxcore import config, uptime
 from fluxcore import metrics as numbers
 from fluxcore.command_names import typed_command
 from fluxcore.version import VERSION
+from fluxcore.work import jobs
 from fluxcore.writes import booth
 from memory.embedding import active_encoder as embedding
 from memory.extraction import model_status as model
-from memory.grains import chores
+from memory.grains import jobs as grains_jobs
 from memory.health import alerts, report
 
 
@@ -61,7 +62,7 @@ def encoder_state() -> dict[str, Any]:
         "wanted": found.wanted,
         "state": found.says,
         "problem": found.problem,
-        "pending": chores.pending(),  # grains that wait for their vector
+        "pending": grains_jobs.pending(),  # grains that wait for their vector
     }
 
 
@@ -134,4 +135,10 @@ def metrics(principal: Principal) -> bytes:
     gauges["flux_job_wait_seconds"] = ("Age of the oldest due job", jobs.oldest_wait_seconds())
     gauges["flux_grains"] = ("Memories of the caller's space", Grain.objects.filter(space=principal.space).count())
     gauges["flux_refused_sources"] = ("Source minutes with refused requests, last week", RefusalMinute.objects.count())
-    return numbers.render(gauges)
+    by_kind = numbers.LabelledGauge(
+        "flux_jobs",
+        "Job rows by kind, queue and state; those that are done are kept a week",
+        ("kind", "queue", "state"),
+        jobs.counts_by_kind(),
+    )
+    return numbers.render(gauges, [by_kind])

@@ -13,8 +13,9 @@ from typing import Any
 from django.db import connection
 
 from accounts.models import Space
-from fluxcore import clock, events, jobs, raw_sql
+from fluxcore import clock, events, raw_sql
 from fluxcore.errors import Conflict
+from fluxcore.work.run import Apply, Run
 from memory.health import alerts, incremental_counts, warning_rules
 from memory.health.event_sums import ALL_TIME_HOUR, hour_of
 from memory.health.models import Reading as Kept
@@ -46,7 +47,7 @@ _TOLD = {
 _READING = ("space", "at", "signal", "value", "low", "high", "state", "hourly")
 
 
-def measure(run: jobs.Run) -> jobs.Apply | None:
+def measure(run: Run) -> Apply | None:
     """The handler of `health.measure`."""
     space = Space.objects.filter(pk=run.space or 0).first()
     if space is None:

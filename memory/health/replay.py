@@ -15,8 +15,9 @@ from typing import Any
 
 from accounts.models import Space
 from accounts.verbs import Change, RunningCall, verb
-from fluxcore import clock, config, jobs
+from fluxcore import clock, config
 from fluxcore.errors import Invalid
+from fluxcore.work.run import Apply, Run
 from memory.arena import coherence, files
 from memory.arena.arena import Arena
 from memory.arena.build import build_arena
@@ -83,7 +84,7 @@ def replay_now(act: RunningCall, *, sample: int = SAMPLE, step: Callable[[], obj
     return change
 
 
-def replay_space(run: jobs.Run) -> jobs.Apply | None:
+def replay_space(run: Run) -> Apply | None:
     """The handler of `health.replay`."""
     space = run.space
     found = measure_outcome(space, SAMPLE) if space is not None else None

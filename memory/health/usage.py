@@ -12,7 +12,7 @@ from typing import Any
 from accounts.models import Agent
 from fluxcore import config
 from memory.extraction import budget
-from memory.extraction import chores as model
+from memory.extraction import mode as model
 from memory.grains.models import GrainUsage
 from memory.grains.usage import SPACE
 from memory.keyvalue.models import Namespace

@@ -13,11 +13,12 @@ from typing import Any
 
 from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall, verb
-from fluxcore import clock, jobs, scrubbing
+from fluxcore import clock, scrubbing
 from fluxcore.errors import Forbidden, Invalid
 from fluxcore.models import IdempotencyKey
+from fluxcore.work.run import Run
 from fluxcore.writes import idempotency
-from memory.keyvalue import chores, fences, history, keeping, orders, quotas
+from memory.keyvalue import fences, history, jobs, keeping, orders, quotas
 from memory.keyvalue.keeping import writes
 from memory.keyvalue.models import Item, Namespace, Revision
 from memory.keyvalue.places import Place, Room, place, room
@@ -61,7 +62,7 @@ def forget(act: RunningCall, *, where: str, **given: Any) -> Change:
             act.event("kv.deleted", str(home), {**told, "op": "delete"})
         if done is not None or gone:
             act.event("kv.forgotten", str(home), {**told, "op": "forget", "versions": gone})
-            chores.ask_to_scrub(at_once=act.principal.kind != "agent")
+            jobs.ask_to_scrub(at_once=act.principal.kind != "agent")
         return {"key": one.key, "deleted": done is not None, "version": version, "forgotten": gone}
 
     return change
@@ -108,7 +109,7 @@ def _without_value(answer: Any, key: str) -> Any:
     return {name: value for name, value in answer.items() if name not in _SECRET}
 
 
-def scrub(run: jobs.Run) -> None:
+def scrub(run: Run) -> None:
     """The handler of `keyvalue.scrub`. Outside any transaction: it rewrites the file, and writers wait that long."""
     if scrub_now():
         run.say("What was deleted is overwritten.")

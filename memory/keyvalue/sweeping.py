@@ -7,8 +7,10 @@ from functools import partial
 
 from django.db.models import Count, F, Q
 
-from fluxcore import clock, config, events, jobs, uptime
+from fluxcore import clock, config, events, uptime
 from fluxcore.models import Event
+from fluxcore.work.jobs import enqueue
+from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
 from memory.keyvalue import history, moment
 from memory.keyvalue.models import Horizon, Item, Namespace, Revision
@@ -17,7 +19,7 @@ AT_ONCE = 1_000
 ACTOR = "worker"
 
 
-def sweep(run: jobs.Run) -> jobs.Apply:
+def sweep(run: Run) -> Apply:
     """A clock that jumped is no reason to destroy anything: then only the clock is looked at."""
 
     def apply() -> None:
@@ -29,7 +31,7 @@ def sweep(run: jobs.Run) -> jobs.Apply:
         cut()
         forget()
         if busy:
-            jobs.enqueue(run.kind, once_key="all")
+            enqueue(run.kind, once_key="all")
 
     return apply
 
@@ -89,7 +91,7 @@ def forget() -> None:
         Event.objects.filter(pk__in=[number for _, number in found]).delete()
 
 
-def bury(run: jobs.Run) -> None:
+def bury(run: Run) -> None:
     """Of deleted keys a number is remembered; below the versions of the rest nothing is ever given again.
 
     In turn with the writers of the space: one that has read the floor must not find its tombstone gone.

@@ -14,17 +14,18 @@ from typing import Any
 
 from django.db import connection
 
-from fluxcore import clock, config, events, jobs, raw_sql
+from fluxcore import clock, config, events, raw_sql
+from fluxcore.work.run import Apply, Run
 from memory.arena.changes import Changes, conduit_array
 from memory.clusters import cluster_use, context_shift
 from memory.embedding import active_encoder
 from memory.engine.index.dense import quantise
 from memory.engine.text import words
-from memory.grains import chores
-from memory.grains.lifecycle import asking, revive
+from memory.grains.lifecycle import jobs as lifecycle_jobs
+from memory.grains.lifecycle import revive
 from memory.grains.lifecycle.rules import QUARANTINED
 from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, JudgedQuestion, Relation, Trace, Vote
-from memory.learning import credit, pairs, ranker_weights, weights
+from memory.learning import credit, jobs, pairs, ranker_weights, weights
 from memory.learning.credit import ConduitCredit
 from memory.learning.weights import ConduitUses
 from memory.recall import filters, trace_record
@@ -90,8 +91,8 @@ class PendingVote:
         return filters.epoch_seconds(clock.parse(clock.rfc3339(self.at) or ""))
 
 
-def apply_votes(run: jobs.Run) -> jobs.Apply | None:
-    """Job `grains.learn`: apply pending votes of a space."""
+def apply_votes(run: Run) -> Apply | None:
+    """The handler of `learning.apply`."""
     space = run.space
     if space is None:
         return None
@@ -138,12 +139,12 @@ def _encoded(queries: dict[int, str]) -> tuple[str, dict[int, tuple[float, bytes
 
 
 def _apply(
-    run: jobs.Run, space: int, seen: Sequence[PendingVote], vectors: tuple[str, dict[int, tuple[float, bytes]]]
+    run: Run, space: int, seen: Sequence[PendingVote], vectors: tuple[str, dict[int, tuple[float, bytes]]]
 ) -> None:
     current = {vote.id: vote for vote in _waiting(space, _HELD[connection.vendor])}
     votes = [vote for vote in seen if current.get(vote.id) == vote]  # the others changed meanwhile
     if not votes:
-        chores.ask_for_learning(space)
+        jobs.ask_for_learning(space)
         return
     before = _effects(space, [vote.id for vote in votes])
     after, born = _planned(space, votes)
@@ -175,11 +176,11 @@ def _apply(
     run.say(f"{len(votes)} ratings on {len(questions)} questions: {done}.")
     events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
-        chores.ask_for_learning(space)
+        jobs.ask_for_learning(space)
     ranker_weights.request_fitting(space, at_once=any(vote.undone for vote in votes))
     put_away = Grain.objects.filter(id__in={vote.grain for vote in votes if vote.undone}, status=QUARANTINED)
     if put_away.exists():
-        asking.age(space)  # by these votes, perhaps
+        lifecycle_jobs.age(space)  # by these votes, perhaps
 
 
 def unlearn_votes(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]], list[int]]:

@@ -22,9 +22,8 @@ from fluxcore import clock, config, raw_sql
 from fluxcore.errors import FluxError, Invalid, NotFound, NotReturned
 from fluxcore.writes.limits import Ticket
 from memory.engine.text import question
-from memory.grains import chores
 from memory.grains.models import Grain, JudgedQuestion, Trace, Vote
-from memory.learning import vote_input
+from memory.learning import jobs, vote_input
 from memory.learning.vote_input import VoteInput
 from memory.recall import filters, pending_feedback, traces
 from memory.recall.trace_record import TraceRecord
@@ -163,7 +162,7 @@ def withdraw(act: RunningCall, *, trace: str, grain: str) -> Change:
         act.record(str(ids[1]), trace=str(ids[0]), changed=bool(changed))
         if changed:
             act.event("vote.withdrawn", str(ids[1]), {"trace": str(ids[0])})
-            chores.ask_for_learning(vote.space_id)
+            jobs.ask_for_learning(vote.space_id)
         return {"trace_id": str(ids[0]), "grain_id": str(ids[1]), "changed": bool(changed)}
 
     return change
@@ -263,7 +262,7 @@ def _record(act: RunningCall, given: Sequence[JudgedAnswer], scale: Mapping[int,
             [(True, _stored(one)) for one in receipts],
         )
     for space in {said.receipt.space for said in given}:
-        chores.ask_for_learning(space)
+        jobs.ask_for_learning(space)
     for said in given:
         pending_feedback.mark_judged(said.receipt.space, said.receipt.actor, [str(said.receipt.id)])
     return [_answer(act, said, judged[said.receipt.id], changed, scale) for said in given]

@@ -14,14 +14,14 @@ from uuid import UUID
 
 from django.db import connection
 
-from fluxcore import clock, config, events, jobs, raw_sql
+from fluxcore import clock, config, events, raw_sql
+from fluxcore.work.run import Apply, Run
 from memory.embedding import active_encoder
 from memory.engine.text import question
 from memory.engine.text.correction import corrects
 from memory.engine.text.rephrase import rephrases
-from memory.grains import chores
 from memory.grains.models import Grain, Trace, TraceGrain, Vote
-from memory.learning import feedback
+from memory.learning import feedback, jobs
 from memory.recall import filters, traces
 
 WITHIN = timedelta(minutes=10)  # a question repeated later than this is a new question
@@ -58,7 +58,7 @@ def notice_recalls(asked: Iterable[tuple[int, int, str]]) -> None:
     for space, after in sorted(first.items()):
         if now >= _asked.get(space, 0.0):
             _asked[space] = now + AFTER.total_seconds() / 2  # whatever comes until then, that run will see
-            chores.ask_for_implied(space, after=after, due_at=clock.now() + AFTER)
+            jobs.ask_for_implied(space, after=after, due_at=clock.now() + AFTER)
 
 
 _asked: dict[int, float] = {}  # by space: until when a run that was asked for here is still to come
@@ -67,11 +67,11 @@ _asked: dict[int, float] = {}  # by space: until when a run that was asked for h
 def notice_near_grains(space: int, pairs: Sequence[tuple[int, int]]) -> None:
     """Request the examination of new grains similar to old ones (new, old): they may be corrections."""
     if pairs and config.current().IMPLIED_VOTES_ENABLED:
-        chores.ask_for_implied(space, pairs=[list(pair) for pair in pairs[:PAGE]])
+        jobs.ask_for_implied(space, pairs=[list(pair) for pair in pairs[:PAGE]])
 
 
-def infer_votes(run: jobs.Run) -> jobs.Apply | None:
-    """Job `grains.imply`: infer votes from rephrased questions and corrections."""
+def infer_votes(run: Run) -> Apply | None:
+    """The handler of `learning.infer`."""
     space = run.space
     if space is None:
         return None
@@ -154,7 +154,7 @@ def _answered(space: int, grain: int, actor: str, until: datetime) -> UUID | Non
     return trace
 
 
-def _apply(run: jobs.Run, space: int, found: Sequence[InferredVote]) -> None:
+def _apply(run: Run, space: int, found: Sequence[InferredVote]) -> None:
     receipts = traces.load_traces(sorted({one.trace for one in found}))
     there = set(Grain.objects.filter(space=space, id__in={one.grain for one in found}).values_list("id", flat=True))
     kept = [one for one in found if one.trace in receipts and one.grain in there]
@@ -193,4 +193,4 @@ def _apply(run: jobs.Run, space: int, found: Sequence[InferredVote]) -> None:
     told: dict[str, Any] = {"votes": len(written), "corrected": sum(one.corrected for one in kept)}
     run.say(f"{len(written)} weak negative ratings inferred from repeated questions.")
     events.append("votes.implied", space=space, actor="worker", subject="", data=told)
-    chores.ask_for_learning(space)
+    jobs.ask_for_learning(space)

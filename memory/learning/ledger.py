@@ -11,9 +11,8 @@ from accounts.verbs import Change, RunningCall, selector, verb
 from fluxcore import clock
 from fluxcore.errors import Invalid, NotFound
 from memory.engine.ranking.fitted_weights import WEIGHTS
-from memory.grains import chores
 from memory.grains.models import Attunement, Conduit, Effect, Pair, Vote
-from memory.learning import credit
+from memory.learning import credit, jobs
 from memory.learning.vote_input import parse_uuid
 
 MOST = 500
@@ -130,7 +129,7 @@ def undo_votes(act: RunningCall, **bounds: Any) -> Change:
         said = {name: str(value) for name, value in bounds.items() if value is not None}
         act.record("", votes=len(now), **said)
         for space in sorted({space for _, space in now}):
-            chores.ask_for_learning(space)
+            jobs.ask_for_learning(space)
         if now:
             act.event("votes.undone", "", {"votes": len(now), **said})
         return {"undone": len(now), "more": len(numbers) > UNDONE_AT_ONCE}

@@ -13,7 +13,8 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from fluxcore import clock, events, jobs
+from fluxcore import clock, events
+from fluxcore.work.run import Apply, Run
 from memory.arena.arena import Arena
 from memory.arena.cache import arena_cache
 from memory.arena.changes import Changes
@@ -23,8 +24,8 @@ from memory.engine.learning import weight_fitting as engine
 from memory.engine.ranking import features, rank
 from memory.engine.ranking.scoring import score_candidates
 from memory.engine.text import question
-from memory.grains import chores
 from memory.grains.models import Attunement, JudgedQuestion, Vote
+from memory.learning import jobs
 from memory.recall import engine_settings, filters
 
 PAUSE = timedelta(minutes=5)  # delay between votes and fit, so that many votes cause one fit
@@ -54,23 +55,23 @@ class AskedQuestion:
 def request_fitting(space: int, *, at_once: bool) -> None:
     """Request a fit after votes were applied; `at_once` if votes were undone, whose effect must be removed."""
     if Attunement.objects.filter(space=space).exists():
-        chores.ask_for_attunement(space, due_at=None if at_once else clock.now() + PAUSE)
+        jobs.ask_for_attunement(space, due_at=None if at_once else clock.now() + PAUSE)
         return
     with connection.cursor() as cursor:
         cursor.execute(_ENOUGH, [space, engine.FEWEST_QUESTIONS - 1])
         enough = cursor.fetchone() is not None
     if enough:
-        chores.ask_for_attunement(space, due_at=clock.now() + PAUSE)
+        jobs.ask_for_attunement(space, due_at=clock.now() + PAUSE)
 
 
-def fit_ranker_weights(run: jobs.Run) -> jobs.Apply | None:
-    """Job `grains.attune`: fit the ranker weights of a space."""
+def fit_ranker_weights(run: Run) -> Apply | None:
+    """The handler of `learning.fit_weights`."""
     space = run.space
     if space is None:
         return None
     lessons = _lessons(space, _asked(space))
     if lessons is None:
-        return lambda: chores.ask_for_attunement(space, due_at=clock.now() + WAIT)
+        return lambda: jobs.ask_for_attunement(space, due_at=clock.now() + WAIT)
     found = engine.fit_weights(lessons)
     run.say(_says(found))
     return lambda: _keep(space, found)

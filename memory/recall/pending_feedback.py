@@ -11,7 +11,7 @@ from django.db import connection
 from accounts.authorise import may
 from accounts.principals import Principal
 from accounts.verbs import selector
-from fluxcore import clock, config, raw_sql
+from fluxcore import clock, config, raw_sql, uptime
 from fluxcore.errors import FeedbackDue
 from memory.grains.hydrate import dashed_uuid
 from memory.grains.models import Trace
@@ -90,6 +90,11 @@ _seen: dict[
     tuple[int | None, str], dict[str, str]
 ] = {}  # by caller: traces without feedback, newest first, and their times
 _KEPT, _AT_ONCE, _MOST_SEEN = 50, 16, 10_000
+
+
+def forgive_unless_doubted() -> int:
+    """Once a minute: nobody is reminded of an answer for ever."""
+    return 0 if uptime.now().doubt else expire_pending()
 
 
 def expire_pending() -> int:

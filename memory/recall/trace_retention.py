@@ -6,8 +6,10 @@ from datetime import timedelta
 
 from django.db import connection
 
-from fluxcore import clock, config, jobs, raw_sql, uptime
+from fluxcore import clock, config, raw_sql, uptime
 from fluxcore.models import Event
+from fluxcore.work.jobs import enqueue
+from fluxcore.work.run import Apply, Run
 from memory.grains.models import Trace
 from memory.recall import grain_recalls
 
@@ -29,14 +31,19 @@ _DELETE_EVENTS = (
 )
 
 
-def expire_traces(run: jobs.Run) -> None:
-    """Job `grains.forget_traces`: delete expired traces, unless the clock may have jumped."""
+def forget_traces(run: Run) -> Apply:
+    """The job `grains.forget_traces`."""
+    return lambda: expire_traces(run)
+
+
+def expire_traces(run: Run) -> None:
+    """The change of `grains.forget_traces`. A clock that jumped is not reason enough."""
     doubt = uptime.now().doubt
-    deleted = 0 if doubt else delete_expired()
-    if doubt or deleted:
-        run.say(doubt or f"{deleted} old traces were deleted.")
-    if deleted >= _AT_ONCE:
-        jobs.enqueue(run.kind, once_key="instance")
+    forgotten = 0 if doubt else delete_expired()
+    if doubt or forgotten:
+        run.say(doubt or f"{forgotten} traces were let go.")
+    if forgotten >= _AT_ONCE:
+        enqueue(run.kind, once_key="instance")
 
 
 def delete_expired() -> int:

@@ -8,9 +8,10 @@ from typing import Any
 
 from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall, selector, verb
-from fluxcore import canonical_json, clock, jobs, raw_sql
+from fluxcore import canonical_json, clock, raw_sql
 from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid
+from fluxcore.work.jobs import enqueue
 from memory.grains.import_export.write_batch import AT_ONCE
 from memory.transfer.formats.source import Source, SourceItem
 from memory.transfer.importer import split_into_batches, with_default_provenance
@@ -51,7 +52,7 @@ def begin(act: RunningCall, *, source: Source, provenance: str | None, ceiling: 
             ceiling=ceiling,
             total=len(items) + len(ties),
             asked_at=clock.now(),
-            job=jobs.enqueue(KIND, {"import": str(identity)}, space=space),
+            job=enqueue(KIND, {"import": str(identity)}, space=space),
         )
         values: list[tuple[Any, ...]] = [
             (row.pk, place, links, [_laid(one) for one in some], [], False)

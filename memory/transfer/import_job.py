@@ -15,8 +15,9 @@ from accounts.capabilities import parsed
 from accounts.models import Space, User
 from accounts.principals import Principal
 from accounts.verbs import RunningCall
-from fluxcore import clock, events, jobs
+from fluxcore import clock, events
 from fluxcore.errors import FluxError, Forbidden, Invalid
+from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
 from memory.grains.import_export import imported_link, write_batch
 from memory.transfer.formats.source import SourceItem
@@ -26,7 +27,7 @@ from memory.transfer.models import Import, Piece
 _LOST = "The person who started this import may no longer import into the space."
 
 
-def take_next_piece(run: jobs.Run) -> jobs.Apply | None:
+def take_next_piece(run: Run) -> Apply | None:
     whole = Import.objects.filter(uuid=uuid.UUID(str(run.args.get("import", ""))), finished_at=None).first()
     if whole is None:
         return None

@@ -21,7 +21,7 @@ def sweep(desk):
 
 
 def test_the_worker_does_it_among_its_minute_chores(desk):
-    from fluxcore import sweep
+    from fluxcore.work import sweep
 
     write(2)
     sweep.sweep()

@@ -17,12 +17,12 @@ from django.conf import settings
 from accounts import agents
 from accounts.models import Space
 from accounts.principals import shell
-from fluxcore import jobs
 from fluxcore.events import Position
 from fluxcore.models import Event, Job
+from fluxcore.work import worker
 from memory.arena import arena as arenas
 from memory.arena import cache as module
-from memory.arena import coherence, files, grain_rows, merge
+from memory.arena import coherence, files, grain_rows, jobs
 from memory.arena.build import build_arena
 from memory.grains.models import Grain
 from tests.arena.canonical import canonical_values
@@ -262,10 +262,10 @@ def test_the_worker_writes_a_new_base_when_a_large_arena_has_outgrown_its_own(wr
     while any(one.name == f"arena-{written.space}" for one in threading.enumerate()):
         assert time.monotonic() < until
         time.sleep(0.01)
-    assert Job.objects.filter(kind=merge.KIND).count() == 1
+    assert Job.objects.filter(kind=jobs.MERGE).count() == 1
     shelf.drop(written.space)  # the worker is another process
-    assert jobs.run_one()
-    assert Job.objects.get(kind=merge.KIND).state == "done"
+    assert worker.run_one()
+    assert Job.objects.get(kind=jobs.MERGE).state == "done"
     assert files.newest_generation(written.space) == 2
     other = module.ArenaCache()
     with other.arena(written.space) as (arena, _):

@@ -13,14 +13,16 @@ _PAST = """
 import math
 from datetime import timedelta
 from accounts.models import Space
+from fluxcore.work import worker
+from memory.health import jobs as health_jobs
 from fluxcore.writes import booth
-from fluxcore import clock, jobs
-from memory.health import chores
+from fluxcore import clock
+
 from memory.health.models import SpaceHealth, Reading, Tally, Warning
 from memory.health.event_sums import hour_of
 from memory.health.signals import SIGNALS_BY_NAME
-booth.write(chores.ask_to_gather)
-jobs.drain()
+booth.write(health_jobs.ask_to_gather)
+worker.drain()
 space = Space.objects.get(name="main")
 now = clock.now()
 end = int(now.timestamp())

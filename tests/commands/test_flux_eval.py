@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import jobs
+from fluxcore.work import worker
 from memory.health.models import CountedQuestion
 from memory.learning import feedback
 from memory.recall import recall
@@ -15,12 +15,12 @@ def judged(run) -> None:
     run("flux_space", "create", "main")
     run("flux_store", "The boiler was serviced in March")
     run("flux_store", "The cat sleeps on the radiator")
-    jobs.drain()
+    worker.drain()
     space = Space.objects.get(name="main")
     answer = recall.recall(shell(space), query="When was the heater maintained?", k=5)
     right = recall.recall(shell(space), query="boiler", k=1)["grains"][0]["id"]
     feedback.feedback(shell(space), trace_id=answer["trace_id"], missed=[right])
-    jobs.drain()
+    worker.drain()
     from memory.grains.models import JudgedQuestion
 
     CountedQuestion.objects.create(

@@ -61,7 +61,7 @@ def test_it_purges_only_with_the_id_repeated_and_a_reason(run, grain):
 
 _LIVE = f"""
 import json
-from fluxcore import jobs
+from fluxcore.work import worker
 from accounts.models import Space
 from accounts.principals import shell
 from memory.arena.cache import arena_cache
@@ -72,12 +72,12 @@ from memory.recall import recall
 from memory.grains.models import Grain
 who = shell(Space.objects.get())
 grains = [store.store(who, content=f"note {{n}} on {MARKER} and the {{n}} swans")["grain_id"] for n in range(100)]
-active_encoder.load_encoder(); jobs.drain()
+choice.chosen(); worker.drain()
 answer = recall.recall(who, query="what of {MARKER} and the swans", k=20)
 for grain in answer["grains"]:
-    feedback.feedback(who, trace_id=answer["trace_id"], grain_id=grain["id"], useful=True)
-jobs.drain()
-arena_cache().write(who.space)
+    votes.feedback(who, trace_id=answer["trace_id"], grain_id=grain["id"], useful=True)
+worker.drain()
+shelf().write(who.space)
 digests = list(Grain.objects.values_list("digest", flat=True))
 from memory.keyvalue import forgetting, keeping
 for n in range(5):
@@ -88,7 +88,7 @@ for key in "kl":
 from memory.grains.lifecycle import purge, scrub
 for grain in grains:
     purge.purge(who, grain=grain, reason="forget him")
-jobs.drain()
+worker.drain()
 print(json.dumps(digests))
 """
 

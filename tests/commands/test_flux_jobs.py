@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from fluxcore import jobs, schedule
 from fluxcore.models import Job
+from fluxcore.work import jobs, kinds, schedule
 from fluxcore.writes import booth
 
 
 @pytest.fixture
-def good_kind(monkeypatch):
-    monkeypatch.setitem(jobs._handlers, "test.good", lambda run: run.say("hello"))
-    return "test.good"
+def good_kind():
+    yield kinds.job("test.good", lambda run: run.say("hello"))
+    kinds.withdraw("test.good")
 
 
 def _enqueue(kind: str) -> str:
@@ -49,7 +49,7 @@ def test_it_refuses_what_is_no_id(run):
 
 
 def test_it_tells_what_comes_round_and_when_it_was_last_asked_for(run, good_kind, monkeypatch):
-    monkeypatch.setattr(schedule, "_chores", {})
+    monkeypatch.setattr(schedule, "_recurring", {})
     schedule.every("test", 3600, lambda: jobs.enqueue(good_kind))
     (before,) = run("flux_jobs", "schedule", "--json").json()["schedule"]
     assert before == {"name": "test", "seconds": 3600, "count": 0, "asked_at": None, "due": True}

@@ -6,7 +6,8 @@ import pytest
 
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import clock, jobs
+from fluxcore import clock
+from fluxcore.work import worker
 from memory.grains.models import Attunement, Effect, Grain, Vote
 from memory.learning import feedback
 from memory.recall import recall
@@ -18,12 +19,12 @@ def voted(run):
     run("flux_space", "create", "main")
     run("flux_store", "The boiler was serviced in March")
     run("flux_store", "The cat sleeps on the radiator")
-    jobs.drain()
+    worker.drain()
     person = shell(Space.objects.get(name="main"))
     answer = recall.recall(person, query="When was the heater maintained?", k=5)
     grain = str(Grain.objects.get(text__contains="boiler").uuid)
     feedback.feedback(person, trace_id=answer["trace_id"], missed=[grain])
-    jobs.drain()
+    worker.drain()
     return answer["trace_id"], grain
 
 
@@ -56,7 +57,7 @@ def test_it_takes_votes_back_by_any_bound(run, voted, bound):
     assert run("flux_learning", "undo", f"--{bound}", value[bound], "--reason", "a test", "--json").json() == {
         "undone": 1
     }
-    jobs.drain()
+    worker.drain()
     assert not Effect.objects.exists()
     assert AuditEntry.objects.filter(action="grains.unlearn", reason="a test").exists()
     assert "withdrawn" in run("flux_learning").text

@@ -7,8 +7,8 @@ import pytest
 
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import jobs
 from fluxcore.models import Event
+from fluxcore.work import worker
 from fluxsite.home import DataHome, make_home
 from memory.arena.cache import arena_cache
 from memory.arena.changes import unpack
@@ -56,7 +56,7 @@ def grains(run, using):
         run("flux_space", "create", name)
         for number in range(5):
             store.store(shell(Space.objects.get(name=name)), content=f"fact {number} of {name}")
-    jobs.drain()
+    worker.drain()
     assert set(Vector.objects.values_list("encoder", flat=True)) == {"old-64"}
     using("hashed")
 
@@ -92,7 +92,7 @@ def judged(grains, using):
     asker = shell(Space.objects.get(name="north"))
     answer = recall.recall(asker, query="Which fact is the second?")
     feedback.feedback(asker, trace_id=answer["trace_id"], grain_id=answer["grains"][0]["id"], useful=True)
-    jobs.drain()
+    worker.drain()
     assert JudgedQuestion.objects.get().encoder == "old-64"
     using("hashed")
     return asker

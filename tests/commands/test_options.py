@@ -13,7 +13,8 @@ from django.core.management import CommandError, load_command_class
 import memory.management.commands
 from accounts import grants, tokens
 from accounts.models import Space
-from fluxcore import clock, jobs
+from fluxcore import clock
+from fluxcore.work import jobs, kinds
 from fluxcore.writes import booth
 from fluxsite.home import DataHome, make_home
 from memory.grains.models import Cluster, Grain, JudgedQuestion, Vote
@@ -284,11 +285,12 @@ def test_an_option_is_not_abbreviated():
 
 
 @pytest.fixture
-def things(run, tmp_path, monkeypatch, settings):
+def things(run, tmp_path, request, settings):
     """Something of everything that can be named on a command line."""
     settings.HOME = DataHome("tests", tmp_path / "home")  # checkpoints stay in the home, the chains go with the test
     make_home(settings.HOME)
-    monkeypatch.setitem(jobs._handlers, "test.good", lambda one: one.say("done"))
+    kinds.job("test.good", lambda one: one.say("done"))
+    request.addfinalizer(lambda: kinds.withdraw("test.good"))
     (tmp_path / "manifest.yaml").write_text("name: reader\nspec:\n  capabilities: [grains.read]\n")
     run("flux_space", "create", "main")
     run("flux_agent", "create", "helper")

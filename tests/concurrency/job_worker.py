@@ -1,6 +1,6 @@
 """A worker process as `flux_start` runs it, with handlers for the tests' own kinds of jobs.
 
-python -m tests.concurrency.job_worker work [--lease SECONDS] [--back-off SECONDS] [--sweep SECONDS]
+python -m tests.concurrency.job_worker work [QUEUE …] [--lease SECONDS] [--back-off SECONDS] [--sweep SECONDS]
 python -m tests.concurrency.job_worker add KIND COUNT
 python -m tests.concurrency.job_worker count        effects per job and states, as JSON
 """
@@ -21,13 +21,14 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 
-from fluxcore import events, jobs  # noqa: E402
+from fluxcore import events  # noqa: E402
+from fluxcore.work import jobs, kinds, lease, worker  # noqa: E402
+from fluxcore.work.run import Apply, Run  # noqa: E402
 from fluxcore.writes import booth  # noqa: E402
-from fluxsite import celery  # noqa: E402
+from fluxsite import celery, serve  # noqa: E402
 
 
-@jobs.handler("test.effect")
-def leave_an_effect(run: jobs.Run) -> jobs.Apply:
+def leave_an_effect(run: Run) -> Apply:
     """Take a moment, then leave one event; a kill may come before, between or after."""
     time.sleep(random.uniform(0, 0.04))
 
@@ -38,17 +39,21 @@ def leave_an_effect(run: jobs.Run) -> jobs.Apply:
     return apply
 
 
-@jobs.handler("test.broken")
-def always_fail(run: jobs.Run) -> jobs.Apply:
+def always_fail(run: Run) -> Apply:
     raise ValueError("never works")
 
 
-def add(kinds: list[str]) -> None:
+kinds.job("test.effect", leave_an_effect)
+kinds.job("test.broken", always_fail)
+kinds.job("test.heavy", leave_an_effect, queue=kinds.HEAVY)
+
+
+def add(wanted_kinds: list[str]) -> None:
     """Bring the database up to date and put `KIND=COUNT` jobs into it, in one commit."""
     call_command("migrate", verbosity=0)
 
     def write() -> None:
-        for wanted in kinds:
+        for wanted in wanted_kinds:
             kind, _, count = wanted.partition("=")
             for number in range(int(count)):
                 jobs.enqueue(kind, {"number": number})
@@ -68,25 +73,17 @@ def main() -> None:
         add(options.kinds)
         return
     if options.lease:
-        jobs.LEASE = timedelta(seconds=options.lease)
+        lease.LEASE = timedelta(seconds=options.lease)
     if options.back_off:
-        jobs.BACK_OFF_SECONDS = (options.back_off,) * 4
+        worker.BACK_OFF_SECONDS = (options.back_off,) * 4
     if options.sweep:
         sweep_every(options.sweep)
-    from fluxsite.serve import worker
-
-    worker()
+    serve.worker(*options.kinds)
 
 
 def sweep_every(seconds: float) -> None:
-    """A ring that dies with its worker is made up for by the sweep: let that come sooner than in a minute."""
-    configure = celery.configure
-
-    def and_hurry() -> None:
-        configure()
-        celery.app.conf.beat_schedule["minute"]["schedule"] = seconds
-
-    celery.configure = and_hurry
+    """A message that dies with its worker is made up for by the sweep: let that come sooner than in a minute."""
+    celery.app.conf.beat_schedule["sweep"]["schedule"] = seconds
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from fluxcore import jobs, schedule, uptime
+from fluxcore import uptime
 from fluxcore.models import Job, ScheduleState, UptimeClock
+from fluxcore.work import jobs, schedule
 from fluxcore.writes import booth
 
 WORKERS, PERIODS = 8, 6
@@ -17,13 +18,13 @@ NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def chores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "_chores", {})
+def recurring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "_recurring", {})
     for name in ("one", "other"):
         schedule.every(name, 3600, lambda name=name: jobs.enqueue(f"test.{name}"))
 
 
-@pytest.mark.usefixtures("transactional_db", "chores")
+@pytest.mark.usefixtures("transactional_db", "recurring")
 def test_of_eight_workers_one_asks_in_each_period(in_threads: Callable[..., None]) -> None:
     for period in range(PERIODS):
         with time_machine.travel(NOON + timedelta(hours=period), tick=False):

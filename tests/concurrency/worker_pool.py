@@ -35,9 +35,21 @@ class WorkerPool:
                 stderr=subprocess.STDOUT,
             )
 
-    def hire(self) -> subprocess.Popen[bytes]:
-        self.workers.append(self._start("work", *self.options))
+    def hire(self, *queues: str) -> subprocess.Popen[bytes]:
+        self.workers.append(self._start("work", *queues, *self.options))
         return self.workers[-1]
+
+    def celery(self, *arguments: str) -> str:
+        """What Celery's own command line says of the workers."""
+        done = subprocess.run(
+            [sys.executable, "-m", "celery", "-A", "fluxsite.celery", *arguments],
+            env=self.instance.environment,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return done.stdout
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
         """SIGKILL, also to the beat that Celery runs as a child: it would live on."""

@@ -7,8 +7,10 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from fluxcore import clock, events, job_news, jobs
+from fluxcore import clock, events
 from fluxcore.models import Event, Job
+from fluxcore.work import jobs, lease, worker
+from fluxcore.work.news import KINDS as news_kinds
 from fluxcore.writes import booth
 from tests.core.test_booth import wait_until
 from tests.core.test_jobs import NOON, enqueue, handle
@@ -24,7 +26,7 @@ def news() -> list[tuple[str, dict[str, object]]]:
 def test_a_job_that_is_done_is_told_once(handle):
     handle(lambda run: None)
     identity = enqueue(space=7)
-    assert jobs.drain() == 1
+    assert worker.drain() == 1
     told = Event.objects.get()
     assert (told.kind, told.space, told.actor, told.subject) == ("job.done", 7, "worker", str(identity))
     assert (told.data["job"], told.data["tries"], told.packed) == ("test", 1, None)
@@ -40,7 +42,7 @@ def test_it_is_told_with_the_effect_or_not_at_all(handle):
 
     handle(work)
     enqueue()
-    jobs.run_one()
+    worker.run_one()
     assert news() == [], "the lease was lost, so nothing of this try is kept"
 
 
@@ -51,8 +53,8 @@ def test_each_failed_try_is_told_and_then_that_it_was_parked(handle):
     handle(fail)
     with time_machine.travel(NOON, tick=False) as moved:
         enqueue(space=3)
-        for _ in range(jobs.MAX_TRIES):
-            assert jobs.run_one()
+        for _ in range(worker.MAX_TRIES):
+            assert worker.run_one()
             moved.shift(timedelta(hours=1))
     assert [kind for kind, _ in news()] == ["job.failed"] * 4 + ["job.parked"]
     assert [data["tries"] for _, data in news()] == [1, 2, 3, 4, 5]
@@ -61,13 +63,13 @@ def test_each_failed_try_is_told_and_then_that_it_was_parked(handle):
 
 def test_a_job_whose_workers_all_died_is_told_to_be_parked(handle):
     enqueue()
-    Job.objects.update(attempts=jobs.MAX_TRIES, state="running", lease_until=clock.now() - timedelta(seconds=1))
-    assert jobs.claim() is None
+    Job.objects.update(attempts=worker.MAX_TRIES, state="running", lease_until=clock.now() - timedelta(seconds=1))
+    assert worker.claim() is None
     assert [kind for kind, _ in news()] == ["job.parked"]
 
 
 def test_one_that_runs_for_long_is_told_to_be_running_once(handle, monkeypatch):
-    monkeypatch.setattr(jobs, "LEASE", timedelta(seconds=0.15))
+    monkeypatch.setattr(lease, "LEASE", timedelta(seconds=0.15))
     renewed = []
 
     def work(run):
@@ -78,7 +80,7 @@ def test_one_that_runs_for_long_is_told_to_be_running_once(handle, monkeypatch):
 
     handle(work)
     enqueue(space=2)
-    assert jobs.run_one() and renewed
+    assert worker.run_one() and renewed
     assert [kind for kind, _ in news()] == ["job.running", "job.done"]
 
 
@@ -87,7 +89,7 @@ def test_what_was_told_goes_with_the_jobs_and_nothing_else_does(handle):
     with time_machine.travel(NOON, tick=False) as moved:
         for space in (None, 1, 2):
             enqueue(space=space)
-        jobs.drain()
+        worker.drain()
         booth.write(lambda: events.append("grain.stored", space=1, actor="a", subject="s", packed=b"x"))
         booth.write(lambda: events.append("agent.created", space=1, actor="a", subject="s"))
         moved.shift(jobs.KEEP_DONE)
@@ -96,4 +98,4 @@ def test_what_was_told_goes_with_the_jobs_and_nothing_else_does(handle):
         moved.shift(1)
         booth.write(jobs.forget_old)
     assert set(Event.objects.values_list("kind", flat=True)) == {"grain.stored", "agent.created"}
-    assert set(job_news.KINDS) >= {"job.done", "job.failed", "job.parked", "job.running"}
+    assert set(news_kinds) >= {"job.done", "job.failed", "job.parked", "job.running"}

@@ -12,9 +12,10 @@ import time_machine
 from django.db import connection
 
 from accounts.models import Space
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid
 from fluxcore.models import Job, JobLine
+from fluxcore.work import jobs, kinds, lease, worker
 from fluxcore.writes import booth
 from tests.core.threads import together
 
@@ -29,11 +30,11 @@ def handle():
 
     def register(function, kind="test"):
         made.append(kind)
-        jobs.handler(kind)(function)
+        kinds.job(kind, function)
 
     yield register
     for kind in made:
-        jobs._handlers.pop(kind, None)
+        kinds.withdraw(kind)
 
 
 def enqueue(kind="test", **options):
@@ -70,8 +71,8 @@ def test_it_runs_once_with_what_it_was_given(handle):
 
     handle(work)
     identity = enqueue(args={"a": [1]}, space=3)
-    assert jobs.run_one() is True
-    assert jobs.run_one() is False
+    assert worker.run_one() is True
+    assert worker.run_one() is False
     assert seen == [("test", {"a": [1]}, 3, 1)]
     assert Space.objects.filter(name="effect").count() == 1
     done = job(identity)
@@ -96,7 +97,7 @@ def test_a_handler_prepares_outside_and_applies_inside_a_write(handle):
 
     handle(work)
     enqueue()
-    jobs.run_one()
+    worker.run_one()
     assert inside == [False, True]
 
 
@@ -107,16 +108,17 @@ def test_the_oldest_due_job_comes_first(handle):
         enqueue(args={"n": "later"}, due_at=NOON + timedelta(seconds=1))
         enqueue(args={"n": "second"}, due_at=NOON - timedelta(seconds=1))
         enqueue(args={"n": "first"}, due_at=NOON - timedelta(seconds=2))
-        assert jobs.drain() == 2
+        assert worker.drain() == 2
         assert order == ["first", "second"]
-        assert jobs.next_due() == NOON + timedelta(seconds=1)
+        assert jobs.next_due(timedelta(minutes=1)) == {"test": NOON + timedelta(seconds=1)}
+        assert jobs.next_due(timedelta(minutes=1), ["other"]) == {}
     assert jobs.counts() == {"queued": 1, "running": 0, "done": 2, "parked": 0}
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_eight_rivals_one_gets_it():
     enqueue()
-    found = together(8, lambda number: jobs.claim())
+    found = together(8, lambda number: worker.claim())
     assert sum(run is not None for run in found) == 1
     assert job().attempts == 1
 
@@ -124,24 +126,24 @@ def test_of_eight_rivals_one_gets_it():
 def test_a_running_job_is_left_alone_until_its_lease_ends():
     with time_machine.travel(NOON, tick=False) as moved:
         enqueue()
-        assert jobs.claim().attempt == 1
-        moved.shift(jobs.LEASE)
-        assert jobs.claim() is None
+        assert worker.claim().attempt == 1
+        moved.shift(lease.LEASE)
+        assert worker.claim() is None
         moved.shift(1)
-        assert jobs.claim().attempt == 2
+        assert worker.claim().attempt == 2
 
 
 def test_a_worker_that_lost_its_lease_changes_nothing(handle):
     with time_machine.travel(NOON, tick=False) as moved:
 
         def slow(run):
-            moved.shift(jobs.LEASE + timedelta(seconds=1))
-            assert jobs.claim().attempt == 2  # somebody else has taken it over
+            moved.shift(lease.LEASE + timedelta(seconds=1))
+            assert worker.claim().attempt == 2  # somebody else has taken it over
             return lambda: Space.objects.create(name="twice", created_at=clock.now()) and None
 
         handle(slow)
         enqueue()
-        assert jobs.run_one() is True
+        assert worker.run_one() is True
         assert not Space.objects.filter(name="twice").exists()
         row = job()
         assert (row.state, row.attempts) == ("running", 2)
@@ -149,7 +151,7 @@ def test_a_worker_that_lost_its_lease_changes_nothing(handle):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_job_that_computes_longer_than_its_lease_keeps_it(standing_clock, handle, monkeypatch):
-    monkeypatch.setattr(jobs, "LEASE", timedelta(seconds=1))
+    monkeypatch.setattr(lease, "LEASE", timedelta(seconds=1))
     tries, computing, over = [], threading.Event(), threading.Event()
 
     def work(run):
@@ -163,10 +165,10 @@ def test_a_job_that_computes_longer_than_its_lease_keeps_it(standing_clock, hand
         """Another worker, looking for work whenever most of the lease is over, for four leases and a half."""
         computing.wait(30)
         for _ in range(5):
-            standing_clock.shift(0.9 * jobs.LEASE.total_seconds())
-            jobs.run_one()
+            standing_clock.shift(0.9 * lease.LEASE.total_seconds())
+            worker.run_one()
             until = time.monotonic() + 30
-            while job().lease_until < clock.now() + jobs.LEASE and time.monotonic() < until:
+            while job().lease_until < clock.now() + lease.LEASE and time.monotonic() < until:
                 time.sleep(0.02)
         over.set()
         connection.close()
@@ -175,7 +177,7 @@ def test_a_job_that_computes_longer_than_its_lease_keeps_it(standing_clock, hand
     enqueue()
     other = threading.Thread(target=rival)
     other.start()
-    assert jobs.run_one() is True
+    assert worker.run_one() is True
     other.join(30)
     assert tries == [1]
     assert list(Space.objects.values_list("name", flat=True)) == ["effect-1"]
@@ -186,9 +188,9 @@ def test_a_job_whose_commit_got_through_is_not_run_again(handle):
     """The connection broke after the commit: the worker believes it failed, the row knows better."""
     handle(lambda run: None)
     enqueue()
-    run = jobs.claim()
-    booth.write(lambda: jobs._finish(run, None))
-    jobs._failed(run, OSError("broken pipe"))
+    run = worker.claim()
+    booth.write(lambda: worker._finish(run, None))
+    worker._failed(run, OSError("broken pipe"))
     assert job().state == "done"
 
 
@@ -227,7 +229,7 @@ def test_a_waiting_job_is_not_claimed_before_the_write_that_relies_on_it_is_comm
 
     def claim():
         assert inside.wait(10)
-        assert jobs.claim() is not None
+        assert worker.claim() is not None
         order.append("claimed")
 
     together(2, lambda number: booth.write(write) if number == 0 else claim())
@@ -244,7 +246,7 @@ def test_work_asked_for_while_it_runs_runs_again(handle):
 
     handle(work)
     enqueue(once_key="k")
-    assert jobs.drain() == 2
+    assert worker.drain() == 2
     assert again[0] is not None
 
 
@@ -256,14 +258,14 @@ def test_a_failed_try_gives_way_to_a_newer_job_of_its_key(handle):
 
     handle(work)
     enqueue(once_key="k")
-    jobs.drain()
+    worker.drain()
     assert sorted(Job.objects.values_list("state", flat=True)) == ["done", "done"]
 
 
 def test_a_finished_once_key_is_free_again(handle):
     handle(lambda run: None)
     enqueue(once_key="k")
-    jobs.drain()
+    worker.drain()
     assert enqueue(once_key="k") is not None
 
 
@@ -294,7 +296,7 @@ def test_finished_jobs_are_kept_a_week(handle):
     handle(lambda run: run.say("x"))
     with time_machine.travel(NOON, tick=False) as moved:
         enqueue()
-        jobs.drain()
+        worker.drain()
         moved.shift(timedelta(days=7))
         booth.write(jobs.forget_old)
         assert Job.objects.count() == 1
@@ -320,7 +322,7 @@ def test_two_handlers_cannot_share_a_kind(handle):
 
     foreign.__module__ = "somewhere.else"
     with pytest.raises(RuntimeError):
-        jobs.handler("test")(foreign)
+        kinds.job("test", foreign)
 
 
 def test_a_job_id_is_a_uuid():

@@ -8,8 +8,9 @@ import pytest
 import time_machine
 
 from accounts.models import Space
-from fluxcore import clock, jobs, schedule, sweep
+from fluxcore import clock
 from fluxcore.models import Job, JobLine
+from fluxcore.work import jobs, lease, schedule, sweep, worker
 from fluxcore.writes import booth
 from tests.core.test_jobs import NOON, enqueue, handle, job, lines  # noqa: F401  the fixture
 
@@ -26,17 +27,17 @@ def test_it_backs_off_and_is_parked_after_five_tries(handle):  # noqa: F811
     with time_machine.travel(NOON, tick=False) as moved:
         enqueue()
         for tries, pause in enumerate([2, 10, 30, 120], start=1):
-            assert jobs.run_one() is True
+            assert worker.run_one() is True
             row = job()
             assert (row.state, row.attempts) == ("queued", tries)
             assert row.due_at == clock.now() + timedelta(seconds=pause)
             moved.shift(pause - 0.001)
-            assert jobs.run_one() is False
+            assert worker.run_one() is False
             moved.shift(0.001)
-        assert jobs.run_one() is True
+        assert worker.run_one() is True
         assert (job().state, job().attempts) == ("parked", 5)
         moved.shift(timedelta(days=30))
-        assert jobs.run_one() is False
+        assert worker.run_one() is False
     assert lines()[-1] == "Parked after 5 tries."
     assert lines().count("I try") == 5
 
@@ -44,7 +45,7 @@ def test_it_backs_off_and_is_parked_after_five_tries(handle):  # noqa: F811
 def test_its_error_names_the_place_and_never_the_text(handle, caplog):  # noqa: F811
     handle(fail)
     enqueue()
-    jobs.run_one()
+    worker.run_one()
     assert job().error == "ValueError in fail"
     assert lines() == ["I try", "Try 1 failed: ValueError in fail"]
     assert "cat" not in caplog.text + str(Job.objects.values().get()) + str(lines())
@@ -62,7 +63,7 @@ def test_what_a_failing_change_did_is_rolled_back_and_its_log_stays(handle):  # 
 
     handle(work)
     enqueue()
-    jobs.run_one()
+    worker.run_one()
     assert not Space.objects.exists()
     assert lines()[0] == "prepared"
     assert job().state == "queued"
@@ -74,10 +75,10 @@ def test_a_job_that_kills_its_worker_is_parked_and_blocks_nobody(handle):  # noq
     with time_machine.travel(NOON, tick=False) as moved:
         enqueue(kind="deadly")
         enqueue(kind="healthy")
-        for _ in range(jobs.MAX_TRIES):
-            assert jobs.claim().kind == "deadly"  # and the worker is gone
-            moved.shift(jobs.LEASE + timedelta(seconds=1))
-        jobs.drain()
+        for _ in range(worker.MAX_TRIES):
+            assert worker.claim().kind == "deadly"  # and the worker is gone
+            moved.shift(lease.LEASE + timedelta(seconds=1))
+        worker.drain()
         assert ran == ["healthy"]
     row = Job.objects.get(kind="deadly")
     assert (row.state, row.attempts) == ("parked", 5)
@@ -86,7 +87,7 @@ def test_a_job_that_kills_its_worker_is_parked_and_blocks_nobody(handle):  # noq
 
 def test_a_kind_nobody_handles_fails_like_any_other():
     enqueue(kind="unknown")
-    jobs.run_one()
+    worker.run_one()
     assert job().error == "NotFound in run_one"
 
 
@@ -94,7 +95,7 @@ def test_a_kind_nobody_handles_fails_like_any_other():
 def test_a_line_no_database_would_take_does_not_fail_the_job(handle, text):  # noqa: F811
     handle(lambda run: run.say(text))
     enqueue()
-    jobs.run_one()
+    worker.run_one()
     assert job().state == "done"
     assert len(JobLine.objects.get().text) <= 2000
 
@@ -104,43 +105,43 @@ def test_a_requeued_job_gets_five_new_tries(handle):  # noqa: F811
     with time_machine.travel(NOON, tick=False) as moved:
         identity = enqueue()
         for _ in range(5):
-            jobs.run_one()
+            worker.run_one()
             moved.shift(121)
         assert job().state == "parked"
         booth.write(lambda: jobs.requeue(identity))
-        jobs.run_one()
+        worker.run_one()
         assert (job().state, job().attempts) == ("queued", 1)
 
 
-def test_the_minute_runs_what_no_bell_announced(handle, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(schedule, "_chores", {})  # nothing comes round but these
+def test_a_sweep_finds_what_no_message_announced(handle, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(schedule, "_recurring", {})  # nothing recurs but these
     ran = []
     handle(lambda run: ran.append(1))
     enqueue()
     enqueue()
-    assert sweep.sweep() == 2
+    assert sweep.sweep_and_run() == 2
     assert ran == [1, 1]
 
 
-def test_a_chore_that_fails_keeps_nobody_from_the_minute(handle, caplog):  # noqa: F811
+def test_housekeeping_that_fails_keeps_nobody_from_the_minute(handle, caplog):  # noqa: F811
     ran = []
     handle(lambda run: ran.append("job"))
 
     def broken():
         raise ValueError("the cat is on the mat")
 
-    def chore():
-        ran.append("chore")
+    def other():
+        ran.append("other")
 
     sweep.every_minute(broken)
-    sweep.every_minute(chore)
-    sweep.every_minute(chore)
+    sweep.every_minute(other)
+    sweep.every_minute(other)
     try:
         enqueue()
-        sweep.sweep()
+        sweep.sweep_and_run()
     finally:
-        sweep._chores.remove(broken)
-        sweep._chores.remove(chore)
-    assert ran == ["chore", "job"]
+        sweep._housekeeping.remove(broken)
+        sweep._housekeeping.remove(other)
+    assert ran == ["other", "job"]
     assert "ValueError" in caplog.text
     assert "cat" not in caplog.text

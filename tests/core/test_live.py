@@ -7,10 +7,11 @@ import json
 
 import pytest
 
-from fluxcore import events, live
+from fluxcore import events
 from fluxcore.errors import Busy, Forbidden, Unauthenticated
 from fluxcore.events import Position
-from fluxcore.live import Socket, Visitor, look
+from fluxcore.log import live
+from fluxcore.log.live import Socket, Visitor, look
 from tests.core.test_events import tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,9 +9,10 @@ from django.db import connection
 from accounts import agents, job_verbs, tokens
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import clock, events, jobs
+from fluxcore import clock, events
 from fluxcore.errors import StorageUnavailable
 from fluxcore.models import Event, IdempotencyKey
+from fluxcore.work import jobs
 from fluxcore.writes import booth
 from tests.core.test_booth import Held
 

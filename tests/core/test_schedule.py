@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from fluxcore import events, jobs, schedule, uptime
+from fluxcore import events, uptime
 from fluxcore.models import Event, Job, ScheduleState, UptimeClock
-from fluxcore.sweep import sweep
+from fluxcore.work import jobs, kinds, schedule
+from fluxcore.work.sweep import sweep_and_run
 from fluxcore.writes import booth
 
 pytestmark = pytest.mark.django_db
@@ -18,9 +19,9 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def chores(monkeypatch):
+def recurring(monkeypatch):
     """Only what the test registers comes round."""
-    monkeypatch.setattr(schedule, "_chores", {})
+    monkeypatch.setattr(schedule, "_recurring", {})
     return schedule.every
 
 
@@ -37,16 +38,16 @@ def look(moment):
         return schedule.ask_for_what_is_due()
 
 
-def test_it_is_asked_for_at_once_and_then_once_a_period(chores):
-    chores("test", 3600, tick)
+def test_it_is_asked_for_at_once_and_then_once_a_period(recurring):
+    recurring("test", 3600, tick)
     assert [look(NOON + minutes * HOUR / 60) for minutes in range(181)].count(["test"]) == 4
     assert ticks() == 4
     assert ScheduleState.objects.get().count == 4
 
 
-def test_a_period_that_can_change_is_looked_up_each_time(chores):
+def test_a_period_that_can_change_is_looked_up_each_time(recurring):
     period = [3600.0]
-    chores("test", lambda: period[0], tick)
+    recurring("test", lambda: period[0], tick)
     assert look(NOON) == ["test"]
     assert look(NOON + HOUR / 2) == []
     period[0] = 600.0
@@ -55,31 +56,31 @@ def test_a_period_that_can_change_is_looked_up_each_time(chores):
     assert look(NOON + 100 * HOUR) == []
 
 
-def test_what_fails_is_asked_for_again_and_keeps_nobody_else_from_their_turn(chores):
+def test_what_fails_is_asked_for_again_and_keeps_nobody_else_from_their_turn(recurring):
     def broken():
         tick()
         raise ValueError
 
-    chores("a broken one", 3600, broken)
-    chores("test", 3600, tick)
+    recurring("a broken one", 3600, broken)
+    recurring("test", 3600, tick)
     assert look(NOON) == ["test"]
     assert look(NOON + HOUR / 60) == []
     assert ticks() == 1  # what the broken one wrote was rolled back with its turn
-    chores("a broken one", 3600, tick)
+    recurring("a broken one", 3600, tick)
     assert look(NOON + HOUR / 30) == ["a broken one"]
 
 
-def test_of_two_who_saw_the_same_turn_one_asks(chores):
-    chores("test", 3600, tick)
-    (chore,) = schedule.chores()
-    assert [booth.write(schedule._turn(chore, None)) for _ in range(2)] == [True, False]
+def test_of_two_who_saw_the_same_turn_one_asks(recurring):
+    recurring("test", 3600, tick)
+    (one,) = schedule.recurring()
+    assert [booth.write(schedule._asking(one, None)) for _ in range(2)] == [True, False]
     seen = ScheduleState.objects.get()
-    assert [booth.write(schedule._turn(chore, seen)) for _ in range(2)] == [True, False]
+    assert [booth.write(schedule._asking(one, seen)) for _ in range(2)] == [True, False]
     assert ticks() == 2
 
 
-def test_a_clock_set_ahead_and_back_neither_silences_nor_repeats_it(chores):
-    chores("test", 3600, tick)
+def test_a_clock_set_ahead_and_back_neither_silences_nor_repeats_it(recurring):
+    recurring("test", 3600, tick)
     look(NOON)
     assert look(NOON + timedelta(days=3650)) == ["test"]
     assert look(NOON + timedelta(days=3650, minutes=10)) == []
@@ -87,15 +88,15 @@ def test_a_clock_set_ahead_and_back_neither_silences_nor_repeats_it(chores):
     assert look(NOON + HOUR / 2) == []
 
 
-def test_the_minute_asks_and_then_runs_what_was_asked_for(chores):
-    jobs.handler("test.came_round")(lambda run: tick)
+def test_the_minute_asks_and_then_runs_what_was_asked_for(recurring):
+    kinds.job("test.came_round", lambda run: tick)
     try:
-        chores("test", 3600, lambda: jobs.enqueue("test.came_round", once_key="one"))
+        recurring("test", 3600, lambda: jobs.enqueue("test.came_round", once_key="one"))
         with time_machine.travel(NOON):
-            assert sweep() == 1
-            assert sweep() == 0
+            assert sweep_and_run() == 1
+            assert sweep_and_run() == 0
     finally:
-        jobs._handlers.pop("test.came_round")
+        kinds.withdraw("test.came_round")
     assert ticks() == 1
     assert Job.objects.get().state == "done"
 
@@ -115,10 +116,10 @@ def test_time_is_lived_minute_by_minute():
 def test_ten_years_by_the_clock_are_two_minutes_lived_and_doubted_for_a_day():
     beat(NOON)
     later = beat(NOON + timedelta(days=3650))
-    assert later.seconds == uptime.MAX_STEP_SECONDS
+    assert later.seconds == uptime.MOST_AT_ONCE
     assert "+3650.0 days" in later.doubt
     assert beat(NOON + timedelta(minutes=1)).doubt  # and back: again a jump
-    assert beat(NOON + timedelta(minutes=2)).seconds == uptime.MAX_STEP_SECONDS + 60
+    assert beat(NOON + timedelta(minutes=2)).seconds == uptime.MOST_AT_ONCE + 60
     for minutes in range(3, 24 * 60 + 5, 2):
         last = beat(NOON + timedelta(minutes=minutes))
     assert last.doubt == ""

@@ -19,13 +19,15 @@ from accounts.models import Agent, AuditEntry, Space, Token
 from accounts.principals import shell
 from accounts.signin.sessions import FRESH
 from dashboard.agents import hour_bars
-from fluxcore import clock, jobs
+from fluxcore import clock
+from fluxcore.work import worker
 from fluxcore.writes import booth, limits
 from mcp_bridge.clients.programs import CLIENTS
 from memory.extraction.models import AgentSpend, Extraction, ModelServer, Spend
 from memory.grains.models import Grain
 from memory.grains.store import store
-from memory.health import activity, chores
+from memory.health import activity
+from memory.health import jobs as health_jobs
 from memory.health.event_sums import hour_of
 from memory.health.models import Tally
 from memory.keyvalue import boards, keeping
@@ -89,9 +91,9 @@ def test_it_counts_what_agents_really_did(olga, home, make_token):
     for number in range(3):
         store(principal, content=f"said {number}", provenance="user_stated")
     wait_for_log()
-    booth.write(chores.ask_to_gather)
-    jobs.drain()
-    assert "Memories stored 3 of these user-stated 3" in card(olga.get("/agents"), "bob")
+    booth.write(health_jobs.ask_to_gather)
+    worker.drain()
+    assert "Stored 3 as the user's word 3" in card(olga.get("/agents"), "bob")
 
 
 def test_the_share_of_each_limit_that_the_minute_has_used(grace, home, make_token, configure):

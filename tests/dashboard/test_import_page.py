@@ -11,7 +11,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from accounts.models import AuditEntry
 from accounts.signin import sessions
 from dashboard import imports
-from fluxcore import clock, jobs
+from fluxcore import clock
+from fluxcore.work import worker
 from memory.grains.models import Grain
 from memory.transfer.models import Import
 from tests.dashboard.conftest import post, words
@@ -32,7 +33,7 @@ def test_a_file_is_taken_and_followed(owner):
     page = owner.get(answer["Location"])
     assert "Running" in words(page) and "0 of 1 records processed" in words(page)
     assert "moving.js" in words(page)
-    jobs.drain()
+    worker.drain()
     page = words(owner.get(answer["Location"]))
     assert "Finished" in page and "100 %" in page and "data-finished" in page
     assert Grain.objects.get().origin == "user_stated"
@@ -41,7 +42,7 @@ def test_a_file_is_taken_and_followed(owner):
 
 def test_several_notes_are_a_folder(owner):
     post(owner, "/import", files=[file("a.md", b"See [[b]]."), file("b.md", b"Here."), file("b.md", b"There.")])
-    jobs.drain()
+    worker.drain()
     one = Import.objects.get()
     assert (one.stored, one.links, one.format) == (3, 1, "markdown")
 
@@ -50,7 +51,7 @@ def test_what_was_refused_stands_on_the_page(owner):
     lines = [{"flux_export": 1}, {"grain": {"content": "good"}}, {"grain": {"content": "<b>x</b>", "status": "?"}}]
     content = "".join(json.dumps(one) + "\n" for one in lines).encode()
     where = post(owner, "/import", files=[file("x.jsonl", content)])["Location"]
-    jobs.drain()
+    worker.drain()
     page = words(owner.get(where))
     assert "line 3" in page and "status must be one of" in page
 
@@ -81,7 +82,7 @@ def test_too_large_a_file(owner, monkeypatch):
 @pytest.mark.parametrize("name", ["../../etc/x.md", ".hidden.md", "a/b\\c.md", "x" * 300 + ".md"])
 def test_a_name_leads_nowhere(owner, name):
     post(owner, "/import", files=[file(name)], format="markdown")
-    jobs.drain()
+    worker.drain()
     assert Grain.objects.count() == 1
 
 

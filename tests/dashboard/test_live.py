@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from datetime import timedelta
 
 import pytest
@@ -11,8 +13,8 @@ from django.conf import settings
 from accounts import agents, own_account, people, roles
 from accounts.models import AuditEntry, Authenticator, Membership, RefusalMinute, Session, User
 from accounts.principals import shell
-from dashboard.live import admit
-from fluxcore.errors import BadHost, BadOrigin, FluxError, Forbidden, Invalid, NotFound, Unauthenticated
+from dashboard import live
+from fluxcore.errors import BadHost, BadOrigin, FluxError, Forbidden, Invalid, Unauthenticated
 from tests.dashboard.conftest import PASSWORD, browser, post
 
 HTTPS = {"HTTPS": True, "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
@@ -21,6 +23,12 @@ HTTPS = {"HTTPS": True, "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "h
 def cookie(client) -> str:
     found = client.cookies.get(settings.SESSION_COOKIE_NAME)
     return f"{settings.SESSION_COOKIE_NAME}={found.value}" if found else ""
+
+
+def admit(scope):
+    """What stands before the consumer: its origin, then who is calling."""
+    live.check_origin(scope)
+    return live.admit(scope)
 
 
 def handshake(client=None, query: str = "space=home", path: str = "/live", **headers: str | None):
@@ -162,10 +170,27 @@ def test_an_address_that_says_nothing_sensible_is_refused(viewer, query):
         admit(handshake(viewer.sign_in(), query))
 
 
-@pytest.mark.parametrize("path", ["/", "/live/", "/admin/", "/ws", "//live", "/LIVE"])
-def test_there_is_one_socket_at_this_door(viewer, path):
-    with pytest.raises(NotFound):
-        admit(handshake(viewer.sign_in(), path=path))
+def answered(scope):
+    """The status and error code that the routes give in place of a handshake."""
+    sent = []
+
+    async def receive():
+        return {"type": "websocket.disconnect" if sent else "websocket.connect", "code": 1006}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(live.websockets(scope, receive, send))
+    return sent[0]["status"], json.loads(sent[1]["body"])["code"]
+
+
+@pytest.mark.parametrize("path", ["/", "/live/", "/admin/", "/ws", "/LIVE", "/live/live"])
+def test_there_is_one_socket_at_this_server(path):
+    assert answered(handshake(path=path)) == (404, "not_found")
+
+
+def test_the_origin_is_looked_at_before_the_address():
+    assert answered(handshake(path="/nowhere", origin="http://evil.example")) == (403, "bad_origin")
 
 
 def sign_out(viewer, client):

@@ -16,9 +16,10 @@ from accounts import agents
 from accounts.models import Space
 from accounts.principals import shell
 from dashboard import event_sentences, live_page
-from fluxcore import events, jobs
+from fluxcore import events
 from fluxcore.events import Position
 from fluxcore.models import Event, Job
+from fluxcore.work import jobs
 from fluxcore.writes import booth
 from memory.arena.cache import arena_cache as arenas
 from memory.grains import graph_picture
@@ -67,11 +68,12 @@ def test_stores_recalls_votes_and_jobs_are_readable_lines(memory, oz):
     page = oz.get("/live")
     said = " / ".join(lines(page)[:6])
     for one in (
-        "agent:alice stored a memory, provenance ai stated memory",
-        "agent:alice recalled 1 memory, confidence ",
-        "agent:alice gave feedback on a memory: useful memory",
-        "worker learned from feedback on 1 result",
-        "worker finished grains.learn in ",
+        "agent:alice stored a grain, ai stated grain",
+        "agent:alice asked: 1 grain, ",
+        "% sure",
+        "agent:alice judged a grain: useful grain",
+        "worker learned from 1 vote",
+        "worker finished learning.apply in ",
     ):
         assert one in said, said
     text = page.content.decode()

@@ -13,9 +13,10 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Space
 from accounts.principals import shell
-from fluxcore import clock, jobs
+from fluxcore import clock
+from fluxcore.work import worker
 from fluxcore.writes import booth
-from memory.health import chores
+from memory.health import jobs as health_jobs
 from memory.health.event_sums import hour_of
 from memory.health.models import Reading, SpaceHealth, Tally, Warning
 from memory.health.signals import SIGNALS_BY_NAME
@@ -51,8 +52,8 @@ def drawn(answer) -> dict:
 
 def measured(space: Space, *, hours: int = 2, every: int = 900) -> None:
     """A space that was measured for a while, and in which half of the grains stand alone since an hour."""
-    booth.write(chores.ask_to_gather)
-    jobs.drain()
+    booth.write(health_jobs.ask_to_gather)
+    worker.drain()
     now = int(clock.now().timestamp())
     Reading.objects.all().delete()
     Reading.objects.bulk_create(

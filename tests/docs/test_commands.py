@@ -28,6 +28,7 @@ ELSEWHERE = {
     ),
     "scripts/secrets": ("tests/packaging/test_containers.py", "scripts/secrets"),
     "FLUX_SECRETS=~/flux-secrets docker compose up": ("tests/packaging/test_containers.py", "stack.start(service)"),
+    ".venv/bin/python -m fluxsite.serve worker": ("tests/concurrency/test_queues.py", 'workshop.hire("heavy")'),
     "docker compose exec web python manage.py flux_token": ("tests/packaging/test_containers.py", '"flux_token"'),
     ".venv/bin/python manage.py flux_bench quality": ("tests/commands/test_flux_bench.py", '"quality", "--small"'),
     "docker compose exec web python manage.py flux_init": ("tests/commands/test_flux_init.py", "--admin"),

@@ -63,11 +63,11 @@ def test_every_command_is_described():
 def test_every_command_named_exists():
     commands = {path.stem for path in (ROOT / "memory/management/commands").glob("flux_*.py")}
     named = {name for page in PAGES for name in re.findall(r"(?:`|manage\.py )(flux_[a-z]+)", page.read_text())}
-    # flux_extracts is an operating mode, and the tools of MCP are named alike.
+    # flux_extracts is an operating mode, flux_job_… are metrics, and the tools of MCP are named alike.
     tools = {
         re.match(r"[a-z]+_[a-z]+", tool.name).group() for name in GROUPS for tool in registry.load_group(name).tools
     }
-    assert named - commands <= {"flux_extracts", *tools}
+    assert named - commands <= {"flux_extracts", "flux_job", *tools}
 
 
 def test_the_changelog_begins_with_the_version_and_dates_every_release():

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from fluxcore import clock, jobs
+from fluxcore import clock
+from fluxcore.work import worker
 from memory.extraction import extract
+from memory.extraction import jobs as extraction_jobs
 from memory.extraction.models import Extraction, ModelServer
 from memory.grains.models import Grain
 from tests.extraction.ollama import Ollama, running
@@ -27,19 +29,18 @@ class ExtractionSpace:
 
     def work(self) -> None:
         """What the worker would do by now."""
-        jobs.drain()
+        worker.drain()
 
     def later(self) -> None:
         """Every pause is over, and the minute comes round."""
         from fluxcore.models import Job
         from fluxcore.writes import booth
-        from memory.extraction import chores
 
         past = clock.now() - timedelta(seconds=1)
         ModelServer.objects.filter(failures__gt=0).update(next_at=past)
         Extraction.objects.filter(state="waiting").update(due_at=past)
         Job.objects.filter(state="queued").update(due_at=past)
-        booth.write(chores.ask_for_what_waits)
+        booth.write(extraction_jobs.ask_for_what_waits)
         self.work()
 
     def row(self, grain: str) -> Extraction:

@@ -9,7 +9,8 @@ import pytest
 from accounts.principals import find_space
 from fluxcore import clock
 from fluxcore.writes import booth
-from memory.extraction import budget, chores, model_status, prompt
+from memory.extraction import budget, model_status, prompt
+from memory.extraction import jobs as extraction_jobs
 from memory.extraction.models import AgentSpend, Extraction, Spend
 from memory.grains.models import Grain
 from tests.extraction.ollama import html
@@ -70,7 +71,7 @@ def test_tomorrow_there_is_money_again(desk, configure):
     configure(LLM_CALLS_PER_DAY=1)
     texts(desk, 2)
     desk.work()
-    assert booth.write(chores.ask_for_what_waits) == 0, "nobody is woken for nothing"
+    assert booth.write(extraction_jobs.ask_for_what_waits) == 0, "nobody is woken for nothing"
     for model in (Spend, AgentSpend):
         model.objects.update(day=clock.now().date() - timedelta(days=1))
     desk.later()

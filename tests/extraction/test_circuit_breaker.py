@@ -64,7 +64,7 @@ def test_many_texts_are_one_call_while_it_is_down(desk):
         desk.hand_over(f"Letter {number} came. It was read.")
         desk.work()
     assert len(desk.model.calls) == 1
-    assert Job.objects.filter(kind="grains.extract", state="queued").count() == 1
+    assert Job.objects.filter(kind="extraction.extract", state="queued").count() == 1
     found = model_status.overview()
     assert (found["state"], found["failures"], found["waiting"]) == ("down", 1, 5)
     assert found["problem"] == "the server answered 500"

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from memory.embedding import breaker
-from memory.extraction import chores, expansion_words
+from memory.extraction import expansion_words, mode
 from memory.extraction.models import ModelServer, Spend
 from memory.recall import query_expansion
 from tests.extraction.ollama import envelope, fails, http
@@ -19,10 +19,10 @@ NOTE = "Our tabby is twelve years old."
 def knows(*found):
     """A model that finds these words."""
 
-    def mode(server, line, question):
+    def behaviour(server, line, question):
         line.sendall(http(envelope(json.dumps({"words": list(found)}))))
 
-    return mode
+    return behaviour
 
 
 @pytest.fixture
@@ -33,11 +33,11 @@ def asking(desk, configure, monkeypatch, standing_clock):
     monkeypatch.setattr(expansion_words, "_late", breaker.Breaker(longest=60))
     configure(LLM_QUERY_WORDS_ENABLED=True, LLM_QUERY_MILLISECONDS=150.0)
     # A busy machine must not decide what these tests say: the time itself is the business of one below.
-    monkeypatch.setattr(chores, "question_seconds", lambda: 5.0 if config.current().LLM_QUERY_WORDS_ENABLED else 0.0)
-    query_expansion.set_expander(query_expansion.QueryExpander(chores.question_seconds, chores.words_for))
+    monkeypatch.setattr(mode, "question_seconds", lambda: 5.0 if config.current().LLM_QUERY_WORDS_ENABLED else 0.0)
+    query_expansion.set_expander(query_expansion.QueryExpander(mode.question_seconds, mode.words_for))
     desk.memory.store(NOTE)
     yield desk
-    query_expansion.set_expander(query_expansion.QueryExpander(chores.question_seconds, chores.words_for))
+    query_expansion.set_expander(query_expansion.QueryExpander(mode.question_seconds, mode.words_for))
 
 
 def asked(desk, query):
@@ -59,7 +59,7 @@ def test_they_are_off_by_default(desk):
 
 def test_without_the_mode_nobody_asks(configure):
     configure(LLM_QUERY_WORDS_ENABLED=True, OPERATING_MODE="caller_extracts")
-    assert chores.question_seconds() == 0
+    assert mode.question_seconds() == 0
 
 
 def test_a_question_waits_no_longer_than_it_may(asking):
@@ -103,7 +103,7 @@ def test_a_model_that_is_late_is_not_down(asking, monkeypatch):
     from tests.extraction.ollama import hangs
 
     asking.model.behave(hangs)
-    monkeypatch.setattr(chores, "question_seconds", lambda: 0.05)
+    monkeypatch.setattr(mode, "question_seconds", lambda: 0.05)
     assert list(expansion_words.find_words(asking.memory.principal.space, "How old?")) == []
     assert not ModelServer.objects.filter(failures__gt=0).exists()
     assert list(expansion_words.find_words(asking.memory.principal.space, "How old?")) == []

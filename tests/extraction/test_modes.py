@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from accounts.principals import find_space
-from fluxcore import config, jobs
+from fluxcore import config
+from fluxcore.work import ending, worker
 from fluxcore.writes import booth
-from memory.extraction import chores, extraction_job, model_status
+from memory.extraction import extraction_job, model_status
+from memory.extraction import jobs as extraction_jobs
 from memory.extraction.models import Extraction, ModelServer, Spend
 from memory.health import instance_health
 from tests.extraction.ollama import hangs, html
@@ -30,7 +32,7 @@ def test_caller_extracts_never_calls_a_model(desk, configure, connections):
     answer = desk.hand_over("Anna moved to Lisbon. It rained.")
     desk.memory.store("A plain one.")
     desk.work()
-    booth.write(chores.ask_for_what_waits)
+    booth.write(extraction_jobs.ask_for_what_waits)
     desk.work()
     assert (answer["status"], answer["extraction"]) == ("stored", "off")
     assert desk.memory.texts("Lisbon")[0] == "Anna moved to Lisbon. It rained."
@@ -100,8 +102,8 @@ def test_a_worker_that_is_to_end_lets_a_hanging_call_go(desk, configure, monkeyp
     configure(LLM_TIMEOUT_SECONDS=60.0)
     desk.model.behave(hangs)
     grain = desk.hand_over("Anna moved to Lisbon. It rained.")["grain_id"]
-    monkeypatch.setattr(jobs, "_closing", True)
-    assert jobs.run_one()
+    monkeypatch.setattr(ending, "_ending", True)
+    assert worker.run_one()
     row = desk.row(grain)
     assert (row.state, row.tries, row.taken_until, row.problem) == ("waiting", 0, None, "")
     assert not ModelServer.objects.exists(), "the model is not to blame"
@@ -111,7 +113,7 @@ def test_one_text_at_a_time_is_put_to_the_model_in_a_process(desk):
     """Other jobs keep the worker's second thread."""
     desk.hand_over("Anna moved to Lisbon. It rained.")
     with extraction_job._one:
-        assert jobs.run_one()
+        assert worker.run_one()
     assert desk.model.calls == []
     desk.later()
     assert len(desk.model.calls) == 1

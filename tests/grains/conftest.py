@@ -9,7 +9,7 @@ import pytest
 
 from accounts import agents, tokens
 from accounts.principals import Principal, shell
-from fluxcore import jobs
+from fluxcore.work import worker
 from memory.arena.cache import arena_cache
 from memory.embedding import active_encoder
 from memory.grains import store
@@ -29,7 +29,7 @@ class Memory:
     def drain(self) -> None:
         """What the worker would do by now."""
         active_encoder.load_encoder()
-        jobs.drain()
+        worker.drain()
 
     def ask(self, query: str, **given: Any) -> dict[str, Any]:
         return dict(recall.recall(self.principal, query=query, **given))

@@ -8,14 +8,15 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.models import Event, Job
-from fluxcore.sweep import sweep
+from fluxcore.work import worker
+from fluxcore.work.sweep import sweep_and_run
 from fluxcore.writes import booth
 from memory.arena import cache as shelves
 from memory.arena.changes import unpack
 from memory.embedding import active_encoder
-from memory.grains import chores, enrich
+from memory.grains import enrich
 from memory.grains.models import Conduit, Grain, Relation, Vector
 
 
@@ -89,7 +90,7 @@ def memory(api, use):
 def test_a_stored_grain_waits_for_its_vector_and_gets_it(memory, principal):
     memory("a cat", "a dog")
     assert enrich.pending() == enrich.pending(principal.space) == 2
-    assert jobs.drain() == 1
+    assert worker.drain() == 1
     assert (enrich.pending(), waiting()) == (0, set())
     vectors = list(Vector.objects.order_by("grain"))
     assert [(one.encoder, one.dimension, len(bytes(one.data)), one.space_id) for one in vectors] == [
@@ -102,9 +103,9 @@ def test_a_stored_grain_waits_for_its_vector_and_gets_it(memory, principal):
 @pytest.mark.django_db(transaction=True)  # arenas on PostgreSQL follow only what is committed
 def test_near_copies_are_linked_and_never_dropped(memory):
     memory("salary 5000")
-    jobs.drain()
+    worker.drain()
     memory("salary 6000")
-    jobs.drain()
+    worker.drain()
     assert set(Grain.objects.values_list("text", flat=True)) == {"salary 5000", "salary 6000"}
     ((ends, weight),) = related().items()
     assert ends == ("salary 6000", "salary 5000")
@@ -116,13 +117,13 @@ def test_near_copies_are_linked_and_never_dropped(memory):
 
 def test_grains_of_one_page_find_each_other_once(memory):
     memory("sea and boat", "a boat at sea", "only the dog", "the dog alone")
-    jobs.drain()
+    worker.drain()
     assert set(related()) == {("a boat at sea", "sea and boat"), ("the dog alone", "only the dog")}
 
 
 def test_what_has_little_in_common_is_not_linked(memory):
     memory("a cat", "a dog")
-    jobs.drain()
+    worker.drain()
     assert related() == {}  # cosine x 0.5 lies below WEIGHT_FLOOR
 
 
@@ -131,9 +132,9 @@ def test_a_grain_is_linked_to_five_other_texts_at_most_and_not_to_its_equals(mem
     memory("cat", "cat and sea", session="one")
     memory("cat", "cat and sea", session="two")
     memory(*(f"cat number {number}" for number in range(9)))
-    jobs.drain()
+    worker.drain()
     memory("a cat like any other")
-    jobs.drain()
+    worker.drain()
     texts = [to for start, to in related() if start == "a cat like any other"]
     assert len(texts) == len(set(texts)) == 5
     numbers = Conduit.objects.filter(relation=Relation.RELATED, from_grain__text="cat", to_grain__text="cat")
@@ -143,13 +144,13 @@ def test_a_grain_is_linked_to_five_other_texts_at_most_and_not_to_its_equals(mem
 def test_grains_of_other_spaces_are_no_neighbours(memory, make_token, as_agent):
     memory("a cat")
     remember(as_agent(make_token("bert", space="south")), "a cat too")
-    assert jobs.drain() == 2
+    assert worker.drain() == 2
     assert related() == {}
 
 
 def test_one_event_tells_the_arenas_everything(memory):
     memory("sea and boat", "a boat at sea")
-    jobs.drain()
+    worker.drain()
     event = Event.objects.get(kind="grains.enriched")
     change = unpack(bytes(event.packed))
     assert set(change.grains) == set(Grain.objects.values_list("id", flat=True))
@@ -162,10 +163,10 @@ def test_one_event_tells_the_arenas_everything(memory):
 def test_without_a_working_encoder_grains_wait_and_no_try_is_burnt(memory, use, encoder):
     use(encoder)
     memory("a cat", "a dog")
-    assert jobs.drain() == 1
+    assert worker.drain() == 1
     assert Job.objects.get().state == "done"
     assert (Job.objects.get().attempts, waiting(), Vector.objects.count()) == (1, {"a cat", "a dog"}, 0)
-    assert jobs.drain() == 0  # no retry storm
+    assert worker.drain() == 0  # no retry storm
 
 
 def test_the_minute_asks_again_once_the_encoder_is_back(memory, use):
@@ -174,13 +175,13 @@ def test_the_minute_asks_again_once_the_encoder_is_back(memory, use):
 
     use(None)
     memory("a cat")
-    jobs.drain()
-    sweep()
+    worker.drain()
+    sweep_and_run()
     assert (waiting(), asked()) == ({"a cat"}, 1)
     use(Topics())
-    sweep()
+    sweep_and_run()
     assert (waiting(), asked()) == (set(), 2)
-    sweep()
+    sweep_and_run()
     assert asked() == 2
 
 
@@ -188,22 +189,22 @@ def test_the_minute_has_an_encoder_loaded_that_nobody_loaded_yet(memory, tmp_pat
     memory("a cat")
     Job.objects.all().delete()
     active_encoder.replace_encoder(active_encoder.ProcessEncoder("hashed", tmp_path))
-    sweep()
+    sweep_and_run()
     until = time.monotonic() + 20
     while not active_encoder.ready() and time.monotonic() < until:
         time.sleep(0.01)
-    sweep()
+    sweep_and_run()
     assert waiting() == set()
 
 
 @pytest.mark.parametrize("bad", ["poison", "zero", "short"])
 def test_a_text_without_a_sound_vector_waits_alone(memory, bad):
     memory("a cat", bad, "a dog")
-    jobs.drain()
+    worker.drain()
     assert waiting() == {bad}
     assert Vector.objects.count() == 2
     memory("the sea")
-    jobs.drain()
+    worker.drain()
     assert waiting() == {bad}
 
 
@@ -214,7 +215,7 @@ def runs() -> int:
 def test_more_than_a_page_is_done_page_by_page(memory, monkeypatch):
     monkeypatch.setattr(enrich, "PAGE", 3)
     memory("poison", *(f"cat {number}" for number in range(7)))
-    jobs.drain()
+    worker.drain()
     assert (runs(), waiting()) == (3, {"poison"})
     assert Event.objects.filter(kind="grains.enriched").count() == 3
 
@@ -223,17 +224,17 @@ def test_a_page_is_closed_early_when_encoding_takes_long(memory, monkeypatch):
     monkeypatch.setattr(enrich, "SLICE", 2)
     monkeypatch.setattr(enrich, "SECONDS", -1.0)
     memory(*(f"cat {number}" for number in range(5)))
-    jobs.drain()
+    worker.drain()
     assert (runs(), waiting()) == (3, set())
 
 
 def test_a_worker_killed_before_its_commit_leaves_nothing_half_done(memory):
     memory("sea and boat", "a boat at sea")
-    run = jobs.claim()
-    assert chores.enrich(run) is not None  # it computed everything and was killed there
+    run = worker.claim()
+    assert enrich.enrich(run) is not None  # it computed everything and was killed there
     assert (Vector.objects.count(), related(), len(waiting())) == (0, {}, 2)
     Job.objects.update(lease_until="2020-01-01T00:00:00Z")
-    assert jobs.run_one()
+    assert worker.run_one()
     assert (Vector.objects.count(), len(related()), waiting()) == (2, 1, set())
 
 
@@ -245,17 +246,17 @@ def test_a_failure_in_the_middle_of_the_commit_undoes_all_of_it(memory, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(enrich.linking, "insert_conduits", fail)
-        jobs.run_one()
+        worker.run_one()
     assert (Vector.objects.count(), len(waiting()), Job.objects.get().state) == (0, 2, "queued")
     Job.objects.update(due_at="2020-01-01T00:00:00Z")
-    jobs.drain()
+    worker.drain()
     assert (Vector.objects.count(), waiting()) == (2, set())
 
 
 def test_a_grain_purged_meanwhile_is_left_out(memory):
     memory("sea and boat", "a boat at sea", "the dog")
-    run = jobs.claim()
-    apply = chores.enrich(run)
+    run = worker.claim()
+    apply = enrich.enrich(run)
     gone = Grain.objects.get(text="sea and boat")
     Conduit.objects.filter(to_grain=gone).delete()
     gone.delete()
@@ -273,18 +274,18 @@ def test_while_the_arena_is_being_read_the_page_waits_a_little_and_then_goes_on(
     time_machine.move_to(clock.now(), tick=False)
     memory("a cat")
     for _ in range(2):
-        assert jobs.drain() == 1
+        assert worker.drain() == 1
         assert waiting() == {"a cat"}
         time_machine.shift(enrich.WAIT)
-    assert jobs.drain() == 1
+    assert worker.drain() == 1
     assert (waiting(), Job.objects.filter(state="queued").count()) == (set(), 0)
 
 
 def test_a_corroborated_grain_is_not_encoded_again(memory):
     memory("a cat")
-    jobs.drain()
+    worker.drain()
     memory("a cat")
-    assert (jobs.drain(), waiting(), Vector.objects.count()) == (0, set(), 1)
+    assert (worker.drain(), waiting(), Vector.objects.count()) == (0, set(), 1)
 
 
 def test_what_waits_is_visible(memory, use, make_token, as_agent):
@@ -293,6 +294,6 @@ def test_what_waits_is_visible(memory, use, make_token, as_agent):
     watcher = as_agent(make_token("watcher", capabilities=("health.read",)))
     assert watcher.get("/health").json()["encoder"]["pending"] == 2
     use(Topics())
-    jobs.drain()
-    sweep()
+    worker.drain()
+    sweep_and_run()
     assert watcher.get("/health").json()["encoder"]["pending"] == 0

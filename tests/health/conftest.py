@@ -11,10 +11,11 @@ import pytest
 import time_machine
 
 from accounts.models import Space
-from fluxcore import clock, events, jobs
+from fluxcore import clock, events
 from fluxcore.models import Event
+from fluxcore.work import worker
 from fluxcore.writes import booth
-from memory.health import chores
+from memory.health import jobs as health_jobs
 from memory.health.models import SpaceHealth, Warning
 from tests.event_log import wait_for_log
 
@@ -48,8 +49,8 @@ class MeasuredSpace:
             if turn:
                 self.pass_time(hours=1)
             self.settle()
-            booth.write(chores.ask_to_gather)
-            jobs.drain()
+            booth.write(health_jobs.ask_to_gather)
+            worker.drain()
         return SpaceHealth.objects.get(space=self.space)
 
     def settle(self) -> None:

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.models import Job, JobLine
+from fluxcore.work import jobs, worker
 from fluxcore.writes import booth
-from memory.health import chores, instance_health, webhook
+from memory.health import instance_health, webhook
+from memory.health import jobs as health_jobs
 from memory.health.models import Warning
 from tests.health.test_measure import as_is
 from tests.health.test_signals import CASES
@@ -92,7 +94,7 @@ def test_nothing_is_sent_unless_somebody_asks_for_it(ward, receiver, configure):
     ward.pass_time(days=60)
     ill(ward)
     assert "orphan_rate" in ward.open()
-    assert not Job.objects.filter(kind=chores.ALERT).exists() and receiver.got == []
+    assert not Job.objects.filter(kind=health_jobs.ALERT).exists() and receiver.got == []
 
 
 def test_a_warning_is_posted_once_and_signed(ward, receiver, wanted):
@@ -161,8 +163,8 @@ def test_what_is_not_taken_is_tried_again_with_the_same_id_and_parked_where_peop
     ill(ward)
     for _ in range(6):
         ward.pass_time(minutes=5)
-        jobs.drain()
-    job = Job.objects.get(kind=chores.ALERT)
+        worker.drain()
+    job = Job.objects.get(kind=health_jobs.ALERT)
     assert (job.state, job.attempts, len(receiver.got)) == ("parked", 5, 5)
     assert len({json.loads(body)["id"] for _, _, body in receiver.got}) == 1
     lines = list(JobLine.objects.filter(job=job).values_list("text", flat=True))
@@ -244,7 +246,7 @@ def test_an_address_or_key_that_will_not_do_is_said_so(ward, wanted, url, secret
     assert any(one.startswith("alerts are not sent: ALERT_WEBHOOK") for one in instance_health.warnings("full"))
     booth.write(
         lambda: jobs.enqueue(
-            chores.ALERT,
+            health_jobs.ALERT,
             {
                 "signal": "orphan_rate",
                 "severity": "WARNING",
@@ -257,7 +259,7 @@ def test_an_address_or_key_that_will_not_do_is_said_so(ward, wanted, url, secret
             space=ward.space.pk,
         )
     )
-    jobs.drain()
+    worker.drain()
     assert JobLine.objects.filter(text__startswith="alerts are not sent").exists()
 
 

@@ -6,12 +6,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from fluxcore import events, jobs
+from fluxcore import events
 from fluxcore.errors import Conflict
+from fluxcore.work.run import Run
 from fluxcore.writes import booth
 from memory.arena.changes import Changes
 from memory.grains.models import Effect, JudgedQuestion, Vote
-from memory.health import chores, gather
+from memory.health import gather
+from memory.health import jobs as health_jobs
 from memory.health.event_sums import ALL_TIME_HOUR
 from memory.health.models import CountedQuestion, Reading, SpaceHealth, Tally
 from tests.grains.conftest import Memory
@@ -68,7 +70,7 @@ def test_an_event_of_an_older_release_lacks_numbers_and_does_no_harm(ward):
 def test_a_stretch_that_was_counted_meanwhile_is_not_counted_again(ward):
     ward.recalls(3)
     ward.settle()
-    run = jobs.Run(0, None, chores.GATHER, None, {}, 1)  # type: ignore[arg-type]
+    run = Run(0, None, health_jobs.GATHER, None, {}, 1)  # type: ignore[arg-type]
     first, second = gather.gather(run), gather.gather(run)
     booth.write(first)
     with pytest.raises(Conflict):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.errors import NotFound
+from fluxcore.work.run import Run
 from fluxcore.writes import booth
 from memory.grains import store
 from memory.grains.models import Grain
-from memory.health import chores, incremental_counts, measure, report
+from memory.health import incremental_counts, measure, report
+from memory.health import jobs as health_jobs
 from memory.health.event_sums import ALL_TIME_HOUR, hour_of
 from memory.health.models import Reading, SpaceHealth, Tally, Warning
 from memory.health.signals import SIGNALS_BY_NAME
@@ -27,7 +29,7 @@ def test_a_measurement_leaves_a_reading_of_every_signal(ward):
 
 def test_of_two_at_once_one_counts(ward):
     ward.measure()
-    run = jobs.Run(0, None, chores.MEASURE, ward.space.pk, {}, 1)  # type: ignore[arg-type]
+    run = Run(0, None, health_jobs.MEASURE, ward.space.pk, {}, 1)  # type: ignore[arg-type]
     first, second = measure.measure(run), measure.measure(run)
     booth.write(first)
     with pytest.raises(Exception, match="measured by another process"):

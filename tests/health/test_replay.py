@@ -8,11 +8,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.principals import shell
-from fluxcore import jobs
 from fluxcore.errors import Forbidden, Invalid
+from fluxcore.work import worker
 from fluxcore.writes import booth
 from memory.grains.models import JudgedQuestion
-from memory.health import chores, replay
+from memory.health import jobs as health_jobs
+from memory.health import replay
 from memory.health.models import SpaceHealth
 from memory.learning import ledger
 from memory.recall import recall
@@ -132,8 +133,8 @@ def test_the_newest_questions_are_asked_and_no_more_than_wanted(judged, ward):
 
 def test_what_came_of_it_becomes_a_signal(judged, ward, monkeypatch):
     monkeypatch.setattr(replay, "LEAST", 5)
-    booth.write(chores.ask_to_replay_all)
-    jobs.drain()
+    booth.write(health_jobs.ask_to_replay_all)
+    worker.drain()
     kept = SpaceHealth.objects.get().replay
     assert kept["questions"] == 10 and kept["gain"] > 0.4
     ward.measure()
@@ -152,8 +153,8 @@ def test_few_questions_make_no_signal(judged, ward):
 def test_a_space_without_votes_has_nothing_to_replay(ward):
     ward.measure()
     assert replay.replay_now(shell(ward.space)) == {"questions": 0}
-    booth.write(chores.ask_to_replay_all)
-    assert jobs.drain() == 1
+    booth.write(health_jobs.ask_to_replay_all)
+    assert worker.drain() == 1
 
 
 def test_it_is_for_people_and_the_shell(judged, ward):

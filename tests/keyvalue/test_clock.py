@@ -7,10 +7,12 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import Space
-from fluxcore import clock, jobs, uptime
+from fluxcore import clock, uptime
 from fluxcore.models import Event, UptimeClock
+from fluxcore.work import jobs, worker
 from fluxcore.writes import booth
-from memory.keyvalue import chores, moment
+from memory.keyvalue import jobs as keyvalue_jobs
+from memory.keyvalue import moment
 from memory.keyvalue.models import Clockwork, Item, Namespace, Revision
 from tests.rest.routes import refused
 
@@ -18,9 +20,9 @@ MINE = "/agents/alice/kv"
 HOUR, DAY, YEAR = 3600.0, 86_400.0, 365 * 86_400.0
 
 
-def sweep(kind=chores.SWEEP):
+def sweep(kind=keyvalue_jobs.SWEEP):
     booth.write(lambda: jobs.enqueue(kind))
-    while jobs.run_one():
+    while worker.run_one():
         pass
 
 
@@ -71,9 +73,8 @@ def test_a_boot_with_a_clock_far_ahead_hides_and_does_not_destroy(alice, clocks,
     sweep()
     monkeypatch.setattr(moment, "boot", lambda: "with a flat battery")
     clocks.steady, clocks.wall = 3.0, clocks.wall + 10 * YEAR
-    UptimeClock.objects.update_or_create(
-        pk=1, defaults={"at": clock.now() - timedelta(days=3650)}
-    )  # so the minute sees it
+    # as the sweep sees it
+    UptimeClock.objects.update_or_create(pk=1, defaults={"at": clock.now() - timedelta(days=3650)})
     assert uptime.now().doubt
     alice.put(f"{MINE}/meanwhile", {"value": 1})
     sweep()
@@ -142,7 +143,7 @@ def test_forgotten_tombstones_leave_their_versions_behind(alice, configure):
         for _ in range(3):
             alice.put(f"{MINE}/{key}", {"value": 1})
         alice.delete(f"{MINE}/{key}")
-    sweep(chores.BURY)
+    sweep(keyvalue_jobs.FORGET_DELETED)
     assert Item.objects.count() == 1
     assert alice.put(f"{MINE}/a", {"value": 1, "expected_version": 0}).json()["version"] == 4
     assert Space.objects.count() == 1

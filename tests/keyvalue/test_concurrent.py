@@ -9,8 +9,9 @@ import pytest
 from django.db import connection
 
 from accounts import tokens
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.errors import Conflict
+from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
 from fluxcore.writes.preconditions import NONE, Precondition
 from memory.keyvalue import keeping, locks, queues, reading, statements, sweeping
@@ -111,7 +112,7 @@ def test_a_tombstone_is_not_forgotten_under_a_writer(alice, configure):
 
     def forget():
         try:
-            sweeping.bury(jobs.Run(1, uuid.uuid4(), "", None, {}, 1))
+            sweeping.bury(Run(1, uuid.uuid4(), "", None, {}, 1))
         finally:
             connection.close()
 

@@ -10,9 +10,10 @@ import pytest
 from accounts import audit
 from accounts.models import AuditEntry, Space
 from accounts.principals import shell
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.errors import Forbidden, StepUpRequired
 from fluxcore.models import Event, IdempotencyKey, Job
+from fluxcore.work import worker
 from memory.keyvalue import forgetting, keeping
 from memory.keyvalue.models import Item, Namespace, Revision
 from tests.grains.lifecycle.test_purge import everywhere
@@ -138,6 +139,6 @@ def test_what_the_database_file_still_holds_is_overwritten_at_most_every_ten_min
     assert timedelta(minutes=9) < waiting.due_at - clock.now() <= timedelta(minutes=10)
     alice.put(f"{MINE}/k", {"value": SECRET})
     forgetting.forget(shell(Space.objects.get(name="home")), where="agents/alice", key="k")
-    jobs.drain()
+    worker.drain()
     assert [job.state for job in Job.objects.filter(kind="keyvalue.scrub").order_by("due_at")] == ["done", "queued"]
     assert not Item.objects.exclude(value=None).exists() and not IdempotencyKey.objects.exists()

@@ -27,7 +27,7 @@ from tests.servers import free_port
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = ("init", "web", "asgi", "worker")
+OURS = ("init", "web", "asgi", "worker", "worker-heavy")
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
 PORTS = {"rest": Config().REST_PORT, "people": Config().DASHBOARD_PORT, "mcp": Config().MCP_PORT}
 
@@ -145,7 +145,7 @@ def test_everything_but_the_one_shot_has_a_health_check():
     assert all(SERVICES[name]["healthcheck"]["test"] for name in SERVICES if name != "init")
 
 
-@pytest.mark.parametrize("name", ["web", "asgi", "worker"])
+@pytest.mark.parametrize("name", ["web", "asgi", "worker", "worker-heavy"])
 def test_a_door_waits_for_initialisation_and_storage(name):
     assert SERVICES[name]["depends_on"] == {
         "init": {"condition": "service_completed_successfully"},
@@ -275,10 +275,10 @@ def test_the_services_work_together_as_processes(tmp_path, postgres_url, redis_s
             done = stack.run("init")
             assert done.returncode == 0, done.stdout + done.stderr
         assert not stack.healthy("web")
-        for service in ("web", "asgi", "worker"):
+        for service in ("web", "asgi", "worker", "worker-heavy"):
             stack.start(service)
         until = time.monotonic() + 60
-        waiting = ["web", "asgi", "worker"]
+        waiting = ["web", "asgi", "worker", "worker-heavy"]
         while waiting:
             waiting = [service for service in waiting if not stack.healthy(service)]
             assert time.monotonic() < until, (tmp_path / f"{waiting[0]}.log").read_text()

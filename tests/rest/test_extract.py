@@ -26,7 +26,7 @@ def test_it_stores_and_says_that_a_model_will_look(api, extracting):
     }
     assert Grain.objects.get(uuid=body["grain_id"]).text == "I moved to Lisbon."
     assert Extraction.objects.get().ceiling == 1
-    assert Job.objects.filter(kind="grains.extract").count() == 1
+    assert Job.objects.filter(kind="extraction.extract").count() == 1
 
 
 def test_without_a_model_it_is_a_store(api):

@@ -151,6 +151,6 @@ def test_rotation_loses_no_line_of_several_writing_processes(tmp_path):
 
 
 def test_the_minute_rotates_the_instances_log():
-    from fluxcore.sweep import _chores
+    from fluxcore.work.sweep import _housekeeping
 
-    assert "rotate_log" in [chore.__name__ for chore in _chores]
+    assert "rotate_log" in [one.__name__ for one in _housekeeping if not isinstance(one, str)]

@@ -175,7 +175,7 @@ print(json.dumps(f"{name}={Person('ada').sign_in().cookies[name].value}"))
 
 
 def the_worker_has_its_minute(running: Instance) -> None:
-    """Ring the minute by hand and wait until the worker has let go of a row that is too old."""
+    """Send the message of a sweep by hand and wait until the worker has let go of a row that is too old."""
     running.command(
         "shell",
         "-v",
@@ -189,8 +189,7 @@ from fluxsite import celery
 IdempotencyKey.objects.create(
     owner="x", key="old", request="", answer="{}", created_at=clock.now() - timedelta(days=3)
 )
-celery.configure()
-celery.app.send_task("fluxcore.minute", ignore_result=True)
+celery.send(celery.SWEEP)
 """,
     )
     line, until = connect(running), time.monotonic() + 30

@@ -1,12 +1,16 @@
-"""Nothing of ours is forgotten: every model has a place in the admin, every tasks module a worker."""
+"""Nothing of ours is forgotten: every model has a place in the admin, every kind of job a task."""
 
 from __future__ import annotations
 
-import importlib.util
+import sys
+from pathlib import Path
 
 import pytest
 from django.apps import apps
 from django.contrib import admin
+from django.utils.module_loading import import_string
+
+from fluxcore.work import kinds, sweep
 
 OURS = ("fluxsite", "fluxcore", "accounts", "memory", "dashboard", "mcp_bridge", "flux")
 # Models that are not in the admin, each with its reason.
@@ -21,8 +25,8 @@ WITHOUT_A_PAGE = {
     "fluxcore.JobLine": "lines of a job's log, on the page of the job",
     "fluxcore.IdempotencyKey": "short-lived answers of the core; nothing to see or change",
     "fluxcore.LimitWindow": "counters of one minute; nothing to see or change",
-    "fluxcore.UptimeClock": "one row of time lived; flux_status says what follows from it",
-    "fluxcore.ScheduleState": "when what comes round was last asked for; flux_jobs schedule lists it",
+    "fluxcore.UptimeClock": "one row of uptime; flux_status says what follows from it",
+    "fluxcore.ScheduleState": "when a recurring job was last asked for; flux_jobs schedule lists it",
     "keyvalue.Revision": "an earlier version of a key, on the page of the key",
     "keyvalue.VersionFloor": "one number for the deleted boards of a space; nothing to see or change",
     "keyvalue.Horizon": "one row: how far back a watch can go",
@@ -70,13 +74,34 @@ def test_every_exception_has_a_reason(reason):
     assert len(reason) > 10
 
 
-def test_every_tasks_module_is_registered_with_celery():
-    from fluxsite.celery import app
+def test_every_kind_of_job_is_a_task_of_its_name_in_its_queue():
+    from fluxsite.celery import SWEEP, app
 
     app.loader.import_default_modules()
-    modules = {f"{config.name}.tasks" for config in our_apps() if importlib.util.find_spec(f"{config.name}.tasks")}
-    assert modules == {task.__module__ for task in app.tasks.values() if task.__module__.split(".")[0] in OURS}
-    assert {name for name in app.tasks if not name.startswith("celery.")} >= {"fluxcore.bell", "fluxcore.minute"}
+    named = {name for name in app.tasks if not name.startswith("celery.")}
+    assert named == {kind.name for kind in kinds.every_kind()} | {SWEEP}
+    for kind in kinds.every_kind():
+        assert app.amqp.router.route({}, kind.name)["queue"].name == kind.queue
+    assert {kind.queue for kind in kinds.every_kind()} == set(kinds.QUEUES) == set(app.amqp.queues)
+
+
+def test_every_jobs_module_is_found():
+    """Also those of packages that are no apps: one that nobody imports would declare nothing."""
+    root = Path(__file__).resolve().parents[2]
+    written = {".".join(path.relative_to(root).with_suffix("").parts) for path in (root / "memory").rglob("jobs.py")}
+    assert written
+    assert written <= set(sys.modules)
+
+
+@pytest.mark.parametrize("kind", kinds.every_kind(), ids=lambda kind: kind.name)
+def test_the_work_of_every_kind_is_where_its_declaration_says(kind):
+    assert callable(kind.handler())
+    assert isinstance(kind.work, str), "a declaration names its work, and does not load it"
+
+
+@pytest.mark.parametrize("path", [one for one in sweep._housekeeping if isinstance(one, str)])
+def test_housekeeping_named_by_its_path_is_there(path):
+    assert callable(import_string(path))
 
 
 def test_every_app_has_a_name_for_people():

@@ -9,7 +9,7 @@ import pytest
 
 from accounts.principals import shell
 from fluxcore.models import Job
-from fluxcore.sweep import sweep
+from fluxcore.work.sweep import sweep_and_run
 from fluxcore.writes import booth, idempotency
 from memory.grains.lifecycle import verbs
 from tests.grains.conftest import memory  # noqa: F401  a fixture
@@ -53,7 +53,7 @@ def test_a_thousand_grains_through_ten_jumps_there_and_back(life, configure) -> 
     for grain in grains[:MARKED]:
         verbs.delete(shell(), grain=grain)
     remembered.drain()
-    sweep()
+    sweep_and_run()
     life.rounds("notice")
     before = rows()
 
@@ -71,7 +71,7 @@ def test_a_thousand_grains_through_ten_jumps_there_and_back(life, configure) -> 
         for moment in (NOON + jump, NOON + jump + timedelta(minutes=1), NOON + timedelta(minutes=minute + 1)):
             minute += 1
             life.jump(moment)
-            sweep()
+            sweep_and_run()
             life.rounds()
             assert lost() == {}, name
             found = remembered.ask("when does ferry 700 leave")["grains"]

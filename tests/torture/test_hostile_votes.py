@@ -15,10 +15,10 @@ from accounts.principals import shell
 from benchmarks import lessons, service, spaces, variants
 from benchmarks.made.__main__ import sets
 from benchmarks.pupils import Service
-from fluxcore import jobs
+from fluxcore.work import worker
 from fluxcore.writes import booth
 from memory.arena.cache import arena_cache
-from memory.grains.lifecycle import asking
+from memory.grains.lifecycle import jobs as lifecycle_jobs
 from memory.grains.models import Grain, Vote
 from memory.learning import ledger
 
@@ -105,5 +105,5 @@ def test_what_one_agent_votes_against_stays_when_the_worker_looks_at_it(transact
 
 
 def _age(space: int) -> None:
-    booth.write(lambda: asking.age(space))
-    jobs.drain()
+    booth.write(lambda: lifecycle_jobs.age(space))
+    worker.drain()

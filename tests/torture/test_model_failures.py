@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.models import Job
+from fluxcore.work import worker
 from memory.extraction.models import Derived, Extraction, ModelServer
 from memory.grains.models import Grain
 from tests.extraction.conftest import ExtractionSpace, desk, model  # noqa: F401
@@ -62,7 +63,7 @@ def test_nothing_is_lost_hidden_or_believed_more(bench):
         if not Extraction.objects.filter(state="waiting").exists():
             break
         bench.later()
-        jobs.drain(seconds=60)
+        worker.drain(seconds=60)
     assert set(Extraction.objects.values_list("state", flat=True)) == {"done"}
     for grain, (text, origin) in handed.items():
         raw = Grain.objects.get(uuid=grain)

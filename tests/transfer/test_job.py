@@ -10,11 +10,13 @@ import pytest
 
 from accounts import roles, tokens
 from accounts.models import Membership, User
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.errors import Forbidden, Invalid, StepUpRequired
 from fluxcore.models import Job
+from fluxcore.work import worker
 from memory.grains.models import Conduit, Grain
-from memory.transfer import asking, chores, formats, import_job, importer
+from memory.transfer import asking, formats, import_job, importer
+from memory.transfer import jobs as transfer_jobs
 from memory.transfer.models import Import, Piece
 
 
@@ -40,7 +42,7 @@ def test_the_job_takes_it_and_says_what_became_of_each(begin, ada, vault):
     made = begin(vault)
     assert (made["items"], made["links"], Grain.objects.count()) == (4, 2, 0)
     assert Import.objects.get().percent == 0
-    jobs.drain()
+    worker.drain()
     one = Import.objects.get()
     assert (one.done, one.stored, one.links, one.refused, one.percent) == (6, 4, 2, 0, 100)
     assert one.finished_at and Job.objects.get(uuid=one.job).state == "done"
@@ -54,7 +56,7 @@ def test_what_is_refused_is_told(begin, ada, tmp_path):
     rows = [{"flux_export": 1}, {"grain": {"content": "good"}}, {"grain": {"content": ""}}, "nonsense"]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     made = begin(path)
-    jobs.drain()
+    worker.drain()
     found = asking.report(ada, made["id"], most=10)
     assert [(one["place"], one["code"]) for one in found] == [("line 3", "invalid"), ("line 4", "invalid")]
     assert Import.objects.get().refused == 2
@@ -74,7 +76,7 @@ def test_what_no_column_can_hold_costs_itself_alone(begin, ada, tmp_path, bad):
     path = tmp_path / "x.jsonl"
     path.write_text(f'{{"flux_export": 1}}\n{{"grain": {{"content": "good \\\\\\\\u0000"}}}}\n{{"grain": {bad}}}\n')
     made = begin(path)
-    jobs.drain()
+    worker.drain()
     one = Import.objects.get()
     assert (one.stored, one.refused, one.percent) == (1, 1, 100)
     assert [told["place"] for told in asking.report(ada, made["id"], most=10)] == ["line 3"]
@@ -89,7 +91,7 @@ def test_a_right_that_was_lost_meanwhile_ends_the_import(begin, ada, vault, lost
         Membership.objects.update(role="viewer")
     else:
         User.objects.update(is_active=False)
-    jobs.drain()
+    worker.drain()
     one = Import.objects.get()
     assert (Grain.objects.count(), one.stored, one.refused, one.percent) == (0, 0, 6, 100)
     assert {told["code"] for told in asking.report(ada, made["id"], most=10)} == {"forbidden"}
@@ -106,19 +108,19 @@ def test_a_worker_that_dies_in_between_leaves_whole_pieces(begin, vault, monkeyp
         return real(some, take)
 
     monkeypatch.setattr(import_job, "import_grains", dies)
-    jobs.run_one()
+    worker.run_one()
     assert (Grain.objects.count(), Import.objects.get().done) == (2, 2)
     assert Job.objects.get(kind="transfer.import").state == "queued"
     monkeypatch.setattr(import_job, "import_grains", real)
     Job.objects.update(due_at=clock.now())
-    jobs.drain()
+    worker.drain()
     one = Import.objects.get()
     assert (Grain.objects.count(), one.done, one.stored, one.links) == (4, 6, 4, 2)
 
 
 def test_the_ceiling_that_was_chosen_holds(begin, seed):
     begin(seed, ceiling="external_source", provenance="user_stated")
-    jobs.drain()
+    worker.drain()
     assert set(Grain.objects.values_list("origin", flat=True)) == {"external_source"}
     assert Import.objects.get().capped == 3
 
@@ -156,8 +158,8 @@ def test_too_much_is_sent_to_the_shell(begin, vault, monkeypatch):
 
 def test_after_a_month_it_is_forgotten_and_its_grains_stay(begin, vault):
     begin(vault)
-    jobs.drain()
-    Import.objects.update(finished_at=clock.now() - chores.KEPT - timedelta(minutes=1))
-    chores.forget_old()
+    worker.drain()
+    Import.objects.update(finished_at=clock.now() - transfer_jobs.KEPT - timedelta(minutes=1))
+    transfer_jobs.forget_old()
     assert Import.objects.count() == Piece.objects.count() == 0
     assert Grain.objects.count() == 4

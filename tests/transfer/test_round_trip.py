@@ -11,7 +11,8 @@ from django.core.management import call_command
 from accounts import agents
 from accounts.models import Space
 from accounts.principals import shell
-from fluxcore import clock, jobs
+from fluxcore import clock
+from fluxcore.work import worker
 from memory.grains import pin, store
 from memory.grains.import_export import export
 from memory.grains.lifecycle import verbs
@@ -49,7 +50,7 @@ def lived(who):
     for _ in range(3):
         found = recall.recall(who, query="What is the French capital called?")
         feedback.feedback(who, trace_id=found["trace_id"], grain_id=ids[0], useful=True)
-    jobs.drain()
+    worker.drain()
     assert Conduit.objects.filter(base__isnull=False).exists()
     return who
 

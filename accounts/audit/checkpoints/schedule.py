@@ -1,4 +1,4 @@
-"""Checkpoints on schedule: a minute chore of the worker that nearly always only looks at the clock."""
+"""Checkpoints on schedule: once a minute the worker looks whether the last one is old enough."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from accounts.verbs import Change, RunningCall, verb
 from fluxcore import clock, raw_sql
 from fluxcore.errors import Conflict, FluxError, Invalid
 from memory.arena import changes
-from memory.grains import chores, full_text, linking, texts, usage
+from memory.grains import full_text, linking, texts, usage
+from memory.grains import jobs as grains_jobs
 from memory.grains.import_export.imported_item import ImportedItem, check_imported_item
 from memory.grains.linking import Existing
 from memory.grains.models import Grain
@@ -195,5 +196,5 @@ def _insert(
     placed = [linking.NewGrain(numbers[one.item.key], one.item) for one, _ in new]
     told = linking.link_grains(space, placed, [then for _, then in new], moment)
     full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
-    chores.ask_for_enrichment(space)
+    grains_jobs.ask_for_enrichment(space)
     act.event("grains.imported", "", {"grains": len(new), "source": source}, changes.merge_packed(told.values()))

@@ -10,11 +10,12 @@ from uuid import UUID
 
 import numpy as np
 
-from fluxcore import clock, config, jobs, uptime
+from fluxcore import clock, config, uptime
+from fluxcore.work.run import Apply, Run
 from memory.clusters.breadth import count_clusters_used
 from memory.engine.graph import decay
 from memory.grains import decay_settings
-from memory.grains.lifecycle import asking, rules, transitions
+from memory.grains.lifecycle import jobs, rules, transitions
 from memory.grains.lifecycle.last_use import unused_days
 from memory.grains.lifecycle.rules import ACTIVE, DAY, DORMANT, QUARANTINED, GrainFacts
 from memory.grains.lifecycle.transitions import WORKER, PlannedTransition
@@ -36,8 +37,8 @@ class AgingGrain:
     writer: str
 
 
-def age(run: jobs.Run) -> jobs.Apply | None:
-    """The handler of `grains.age`."""
+def age(run: Run) -> Apply | None:
+    """The handler of `grains.decay`."""
     space = run.space
     if space is None:
         return None
@@ -98,7 +99,7 @@ def plan_transitions(space: int, found: list[AgingGrain]) -> list[PlannedTransit
     return steps
 
 
-def _apply(run: jobs.Run, space: int, steps: list[PlannedTransition], after: int | None) -> None:
+def _apply(run: Run, space: int, steps: list[PlannedTransition], after: int | None) -> None:
     taken = transitions.apply_transitions(space, steps, actor=WORKER)
     counts: dict[str, int] = defaultdict(int)
     for step in taken:
@@ -106,7 +107,7 @@ def _apply(run: jobs.Run, space: int, steps: list[PlannedTransition], after: int
     if counts:
         run.say(", ".join(f"{count} {after}" for after, count in sorted(counts.items())) + ".")
     if after is not None:
-        asking.age(space, after=after)
+        jobs.age(space, after=after)
 
 
 def _strongest(space: int, grains: list[int], now: int) -> dict[int, float]:

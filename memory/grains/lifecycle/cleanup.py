@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
-from fluxcore import clock, config, events, jobs, uptime
+from fluxcore import clock, config, events, uptime
+from fluxcore.work.run import Apply, Run
 from memory.arena.changes import Changes
-from memory.grains.lifecycle import asking, rules
+from memory.grains.lifecycle import jobs, rules
 from memory.grains.lifecycle.last_use import unused_days
 from memory.grains.lifecycle.transitions import WORKER
 from memory.grains.models import Conduit, Effect, Grain, Pair, Relation
@@ -32,8 +33,8 @@ _LOOK = (
 _VOTED = f"NOT EXISTS (SELECT 1 FROM {_EFFECTS} e WHERE e.conduit_id = c.id)"  # noqa: S608
 
 
-def clean(run: jobs.Run) -> jobs.Apply | None:
-    """The handler of `grains.clean`."""
+def clean(run: Run) -> Apply | None:
+    """The handler of `grains.prune_links`."""
     space = run.space
     if space is None:
         return None
@@ -88,7 +89,7 @@ def _needless(space: int, found: list[tuple[int, int, int]]) -> list[tuple[int, 
     return [one for one in found if one[2] not in kept]
 
 
-def _apply(run: jobs.Run, space: int, seen: list[tuple[int, int, int]], after: int | None) -> None:
+def _apply(run: Run, space: int, seen: list[tuple[int, int, int]], after: int | None) -> None:
     """What was used or voted over since it was looked at stays."""
     marks = ", ".join(["%s"] * len(seen))
     cut: list[int] = []
@@ -115,4 +116,4 @@ def _apply(run: jobs.Run, space: int, seen: list[tuple[int, int, int]], after: i
             packed=Changes(cut=tuple(cut)).pack(),
         )
     if after is not None:
-        asking.clean(space, after=after)
+        jobs.clean(space, after=after)

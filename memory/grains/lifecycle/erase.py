@@ -15,7 +15,7 @@ from memory.arena import files
 from memory.arena.changes import Changes, conduit_array
 from memory.engine.text import words
 from memory.grains import full_text, usage
-from memory.grains.lifecycle import asking, quoted_queries, removals
+from memory.grains.lifecycle import jobs, quoted_queries, removals
 from memory.grains.models import (
     Cluster,
     Conduit,
@@ -80,7 +80,7 @@ def erase(space: int, grains: Sequence[Grain], *, actor: str) -> list[Tombstone]
         tuple(numbers), conduit_array(kept), tuple(sorted({*gone, *cut})), tuple(sorted(set(questions)))
     ).pack()
     events.append("grains.purged", space=space, actor=actor, subject="", data={"grains": len(left)}, packed=packed)
-    asking.scrub()
+    jobs.scrub()
     if votes:
         ranker_weights.request_fitting(space, at_once=True)  # the space's own weights were fitted to these votes too
     booth.outbox().after_commit(lambda: files.remove_generations(space))

@@ -7,7 +7,9 @@ from datetime import datetime
 
 from django.db.models import Max
 
-from fluxcore import clock, jobs, raw_sql
+from fluxcore import clock, raw_sql
+from fluxcore.work.jobs import enqueue
+from fluxcore.work.run import Apply, Run
 from memory.grains.lifecycle.rules import ACTIVE, DAY
 from memory.grains.models import Cursor, LastRecall, TraceGrain, Transition, Vote
 
@@ -40,8 +42,8 @@ def unused_days(space: int, recorded: Mapping[int, datetime], *, recorded_counts
     return {grain: (now - max(some)).total_seconds() / DAY if some else float("inf") for grain, some in moments.items()}
 
 
-def keep_last_recalls(run: jobs.Run) -> jobs.Apply | None:
-    """The handler of `grains.notice`: when grains were recalled is kept longer than the traces that say so."""
+def keep_last_recalls(run: Run) -> Apply | None:
+    """The handler of `grains.record_use`: when grains were recalled is kept longer than the traces that say so."""
     mark = Cursor.objects.filter(name=MARK).values_list("number", flat=True).first() or 0
     numbers = TraceGrain.objects.filter(id__gt=mark).order_by("id").values_list("id", flat=True)
     full = numbers[PAGE - 1 : PAGE].first()
@@ -57,7 +59,7 @@ def keep_last_recalls(run: jobs.Run) -> jobs.Apply | None:
     return lambda: _keep(run, found, top, more=full is not None)
 
 
-def _keep(run: jobs.Run, found: Iterable[tuple[int, int, datetime]], top: int, *, more: bool) -> None:
+def _keep(run: Run, found: Iterable[tuple[int, int, datetime]], top: int, *, more: bool) -> None:
     from memory.grains.vectors import existing_grains
 
     by_space: dict[int, list[tuple[int, int, datetime]]] = {}
@@ -73,4 +75,4 @@ def _keep(run: jobs.Run, found: Iterable[tuple[int, int, datetime]], top: int, *
     if kept:
         run.say(f"{kept} memories were recalled since.")
     if more:
-        jobs.enqueue(run.kind, once_key="instance")
+        enqueue(run.kind, once_key="instance")

@@ -12,9 +12,10 @@ from accounts import audit
 from accounts.capabilities import parsed
 from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall, verb
-from fluxcore import clock, jobs, uptime
+from fluxcore import clock, uptime
 from fluxcore.errors import Invalid, NotFound
-from memory.grains.lifecycle import asking, derived_grains, erase, rules, transitions
+from fluxcore.work.run import Apply, Run
+from memory.grains.lifecycle import derived_grains, erase, jobs, rules, transitions
 from memory.grains.lifecycle.rules import PENDING
 from memory.grains.lifecycle.transitions import WORKER
 from memory.grains.lookup import find_for_change
@@ -44,7 +45,7 @@ def purge(act: RunningCall, *, grain: str) -> Change:
     return change
 
 
-def purge_due(run: jobs.Run) -> jobs.Apply | None:
+def purge_due(run: Run) -> Apply | None:
     """The handler of `grains.purge`: what was marked long enough ago, by somebody who may."""
     space = run.space
     if space is None:
@@ -71,7 +72,7 @@ def _due(space: int, seconds: float) -> list[int]:
     ]
 
 
-def _apply(run: jobs.Run, space: int, due: list[int], *, more: bool) -> None:
+def _apply(run: Run, space: int, due: list[int], *, more: bool) -> None:
     still = list(Grain.objects.select_related("space").filter(space=space, id__in=due, status=PENDING).order_by("id"))
     if still:
         chain = still[0].space.uuid.hex
@@ -82,7 +83,7 @@ def _apply(run: jobs.Run, space: int, due: list[int], *, more: bool) -> None:
             audit.record(_worker(space, chain), "grains.purge", str(left.uuid), details=details)
         run.say(f"{len(still)} memories were purged after their undo period.")
     if more:
-        asking.purge(space)
+        jobs.purge(space)
 
 
 def _told(left: Any) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from fluxcore import clock, config, events
 from memory.arena.changes import Changes, conduit_array
 from memory.engine.text import mentions
-from memory.grains import chores, linking
+from memory.grains import jobs as grains_jobs
+from memory.grains import linking
 from memory.grains.lifecycle import transitions
 from memory.grains.lifecycle.rules import ACTIVE, ARCHIVED, DORMANT, USEFUL
 from memory.grains.lifecycle.transitions import WORKER, PlannedTransition
@@ -44,7 +45,7 @@ def relink_grains(space: int, grains: Sequence[Grain]) -> None:
     made = [link for link in linking.insert_conduits(space, links, at, entries) if link]
     numbers = [row.pk for row in grains]
     Grain.objects.filter(space=space, id__in=numbers).update(enriched=False)
-    chores.ask_for_enrichment(space)
+    grains_jobs.ask_for_enrichment(space)
     if made:
         events.append(
             "grains.rewired",

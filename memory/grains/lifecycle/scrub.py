@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fluxcore import jobs, scrubbing
+from fluxcore import scrubbing
 from fluxcore.models import IdempotencyKey
+from fluxcore.work.run import Apply, Run
 from memory.grains.models import Entry, Grain, JudgedQuestion, Removal, Trace, Transition, Vector
 
 _TABLES = [
@@ -11,7 +12,7 @@ _TABLES = [
 ]
 
 
-def scrub(run: jobs.Run) -> jobs.Apply | None:
+def scrub(run: Run) -> Apply | None:
     """The handler of `grains.scrub`. Outside any transaction: it rewrites the file, and writers wait that long."""
     if scrub_now():
         run.say("What was deleted is overwritten.")

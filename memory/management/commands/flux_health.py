@@ -10,9 +10,10 @@ from rich.text import Text
 
 from accounts.models import Space
 from accounts.principals import find_space, shell
-from fluxcore import jobs
 from fluxcore.errors import Invalid
+from fluxcore.work import worker
 from fluxcore.writes import booth
+from memory.health import jobs as health_jobs
 from memory.management.base import FluxCommand
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -88,11 +89,10 @@ class Command(FluxCommand):
 
 
 def _measure() -> None:
-    """Run the measurement the worker would do at its next turn."""
-    from memory.health import chores
+    """What the worker would do at the next tick; whichever of the two comes first does it."""
 
-    booth.write(chores.ask_to_gather)
-    jobs.drain()
+    booth.write(health_jobs.ask_to_gather)
+    worker.drain()
 
 
 def _number(value: float | None) -> str:

@@ -8,10 +8,11 @@ from django.core.management.base import CommandParser
 
 from accounts.job_verbs import park_job, run_job
 from accounts.principals import shell
-from fluxcore import clock, jobs, schedule
+from fluxcore import clock
 from fluxcore.command_names import typed_command
 from fluxcore.errors import Invalid, NotFound
 from fluxcore.models import Job
+from fluxcore.work import jobs, schedule, worker
 from memory.management.base import FluxCommand
 from memory.management.tables import format_minute
 
@@ -84,7 +85,7 @@ class Command(FluxCommand):
     def _drain(self, options: dict[str, Any]) -> None:
         with self.progress("Running jobs", jobs.counts()["queued"]) as advance:
             count = 0
-            while jobs.run_one():
+            while worker.run_one():
                 count += 1
                 advance()
         self.answer({"run": count}, says=f"Ran {count} job(s).")

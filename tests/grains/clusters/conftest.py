@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from fluxcore import config, jobs
+from fluxcore import config
+from fluxcore.work import worker
 from fluxcore.writes import booth, write_locks
 from memory.arena.cache import arena_cache
-from memory.grains import chores
+from memory.clusters import jobs as cluster_jobs
 from memory.grains.models import Grain, Member
 from tests.arena.graph_writer import GraphWriter
 
@@ -27,8 +28,10 @@ class ClusteredSpace(GraphWriter):
         return made
 
     def cluster(self) -> None:
-        booth.write(lambda: chores.ask_for_clustering(self.space, anyway=True), lane=write_locks.lock_name(self.space))
-        jobs.drain()
+        booth.write(
+            lambda: cluster_jobs.ask_for_clustering(self.space, anyway=True), lane=write_locks.lock_name(self.space)
+        )
+        worker.drain()
 
 
 GARDEN = [

@@ -8,11 +8,13 @@ import pytest
 import time_machine
 from django.db.models import Sum
 
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.models import Event, Job
+from fluxcore.work import worker
+from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
 from memory.clusters import compute
-from memory.grains import chores
+from memory.clusters import jobs as cluster_jobs
 from memory.grains.models import Cluster, Clustering, Conduit, Grain, Member
 from tests.grains.clusters.conftest import clusters_of
 
@@ -135,7 +137,7 @@ def test_grains_that_are_held_back_belong_to_none(town, two):
 
 def test_of_two_runs_at_once_one_is_applied(town, two):
     """Two machines computed from the same state: the slower one finds that it is stale."""
-    run = jobs.Run(0, Job.objects.last().uuid, chores.CLUSTER, town.space, {}, 1)
+    run = Run(0, Job.objects.last().uuid, cluster_jobs.COMPUTE, town.space, {}, 1)
     first, second = compute.cluster(run), compute.cluster(run)
     for apply in (first, second):
         booth.write(apply, lane=write_locks.lock_name(town.space))
@@ -146,7 +148,7 @@ def test_of_two_runs_at_once_one_is_applied(town, two):
 
 def test_a_grain_that_was_purged_meanwhile_is_left_out(town):
     made = town.group("s", [f"note {number} on boats" for number in range(4)])
-    run = jobs.Run(0, Job(kind="x").uuid, chores.CLUSTER, town.space, {}, 1)
+    run = Run(0, Job(kind="x").uuid, cluster_jobs.COMPUTE, town.space, {}, 1)
     apply = compute.cluster(run)
     number = made[0].pk
     town.purge(made[0])
@@ -162,20 +164,20 @@ def test_an_empty_space_has_no_clusters(town):
 
 
 def asked(space: int) -> bool:
-    return booth.write(lambda: chores.ask_for_clustering(space), lane=write_locks.lock_name(space))
+    return booth.write(lambda: cluster_jobs.ask_for_clustering(space), lane=write_locks.lock_name(space))
 
 
 def test_it_is_asked_for_when_enough_has_changed(town):
     assert not asked(town.space)
     made = town.group("s", [f"note {number}" for number in range(10)])
     assert asked(town.space)
-    jobs.drain()
+    worker.drain()
     assert not asked(town.space)
     one = town.store("one more", vector=False)
     assert not asked(town.space)  # a little, and a moment ago
     with time_machine.travel(clock.now() + timedelta(days=8)):
         assert asked(town.space)  # a little, and a week ago
-        jobs.drain()
+        worker.drain()
     with time_machine.travel(clock.now() + timedelta(days=16)):
         assert not asked(town.space)  # nothing since
     for other in made:

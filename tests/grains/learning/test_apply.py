@@ -12,7 +12,8 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.principals import shell
-from fluxcore import jobs
+from fluxcore.work import worker
+from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
 from memory.arena.cache import arena_cache
 from memory.engine.text import words
@@ -176,7 +177,7 @@ def test_neither_order_nor_repetition_changes_the_result(talk, monkeypatch):
                 talk.drain()
                 talk.vote(trace, grain, useful=useful)
         while Vote.objects.filter(applied=False).exists():
-            jobs.drain()
+            worker.drain()
         return [row[:7] + row[8:] for row in graph()]  # the moment of a vote is its own
 
     first = give(said)
@@ -250,7 +251,7 @@ def test_a_shortcut_that_votes_led_over_goes_with_the_last_of_them(talk, joined,
     for bound in [{"caller": "agent:alice"}] if at_once else [{"trace": one} for one in (*asked, answer["trace_id"])]:
         ledger.undo_votes(shell(), **bound)
         while Vote.objects.filter(applied=False).exists():
-            jobs.drain()
+            worker.drain()
     assert not shortcut.exists() and not Pair.objects.exists() and not Effect.objects.exists()
 
 
@@ -284,7 +285,7 @@ def test_when_every_vote_changed_meanwhile_the_next_run_sees_to_them(talk):
     answer, why = led_there(talk)
     talk.vote(answer["trace_id"], why["grain_id"], useful=True)
     space = Vote.objects.get().space_id
-    run = jobs.Run(0, uuid.uuid4(), "grains.learn", space, {}, 1)
+    run = Run(0, uuid.uuid4(), "learning.apply", space, {}, 1)
     change = apply.apply_votes(run)
     talk.vote(answer["trace_id"], why["grain_id"], useful=False)
     booth.write(change)
@@ -311,7 +312,7 @@ def test_a_vote_that_is_taken_back_while_it_is_applied_is_unlearned(talk):
     before = graph()
     answer, why = led_there(talk)
     talk.vote(answer["trace_id"], why["grain_id"], useful=True)
-    learn = jobs.claim()
+    learn = worker.claim()
     work = apply.apply_votes(learn)
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():

@@ -13,9 +13,9 @@ from memory.arena.build import build_arena
 from memory.arena.cache import arena_cache, encoder_name
 from memory.engine.learning import weight_fitting as engine
 from memory.engine.ranking import rank
-from memory.grains import chores
 from memory.grains.lifecycle.purge import purge
 from memory.grains.models import Attunement, Vote
+from memory.learning import jobs as learning_jobs
 from memory.learning import ledger, ranker_weights
 
 pytestmark = pytest.mark.storage
@@ -46,7 +46,7 @@ def voted(memory, moving):
 
 def attuned(memory) -> None:
     """The fit, as if the pause were over."""
-    booth.write(lambda: chores.ask_for_attunement(memory.principal.space))
+    booth.write(lambda: learning_jobs.ask_for_attunement(memory.principal.space))
     memory.drain()
 
 
@@ -56,7 +56,7 @@ def own(memory):
 
 
 def test_votes_are_fitted_once_after_a_pause(voted):
-    (job,) = Job.objects.filter(kind=chores.ATTUNE)
+    (job,) = Job.objects.filter(kind=learning_jobs.FIT)
     assert job.state == Job.State.QUEUED
     assert job.due_at > clock.now() + ranker_weights.PAUSE / 2
     assert not Attunement.objects.exists()
@@ -67,7 +67,7 @@ def test_too_few_questions_are_no_work(memory):
     memory.drain()
     memory.vote(memory.ask("When does the vessel leave?")["trace_id"], missed=[needed])
     memory.drain()
-    assert not Job.objects.filter(kind=chores.ATTUNE).exists()
+    assert not Job.objects.filter(kind=learning_jobs.FIT).exists()
 
 
 def test_the_weights_move_and_arenas_know(voted):
@@ -115,5 +115,6 @@ def test_what_helps_nobody_moves_nothing(voted, monkeypatch):
     monkeypatch.setattr(engine, "LEAST_GAIN", 2.0)
     attuned(voted)
     assert not Attunement.objects.exists()
-    (line,) = Job.objects.filter(kind=chores.ATTUNE, state=Job.State.DONE).get().lines.values_list("text", flat=True)
-    assert "The default weights are used." in line
+    done = Job.objects.filter(kind=learning_jobs.FIT, state=Job.State.DONE).get()
+    (line,) = done.lines.values_list("text", flat=True)
+    assert "The shipped weights hold." in line

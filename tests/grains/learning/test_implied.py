@@ -17,7 +17,7 @@ pytestmark = pytest.mark.storage
 
 def settle(memory) -> None:
     """The worker comes when it is time to look back, and applies what it found."""
-    Job.objects.filter(kind="grains.imply").update(due_at=clock.now())
+    Job.objects.filter(kind="learning.infer").update(due_at=clock.now())
     memory.drain()
 
 
@@ -83,7 +83,7 @@ def test_the_askers_own_word_stands_above_it_before_and_after(office):
     office.drain()
     vote = Vote.objects.get()
     assert (vote.useful, vote.implied) == (True, False)
-    Job.objects.filter(kind="grains.imply").update(state="queued", due_at=clock.now())
+    Job.objects.filter(kind="learning.infer").update(state="queued", due_at=clock.now())
     settle(office)
     assert (Vote.objects.get().useful, Vote.objects.count()) == (True, 1)
 
@@ -94,7 +94,7 @@ def test_looking_twice_changes_nothing_and_what_was_undone_stays_undone(office):
     settle(office)
     feedback.withdraw(office.principal, trace=first["trace_id"], grain=first["grains"][1]["id"])
     office.drain()
-    Job.objects.filter(kind="grains.imply").update(state="queued", due_at=clock.now())
+    Job.objects.filter(kind="learning.infer").update(state="queued", due_at=clock.now())
     settle(office)
     vote = Vote.objects.get()
     assert vote.undone_at is not None
@@ -154,5 +154,5 @@ def test_it_can_be_switched_off(paid, configure):
     paid.ask("What is the salary of Mia?")
     paid.store("The salary of Mia is 6000 euros a month")
     settle(paid)
-    assert not Job.objects.filter(kind="grains.imply").exists()
+    assert not Job.objects.filter(kind="learning.infer").exists()
     assert not Vote.objects.exists()

@@ -49,7 +49,7 @@ def test_a_vote_is_durable_at_once_and_waits_for_the_worker(memory, answer):
     vote = Vote.objects.get()
     assert (vote.useful, vote.strength, vote.applied, vote.missed) == (True, 0.5, False, False)
     assert JudgedQuestion.objects.get().query == "Where did Mia move?"
-    assert Job.objects.filter(kind="grains.learn", state="queued").count() == 1
+    assert Job.objects.filter(kind="learning.apply", state="queued").count() == 1
     memory.drain()
     vote.refresh_from_db()
     assert vote.applied

@@ -12,9 +12,10 @@ import time_machine
 from accounts import agents, tokens
 from accounts.models import Space
 from accounts.principals import shell
-from fluxcore import jobs, uptime
+from fluxcore import uptime
+from fluxcore.work import jobs, worker
 from fluxcore.writes import booth
-from memory.grains.lifecycle import asking
+from memory.grains.lifecycle import jobs as lifecycle_jobs
 from memory.grains.models import Conduit, Grain
 from tests.grains.conftest import Memory
 
@@ -56,14 +57,14 @@ class AgeingMemory:
     def rounds(self, *kinds: str) -> None:
         """What the schedule asks for, and the worker doing it."""
         wanted: dict[str, Callable[[], object]] = {
-            "clean": lambda: asking.clean(self.space.pk),
-            "age": lambda: asking.age(self.space.pk),
-            "purge": lambda: asking.purge(self.space.pk),
-            "notice": lambda: jobs.enqueue(asking.NOTICE, once_key="instance"),
+            "clean": lambda: lifecycle_jobs.clean(self.space.pk),
+            "age": lambda: lifecycle_jobs.age(self.space.pk),
+            "purge": lambda: lifecycle_jobs.purge(self.space.pk),
+            "notice": lambda: jobs.enqueue(lifecycle_jobs.RECORD_USE, once_key="instance"),
         }
         for kind in kinds or wanted:
             booth.write(wanted[kind])
-            jobs.drain()
+            worker.drain()
 
     def status(self, grain: str) -> str:
         return str(Grain.objects.values_list("status", flat=True).get(uuid=grain))

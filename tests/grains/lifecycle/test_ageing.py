@@ -87,7 +87,7 @@ def test_taking_over_what_was_recalled_twice_or_late_changes_nothing(life, monke
         life.memory.ask("kettle")
     life.rounds("notice")
     assert Cursor.objects.get().number == TraceGrain.objects.latest("id").pk, "piece by piece to the end"
-    assert Job.objects.filter(kind="grains.notice", state="done").count() >= 6
+    assert Job.objects.filter(kind="grains.record_use", state="done").count() >= 6
 
 
 def test_a_useful_vote_brings_back_what_had_faded_with_what_led_to_it(life):
@@ -311,7 +311,7 @@ def test_every_page_is_a_commit_of_its_own_and_none_is_left_out(life, monkeypatc
     life.pass_days(91)
     life.rounds("age")
     assert {life.status(grain) for grain in grains} == {"dormant"}
-    assert Job.objects.filter(kind="grains.age", state="done").count() == 3
+    assert Job.objects.filter(kind="grains.decay", state="done").count() == 3
 
 
 def test_what_changed_while_the_worker_was_thinking_is_left_alone(life):

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from fluxcore import jobs
 from fluxcore.models import Event, Job
+from fluxcore.work import worker
+from fluxcore.work.run import Run
 from memory.arena.cache import arena_cache
 from memory.grains.lifecycle import cleanup
 from memory.grains.models import Conduit, Effect, Entry, Grain, Pair
@@ -68,7 +69,7 @@ def test_old_core_links_above_the_floor_do_not_keep_dead_ones_waiting(life, conf
     life.rounds("clean")
     assert Conduit.objects.count() == 1_000
     assert not Conduit.objects.filter(decay_class=0).exists()
-    assert Job.objects.filter(kind="grains.clean", state="done").count() >= 5, "a hundred in each commit"
+    assert Job.objects.filter(kind="grains.prune_links", state="done").count() >= 5, "a hundred in each commit"
 
 
 def test_what_votes_stand_behind_stays_and_an_undo_finds_it_to_the_last_digit(life):
@@ -84,7 +85,7 @@ def test_what_votes_stand_behind_stays_and_an_undo_finds_it_to_the_last_digit(li
     life.rounds("clean")
     assert links() == voted, "everything else had faded"
     feedback.withdraw(life.memory.principal, trace=trace, grain=grain)
-    jobs.drain()
+    worker.drain()
     left = {row.pk: (row.weight, row.affinity, row.gain) for row in Conduit.objects.all()}
     assert left == {number: before[number] for number in voted & set(before)}
     life.pass_days(1)
@@ -127,7 +128,7 @@ def test_what_was_used_while_the_worker_was_thinking_stays(life):
     one, other = life.memory.store(PLAIN, **AI), life.memory.store("a gate that creaks", **AI)
     link = life.link(one, other)
     life.pass_days(60)
-    run = jobs.Run(0, None, "grains.clean", life.space.pk, {}, 1)
+    run = Run(0, None, "grains.prune_links", life.space.pk, {}, 1)
     apply = cleanup.clean(run)
     Conduit.objects.update(used_at=int(datetime.now(UTC).timestamp()))
     from fluxcore.writes import booth

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from accounts.principals import shell
 from fluxcore.models import IdempotencyKey, Job, JobLine
-from fluxcore.sweep import sweep
+from fluxcore.work.sweep import sweep_and_run
 from fluxcore.writes import booth, idempotency
 from memory.grains.lifecycle import verbs
 from memory.grains.models import Conduit, Grain, LastRecall, Tombstone, Trace, Transition, Vector, Vote
@@ -32,7 +32,7 @@ def test_ten_years_ahead_and_back_loses_nothing(life):
     life.memory.vote(answer["trace_id"], answer["grains"][0]["id"], True)
     verbs.delete(shell(), grain=marked)
     life.memory.drain()
-    sweep()
+    sweep_and_run()
     life.rounds("notice")
     before, asked = rows(), life.memory.ask("who has the drill")
     kept = [(grain["id"], grain["score"]) for grain in asked["grains"]]
@@ -40,7 +40,7 @@ def test_ten_years_ahead_and_back_loses_nothing(life):
 
     for moment in (NOON + TEN_YEARS, NOON + TEN_YEARS + timedelta(minutes=1), NOON + timedelta(minutes=2)):
         life.jump(moment)
-        sweep()  # what beat does: the schedule, and every job it asks for
+        sweep_and_run()  # what beat does: the schedule, and every job it asks for
         life.rounds()
         assert rows() == before, moment
         then = life.memory.ask("who has the drill")
@@ -60,7 +60,7 @@ def test_ten_years_ahead_and_back_loses_nothing(life):
 def test_a_clock_that_stays_ahead_is_believed_after_a_day_of_running(life):
     grain = life.memory.store(PLAIN, provenance="ai_stated")
     life.jump(NOON + TEN_YEARS)
-    sweep()
+    sweep_and_run()
     life.rounds("age")
     assert life.status(grain) == "active"
     life.pass_days(0.9)
@@ -74,10 +74,10 @@ def test_a_clock_that_stays_ahead_is_believed_after_a_day_of_running(life):
 def test_what_was_marked_by_a_clock_that_ran_ahead_is_purged_by_the_time_lived(life):
     grain = life.memory.store(PLAIN)
     life.jump(NOON + TEN_YEARS)
-    sweep()
+    sweep_and_run()
     verbs.delete(shell(), grain=grain)
     life.jump(NOON + timedelta(minutes=3))
-    sweep()
+    sweep_and_run()
     life.pass_days(0.99)
     life.rounds("purge")
     assert Grain.objects.exists()

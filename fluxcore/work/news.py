@@ -1,4 +1,4 @@
-"""What becomes of jobs, as news in the event log: one event when a job ends or fails, one if it runs for long."""
+"""Outcomes of jobs in the event log: one event when a job ends or fails, one if it runs for long."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _FORGET = (
 )
 
 
-def tell(news: str, job: uuid.UUID, kind: str, space: int | None, **data: Any) -> None:
+def tell(outcome: str, job: uuid.UUID, kind: str, space: int | None, **data: Any) -> None:
     """Add it to the running write, the one that marks the job."""
-    events.append(news, space=space, actor=ACTOR, subject=str(job), data={"job": kind, **data})
+    events.append(outcome, space=space, actor=ACTOR, subject=str(job), data={"job": kind, **data})
 
 
 def write_running(job: uuid.UUID, kind: str, space: int | None, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The bell rings after a commit, so a broker that hangs must not hold up the writers behind it."""
+"""Workers are woken after a commit, so a broker that hangs must not hold up the writers behind it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ import pytest
 
 from tests.instances import ROOT, Instance
 
-_RING = """
+_WAKE = """
 import sys, time
 import django
 django.setup()
 from fluxsite import celery
-celery.configure()
-celery.ring()
-print("rung", flush=True)
+celery.wake(["grains.enrich"])
+print("woken", flush=True)
 sys.stdin.readline()
 began = time.monotonic()
 try:
-    celery.ring()
+    celery.wake(["grains.enrich"])
     print("answered", end=" ")
 except Exception as error:
     print(type(error).__name__, end=" ")
@@ -33,10 +32,10 @@ os._exit(0)
 
 
 @pytest.mark.redis
-def test_ringing_a_hung_redis_gives_up_soon(tmp_path: Path, redis_server: Any) -> None:
-    environment = Instance(tmp_path, "bell", REDIS_URL=redis_server.url).environment
-    ringer = subprocess.Popen(
-        [sys.executable, "-c", "import os" + _RING],
+def test_waking_over_a_hung_redis_gives_up_soon(tmp_path: Path, redis_server: Any) -> None:
+    environment = Instance(tmp_path, "hung", REDIS_URL=redis_server.url).environment
+    sender = subprocess.Popen(
+        [sys.executable, "-c", "import os" + _WAKE],
         env={**environment, "DJANGO_SETTINGS_MODULE": "fluxsite.settings", "PYTHONPATH": os.fspath(ROOT)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -44,13 +43,13 @@ def test_ringing_a_hung_redis_gives_up_soon(tmp_path: Path, redis_server: Any) -
         cwd=ROOT,
     )
     try:
-        assert ringer.stdout is not None
-        assert ringer.stdout.readline() == "rung\n"
+        assert sender.stdout is not None
+        assert sender.stdout.readline() == "woken\n"
         redis_server.hang()
-        outcome, seconds = ringer.communicate("\n", timeout=20)[0].split()
+        outcome, seconds = sender.communicate("\n", timeout=20)[0].split()
     finally:
         redis_server.go_on()
-        ringer.kill()
-        ringer.wait()
+        sender.kill()
+        sender.wait()
     assert outcome == "OperationalError"
     assert float(seconds) < 10

@@ -1,8 +1,8 @@
 """The live feed: one follower of the log for all sockets of a process, however many are open.
 
-Five times a second one statement asks whether the log has grown. Whatever is new is handed out after
-the right to see it was looked up again, later than the events themselves: what is written after a
-revocation returned reaches nobody whose right was revoked.
+Five times a second one statement asks whether the log has grown; where commits are announced (`Feed.wake`), less often
+and at once. Whatever is new is handed out after the right to see it was looked up again, later than the events
+themselves: what is written after a revocation returned reaches nobody whose right was revoked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypedDict
@@ -57,6 +57,7 @@ BLIND = Ending(1013, "The database does not answer. Try again later.")
 BROKEN = Ending(1011, "Something failed inside the server.")
 
 Shows = Callable[[LoggedEvent], bool]
+Listen = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,18 @@ class Feed:
         self.sockets: set[Socket] = set()
         self._owners: Counter[str] = Counter()
         self._follower: asyncio.Task[None] | None = None
+        self._announced = asyncio.Event()
+        self._listen: Listen | None = None
+        self._idle_seconds = POLL_SECONDS
+
+    def use(self, listen: Listen, *, from_everywhere: bool) -> None:
+        """Say how announcements of commits are heard, and whether those of all processes are."""
+        self._listen = listen
+        self._idle_seconds = CHECK_SECONDS if from_everywhere else POLL_SECONDS
+
+    def wake(self) -> None:
+        """A commit was announced: look soon. Call in the loop of the follower."""
+        self._announced.set()
 
     def join(self, visitor: Visitor, position: Position) -> Socket:
         if len(self.sockets) >= settings.LIVE_SOCKETS:
@@ -139,9 +152,11 @@ class Feed:
         # A thread of its own keeps its database connection, and no other work can make a check late.
         thread = ThreadPoolExecutor(1, "live-feed")
         loop = asyncio.get_running_loop()
+        self._announced = asyncio.Event()  # it belongs to the loop it is first awaited in
+        listening = loop.create_task(self._listen(self.wake)) if self._listen is not None else None
         try:
             while self.sockets:
-                more = False
+                more, began = False, loop.time()
                 try:
                     more = await self._round(thread)
                 except (DatabaseError, InterfaceError) as error:
@@ -149,10 +164,25 @@ class Feed:
                 except Exception as error:
                     log.error("the live feed stumbled: %s", error_place(error))  # noqa: TRY400  its text may quote a memory
                 self._close_the_unchecked(loop.time())
-                await asyncio.sleep(0 if more else POLL_SECONDS)
+                await (asyncio.sleep(0) if more else self._pause(began))
         finally:
+            if listening is not None:
+                listening.cancel()
             thread.submit(connection.close)
             thread.shutdown(wait=False)
+
+    async def _pause(self, began: float) -> None:
+        """Until a commit is announced or a right is to be checked; a look that follows at once waits a poll's time."""
+        now = asyncio.get_running_loop().time()
+        unchecked = min((socket.checked for socket in self.sockets), default=now) + CHECK_SECONDS
+        try:
+            async with asyncio.timeout(min(self._idle_seconds, max(unchecked - now, POLL_SECONDS / 4))):
+                await self._announced.wait()
+        except TimeoutError:
+            return
+        # Commits that come one after the other are one look.
+        await asyncio.sleep(began + POLL_SECONDS - asyncio.get_running_loop().time())
+        self._announced.clear()
 
     async def _round(self, thread: ThreadPoolExecutor) -> bool:
         """Look once and hand out what was found. True if somebody has more waiting."""

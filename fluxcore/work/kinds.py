@@ -1,0 +1,84 @@
+"""Kinds of background work: each is declared once, in the `jobs.py` of its room, with the queue it belongs to.
+
+A declaration names its work by a dotted path, so that a process which only asks for work never loads numpy or a graph
+library for it. `fluxsite/celery.py` makes a Celery task of every kind, under the kind's own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.utils.module_loading import autodiscover_modules, import_string
+
+if TYPE_CHECKING:
+    from fluxcore.work.run import Handler  # it needs models; the names of queues are wanted before Django is set up
+
+# Short work that somebody waits for: vectors of new memories, votes, expiry.
+FAST = "fast"
+# Work that computes for long: clusters, fits, measurements, index files.
+HEAVY = "heavy"
+# Work that waits for others or may itself wait: models, webhooks, imports, retention.
+SLOW = "slow"
+QUEUES = (FAST, HEAVY, SLOW)
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """`formerly`: names under which earlier releases stored jobs of this kind."""
+
+    name: str
+    work: str | Handler
+    queue: str
+    formerly: tuple[str, ...]
+
+    def handler(self) -> Handler:
+        return import_string(self.work) if isinstance(self.work, str) else self.work
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """Every name that a row of this kind may have."""
+        return (self.name, *self.formerly)
+
+
+_kinds: dict[str, JobKind] = {}
+_by_stored: dict[str, JobKind] = {}
+
+
+def job(name: str, work: str | Handler, *, queue: str = FAST, formerly: Collection[str] = ()) -> str:
+    """Declare a kind of work; its name, for `enqueue`.
+
+    `COMPUTE = job("clusters.compute", "memory.clusters.compute.cluster", queue="heavy")`
+    """
+    if queue not in QUEUES:
+        raise ValueError(f"{queue!r} is no queue; these are: {', '.join(QUEUES)}")
+    kind = JobKind(name, work, queue, tuple(formerly))
+    for stored in kind.stored:
+        known = _by_stored.get(stored)
+        if known is not None and known.work != work:
+            raise RuntimeError(f"jobs of kind {stored} are declared twice")
+    _by_stored.update(dict.fromkeys(kind.stored, kind))
+    _kinds[name] = kind
+    return name
+
+
+def withdraw(name: str) -> None:
+    """Forget a declaration, for tests that made one."""
+    kind = _kinds.pop(name, None)
+    for stored in kind.stored if kind else ():
+        del _by_stored[stored]
+
+
+def discover() -> None:
+    """Import the `jobs` module of every installed app; `apps.ready` of the core calls it."""
+    autodiscover_modules("jobs")
+
+
+def every_kind(queues: Collection[str] = QUEUES) -> list[JobKind]:
+    return [_kinds[name] for name in sorted(_kinds) if _kinds[name].queue in queues]
+
+
+def find(stored: str) -> JobKind | None:
+    """The kind of a row, by the name it was stored under."""
+    return _by_stored.get(stored)

@@ -1,0 +1,57 @@
+"""One try at a job, as the function that does the work sees it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fluxcore import clock
+from fluxcore.models import JobLine
+from fluxcore.work import news
+
+# The change that a try wants made; it runs in the commit that marks the job as done.
+Apply = Callable[[], None]
+MOST_CHARACTERS = 2000  # of a line
+
+
+@dataclass
+class Run:
+    """What a try was given, and the lines it adds to the job's log."""
+
+    job: int
+    uuid: uuid.UUID
+    kind: str
+    space: int | None
+    args: dict[str, Any]
+    attempt: int
+
+    def __post_init__(self) -> None:
+        self.lines: list[tuple[datetime, str]] = []
+        self.began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def say(self, text: str) -> None:
+        """Add a line to the job's log, kept even if this try fails."""
+        self.lines.append((clock.now(), _storable(text)))
+
+    def write_lines(self) -> None:
+        JobLine.objects.bulk_create([JobLine(job_id=self.job, at=at, text=text) for at, text in self.lines])
+
+    def tell(self, outcome: str, **data: Any) -> None:
+        """Add the outcome of this try to the event log."""
+        news.tell(outcome, self.uuid, self.kind, self.space, tries=self.attempt, seconds=round(self.seconds, 2), **data)
+
+
+Handler = Callable[[Run], Apply | None]
+
+
+def _storable(text: str) -> str:
+    """A line every database takes: what cannot be stored must not be what parks a job."""
+    return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()[:MOST_CHARACTERS]

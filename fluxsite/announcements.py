@@ -1,0 +1,110 @@
+"""Announces commits to followers of the event log: a message to the group `log` of the channel layer.
+
+A follower that hears it looks at once instead of at its next poll. With Redis the group reaches every machine; without,
+the layer is in the memory of one process and announces that process's own commits. Nothing is lost with an
+announcement: the log is what is followed. No commit waits for one, and a Redis that hangs is given up on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+
+from django.conf import settings
+
+from fluxcore import events
+from fluxcore.db_errors import error_place
+
+log = logging.getLogger(__name__)
+
+GROUP = "log"
+PAUSE_SECONDS = 0.1  # commits within this are announced together
+GIVE_UP_SECONDS = 3.0
+RETRY_SECONDS = 5.0
+
+
+class Announcer:
+    """Sends announcements in one event loop, for commits of all threads."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._wanted = False
+        self._sending: asyncio.Task[None] | None = None  # touched in the loop alone
+        self._failed = False
+
+    def announce(self) -> None:
+        """After a commit, in any thread."""
+        if not self._wanted:
+            self._wanted = True
+            self._loop.call_soon_threadsafe(self._begin)
+
+    def _begin(self) -> None:
+        if self._sending is None:
+            self._sending = self._loop.create_task(self._send_while_wanted())
+
+    async def _send_while_wanted(self) -> None:
+        try:
+            while self._wanted:
+                self._wanted = False
+                await self._send()
+                await asyncio.sleep(PAUSE_SECONDS)
+        finally:
+            self._sending = None
+
+    async def _send(self) -> None:
+        from channels.layers import get_channel_layer  # processes that announce nothing never load it
+
+        try:
+            async with asyncio.timeout(GIVE_UP_SECONDS):
+                await get_channel_layer().group_send(GROUP, {"type": "log.grew"})
+        except Exception as error:
+            if not self._failed:
+                log.warning("commits cannot be announced; followers find them by polling: %s", error_place(error))
+            self._failed = True
+        else:
+            self._failed = False
+
+
+async def listen(wake: Callable[[], None]) -> None:
+    """Call `wake` for each announcement, until cancelled; whatever the channel layer does."""
+    from channels.layers import get_channel_layer
+
+    layer = get_channel_layer()
+    while True:
+        try:
+            channel = await layer.new_channel()
+            await layer.group_add(GROUP, channel)
+            while True:
+                await layer.receive(channel)
+                wake()
+        except Exception as error:
+            log.warning("announcements of commits are not heard; the log is polled: %s", error_place(error))
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+def from_this_loop() -> None:
+    """For a server with an event loop, where followers live too."""
+    events.announce_with(Announcer(asyncio.get_running_loop()).announce)
+
+
+def from_a_thread() -> None:
+    """For processes of threads: a loop of its own, begun with the first commit. Without Redis nobody would hear it."""
+    if settings.REDIS_URL:
+        events.announce_with(_begin)
+
+
+_lock = threading.Lock()
+_announcer: Announcer | None = None
+
+
+def _begin() -> None:
+    global _announcer
+    with _lock:
+        if _announcer is None:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="announcements", daemon=True).start()
+            _announcer = Announcer(loop)
+    events.announce_with(_announcer.announce)
+    _announcer.announce()

@@ -1,0 +1,36 @@
+"""Background work on arenas: a new base on disk when what came since has grown large."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from django.db import connection
+
+from fluxcore.db_errors import error_place
+from fluxcore.work.jobs import enqueue
+from fluxcore.work.kinds import HEAVY, job
+from fluxcore.writes import booth, write_locks
+
+log = logging.getLogger(__name__)
+
+MERGE = job("arena.merge", "memory.arena.merge.merge", queue=HEAVY)
+
+
+def ask(space: int) -> None:
+    """Have the worker write a new base, once however many processes ask."""
+    booth.write(lambda: enqueue(MERGE, space=space, once_key=f"space:{space}"), lane=write_locks.lock_name(space))
+
+
+def ask_soon(space: int) -> None:
+    """The same from a recall, which must not wait for a write."""
+    threading.Thread(target=_ask_aside, args=[space], name=f"arena-{space}", daemon=True).start()
+
+
+def _ask_aside(space: int) -> None:
+    try:
+        ask(space)
+    except Exception as error:
+        log.warning("the merge of space %d's arena could not be asked for: %s", space, error_place(error))
+    finally:
+        connection.close()
