@@ -29,20 +29,20 @@ def ask_to_scrub(*, at_once: bool) -> None:
 
 @jobs.handler(SWEEP)
 def sweep(run: jobs.Run) -> jobs.Apply | None:
-    from memory.keyvalue import sweeping
+    from memory.keyvalue import expiry
 
-    return sweeping.sweep(run)
+    return expiry.sweep(run)
 
 
 @jobs.handler(BURY)
 def bury(run: jobs.Run) -> None:
-    from memory.keyvalue import sweeping
+    from memory.keyvalue import expiry
 
-    sweeping.bury(run)
+    expiry.bury(run)
 
 
 @jobs.handler(SCRUB)
 def scrub(run: jobs.Run) -> None:
-    from memory.keyvalue import forgetting
+    from memory.keyvalue import purging
 
-    forgetting.scrub(run)
+    purging.scrub(run)

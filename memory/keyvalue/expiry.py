@@ -10,7 +10,7 @@ from django.db.models import Count, F, Q
 from fluxcore import clock, config, events, jobs, uptime
 from fluxcore.models import Event
 from fluxcore.writes import booth, write_locks
-from memory.keyvalue import history, moment
+from memory.keyvalue import expiry_clock, history
 from memory.keyvalue.models import Horizon, Item, Namespace, Revision
 
 AT_ONCE = 1_000
@@ -21,10 +21,10 @@ def sweep(run: jobs.Run) -> jobs.Apply:
     """A clock that jumped is no reason to destroy anything: then only the clock is looked at."""
 
     def apply() -> None:
-        moment.wind()
+        expiry_clock.wind()
         if uptime.now().doubt:
             return
-        now = moment.current()
+        now = expiry_clock.current()
         busy = tell(now) + destroy(now) >= AT_ONCE
         cut()
         forget()
