@@ -49,7 +49,7 @@ $(ROOMS:%=room-%): room-%: $(VENV)/.dev
 POSTGRES := arena concurrency core grains health keyvalue accounts/test_agents.py accounts/test_audit_chain.py \
 	accounts/test_checkpoints.py accounts/test_families.py accounts/test_grant_requests.py accounts/test_grants.py \
 	accounts/test_refusals.py accounts/test_tokens.py accounts/test_verbs.py admin/test_index.py \
-	dashboard/test_happening.py dashboard/test_home.py mcp/test_shares.py rest/test_grains.py \
+	dashboard/test_live_page.py dashboard/test_home.py mcp/test_shares.py rest/test_grains.py \
 	rest/test_grains_narrowed.py rest/test_statement_counts.py site/test_backup.py site/test_checks.py \
 	site/test_databases.py transfer/test_graph.py
 ON_POSTGRES := FLUX_TESTS_ROOM=postgres FLUX_TEST_DATABASE=postgres $(BIN)/python -m pytest

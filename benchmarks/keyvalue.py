@@ -36,8 +36,8 @@ def fill(board: str, keys: int) -> None:
     from accounts.principals import shell
     from fluxcore import clock, raw_sql
     from memory.keyvalue import boards
-    from memory.keyvalue.given import check_value
     from memory.keyvalue.models import Item, Namespace
+    from memory.keyvalue.validation import check_value
 
     space = Space.objects.first()
     boards.make(shell(space), board=board)

@@ -17,7 +17,7 @@ from fluxcore import clock, events
 from fluxcore.errors import NotFound
 from memory.keyvalue import boards, listing, locks, queues
 from memory.keyvalue.models import Item
-from memory.keyvalue.places import MAIN
+from memory.keyvalue.namespaces import MAIN
 
 ROWS = 200  # keys a page shows
 MOST = 300  # characters of a value
@@ -38,7 +38,7 @@ def board(request: HttpRequest) -> HttpResponse:
         found = seen(me, name)
     except NotFound:
         raise Http404 from None
-    known = boards.listed(me)["boards"]
+    known = boards.list_boards(me)["boards"]
     found |= {
         "space": space,
         "since": since,
@@ -50,8 +50,7 @@ def board(request: HttpRequest) -> HttpResponse:
 
 
 def seen(principal: Principal, name: str) -> dict[str, Any]:
-    where = f"boards/{name}"
-    page = listing.page(principal, where=where, limit=ROWS, values=True)
+    page = listing.list_keys(principal, place=f"boards/{name}", limit=ROWS, values=True)
     numbers = dict(
         Item.objects.filter(
             namespace__space=principal.space or 0,
@@ -60,12 +59,12 @@ def seen(principal: Principal, name: str) -> dict[str, Any]:
             key__in=[one["key"] for one in page["keys"]],
         ).values_list("key", "pk")
     )
-    held = locks.listed(principal, board=name)["locks"]
+    held = locks.list_locks(principal, board=name)["locks"]
     return {
         "keys": [_row(one, numbers.get(one["key"])) for one in page["keys"]],
         "more": page["next_cursor"] is not None,
         "locks": [{**one, "expires_at": _moment(one["expires_at"])} for one in held],
-        "queues": queues.listed(principal, board=name)["queues"],
+        "queues": queues.list_queues(principal, board=name)["queues"],
     }
 
 

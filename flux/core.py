@@ -1,6 +1,7 @@
 """What both clients share: how a call becomes a request, an answer a value, and when to try again.
 
-**Adding a room's methods.** Write a class in `flux/rooms/` with one method per call of the room, decorated with
+**Adding a room's methods.** Methods of calls that are declared in `flux/calls/` are written by `make docs`
+(docs/adding-a-call.md). For the others write a class in `flux/rooms/` with one method per call, decorated with
 `@call(METHOD, ROUTE)` and named as the call's operationId in the OpenAPI document. The method takes the call's
 arguments and returns a `Said`: what stands in the address, the query and the body. Its annotation `-> Said[Answer]`
 names the answer, a TypedDict in `flux/answers.py` with the keys of the document's schema. Then name the class in

@@ -1,7 +1,8 @@
 """The tools agents are offered, in groups, and who sees which.
 
 To add a group: write `mcp_bridge/tools/<name>.py` with `GROUP = Group("<name>", "what it is for", (Tool(...), ...))`
-and put the name and the same sentence into `SWITCHED` below. People then switch it on for an agent
+and put the name and the same sentence into `SWITCHED` below. Tools of calls declared in `flux/calls/` come
+from `mcp_bridge/calls.py` (docs/adding-a-call.md). People then switch it on for an agent
 (`flux_agent tools NAME +<name>`, or on the agent's page); nobody else is shown a tool of it.
 
 A tool says what it `needs` (capabilities, all of them), what it takes and gives as JSON schema (`mcp_bridge/schemas.py`

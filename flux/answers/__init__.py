@@ -1,31 +1,6 @@
 """What the server answers, as types: the schemas of its OpenAPI document, key for key. Times are RFC 3339 texts."""
 
 from flux.answers.clusters import ClusterMembers, ClusterPage, ClusterShape, GrainMember, MemberShape, Modularity
-from flux.answers.exact import (
-    BatchDone,
-    Board,
-    Boards,
-    Changed,
-    Claimed,
-    Deleted,
-    DeletedBoard,
-    Earlier,
-    Finished,
-    HeldLock,
-    History,
-    Kept,
-    KeyChange,
-    KeyPage,
-    Listed,
-    Lock,
-    Locks,
-    MadeBoard,
-    Queue,
-    Queues,
-    Task,
-    Watched,
-    Written,
-)
 from flux.answers.feedback import Due, Pending, Recorded, RecordedBatch, Result, Withdrawn
 from flux.answers.grains import (
     Closed,
@@ -57,6 +32,31 @@ from flux.answers.grains import (
 from flux.answers.instance import CallerFeedback, CallerProvenance, Health, HealthWarning, Ready, Root, SignalNow
 from flux.answers.me import AskedGrant, AskedGrants, GrantFacts, Me, TokenFacts
 from flux.answers.recalls import Beside, Explanation, FeedbackDue, Hit, Offered, Part, Retrieved, Step, Trace, Why, Word
+from flux.calls.answers import (
+    BatchDone,
+    Board,
+    Boards,
+    Changed,
+    Claimed,
+    Deleted,
+    DeletedBoard,
+    Earlier,
+    Finished,
+    HeldLock,
+    History,
+    Kept,
+    KeyChange,
+    KeyPage,
+    Listed,
+    Lock,
+    Locks,
+    MadeBoard,
+    Queue,
+    Queues,
+    Task,
+    Watched,
+    Written,
+)
 
 __all__ = [
     "AskedGrant",

@@ -1,4 +1,4 @@
-"""How rooms with values say null, and what a write expects."""
+"""How methods say null, and that a compare-and-set must compare."""
 
 from __future__ import annotations
 
@@ -15,24 +15,6 @@ def value_of(value: Any) -> Any:
     if value is NOT_SAID:
         return None
     return NULL if value is None else value
-
-
-def expecting(
-    version: int | None,
-    sha: str | None,
-    value: Any,
-    fence: Mapping[str, Any] | None,
-    reason: str | None,
-    key: str | None,
-) -> dict[str, Any]:
-    return {
-        "expected_version": version,
-        "expected_sha": sha,
-        "expected_value": value_of(value),
-        "fence": None if fence is None else dict(fence),
-        "reason": reason,
-        "idempotency_key": key,
-    }
 
 
 def must_expect(version: int | None, value: Any, named: Mapping[str, Any]) -> None:

@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from flux.calls import keys
+from mcp_bridge import calls
+from mcp_bridge.registry import SWITCHED_GROUPS, Group
 
-from accounts.principals import Principal
-from mcp_bridge.registry import Group
-from mcp_bridge.schemas import text
-from mcp_bridge.tools import keys
-
-_WHOSE = {"agent": text("Whose memory, if not your own; takes a capability for it.")}
-
-
-def _where(principal: Principal, given: dict[str, Any]) -> str:
-    """The caller's own, whoever that is by its credentials; another's only by name."""
-    return f"agents/{given.get('agent') or principal.name}"
-
-
-GROUP = Group(
-    "memory",
-    "exact memory under keys",
-    keys.naming(_where, keys.tools("memory", "your exact memory", _where, "memory.read", "memory.write", _WHOSE)),
-)
+GROUP = Group("memory", SWITCHED_GROUPS["memory"], calls.tools(keys.CALLS, "memory"))

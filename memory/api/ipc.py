@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
 from rest_framework.request import Request
 
 from accounts.principals import Principal
 from fluxcore.errors import Invalid
 from memory.api import common_serializers, parsers
-from memory.api.exact_shapes import shaped
 from memory.api.views import RestView, json_answer, principal, write_options
-from memory.keyvalue import keeping, listing, reading
-from memory.keyvalue.given import expectation
-from memory.keyvalue.places import MAIN
+from memory.keyvalue import listing, reads, verbs
+from memory.keyvalue.namespaces import MAIN
 
 # Envelope -> the fields it takes, all of them needed but ttl_secs, pattern and the caller's own agent_id.
 ENVELOPES: dict[str, tuple[str, ...]] = {
@@ -37,6 +36,14 @@ ENVELOPES: dict[str, tuple[str, ...]] = {
 _OPTIONAL = ("ttl_secs", "pattern")
 
 
+def _shaped(shape: dict[str, Any], says: str, **options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    @extend_schema_field(shape)
+    class ShapedField(serializers.JSONField):
+        pass
+
+    return ShapedField(help_text=says, **options)
+
+
 class EnvelopesSerializer(common_serializers.LabelledSerializer):
     """One of these in each request."""
 
@@ -44,7 +51,7 @@ class EnvelopesSerializer(common_serializers.LabelledSerializer):
         fields = super().get_fields()
         for name, known in ENVELOPES.items():
             object_ = {"type": "object", "properties": {one: {} for one in known}, "additionalProperties": False}
-            fields[name] = shaped(object_, f"{', '.join(known)}.", required=False)
+            fields[name] = _shaped(object_, f"{', '.join(known)}.", required=False)
         return fields
 
 
@@ -52,7 +59,7 @@ class IpcView(RestView):
     @extend_schema(
         operation_id="ipc",
         request=EnvelopesSerializer,
-        responses=shaped({"type": "object"}, "As the call it stands for answers."),
+        responses=_shaped({"type": "object"}, "As the call it stands for answers."),
         parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
@@ -85,26 +92,30 @@ def _opened(body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 def _answer(caller: Principal, name: str, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     where = _place(caller, name, given)
     if name.endswith("List"):
-        return listing.page(caller, where=where, pattern=given.get("pattern"))
+        return dict(listing.list_keys(caller, place=where, **_given(given, "pattern")))
     if name.endswith("Read"):
-        return reading.get(caller, where=where, key=given["key"])
+        return dict(reads.get_key(caller, place=where, key=given["key"]))
     if name.endswith("Delete"):
-        deleted: dict[str, Any] = keeping.delete(caller, where=where, key=given["key"], **options)
+        deleted: dict[str, Any] = verbs.delete_key(caller, place=where, key=given["key"], **options)
         return deleted
     expected = {ours: given[theirs] for ours, theirs in _EXPECTED if theirs in given}
-    written: dict[str, Any] = keeping.put(
+    written: dict[str, Any] = verbs.set_key(
         caller,
-        where=where,
+        place=where,
         key=given["key"],
         value=given.get("value", given.get("new_value")),
-        ttl_secs=given.get("ttl_secs"),
-        precondition=expectation(expected),
+        **_given(given, "ttl_secs"),
+        **expected,
         **options,
     )
     return written
 
 
 _EXPECTED = (("expected_version", "expected_version"), ("expected_value", "expected"))
+
+
+def _given(given: dict[str, Any], name: str) -> dict[str, Any]:
+    return {name: given[name]} if given.get(name) is not None else {}
 
 
 def _place(caller: Principal, name: str, given: dict[str, Any]) -> str:

@@ -12,8 +12,9 @@ framework.load()
 
 from drf_spectacular.views import SpectacularSwaggerSplitView  # noqa: E402
 
+from flux.calls import boards, keys  # noqa: E402
 from fluxcore.errors import MethodNotAllowed  # noqa: E402
-from memory.api import clusters, exact, feedback, grains, graph, ipc, lifecycle, me, recalls, sharing, views, watch  # noqa: E402
+from memory.api import calls, clusters, feedback, grains, graph, ipc, lifecycle, me, recalls, views, watch  # noqa: E402
 from memory.api.errors import error_response  # noqa: E402
 
 # Tried in this order: the hottest first.
@@ -24,8 +25,7 @@ CALLS = [
     ("store/batch", views.StoreBatchView.as_view()),
     ("extract", views.ExtractView.as_view()),
     ("extract/<str:grain>", views.ExtractionResultsView.as_view()),
-    *exact.CALLS,
-    *sharing.CALLS,
+    *calls.routes((*keys.CALLS, *boards.CALLS)),
     *watch.CALLS,
     *ipc.CALLS,
     ("grains", grains.GrainListView.as_view()),

@@ -8,50 +8,69 @@ from functools import partial
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from accounts import tokens
+from flux.calls.answers import Watched
+from flux.calls.rules import MAX_GLOB
+from flux.calls.types import NAME
 from fluxcore.errors import FluxError, Invalid
 from memory.api import parsers
-from memory.api import sharing_shapes as shapes
+from memory.api.calls_schema import answer_serializer
 from memory.api.errors import as_flux_error
 from memory.api.views import RestView, json_answer, principal
-from memory.keyvalue import watching
+from memory.keyvalue import watch
 
 DEFAULT_WAIT = 25
 STREAM_SECONDS = 600.0  # a stream ends after this and is taken up again with Last-Event-ID
 STREAM = "text/event-stream"
 
 
+_GLOB = {"type": "string", "minLength": 1, "maxLength": MAX_GLOB}
+_POSITION = {"type": "string", "pattern": r"^[0-9]{1,18}\.[0-9]{1,18}$"}
+_WAIT = {"type": "integer", "minimum": 0, "maximum": int(watch.MAX_WAIT_SECONDS)}
+_PARAMETERS = [
+    OpenApiParameter(
+        "place",
+        {"type": "string", "pattern": NAME.replace("^", "^(agents|boards)/", 1)},
+        required=True,
+        description="agents/NAME or boards/NAME.",
+    ),
+    OpenApiParameter("pattern", _GLOB, description="Only keys that match. Default: all."),
+    OpenApiParameter("since", _POSITION, description="A position; default: now."),
+    OpenApiParameter("wait", _WAIT, description="Seconds to wait for a change. Default 25."),
+]
+
+
 class WatchView(RestView):
     renderer_classes = (parsers.EventStream,)
 
-    @extend_schema(operation_id="watch", responses=shapes.Watched, parameters=shapes.WATCH_PARAMETERS)
+    @extend_schema(operation_id="watch", responses=answer_serializer(Watched), parameters=_PARAMETERS)
     def get(self, request: Request) -> HttpResponseBase:
         """What changed since a position, waiting for it if nothing has. Accept text/event-stream for a stream."""
         value = parsers.query(request, ("place", "pattern", "since", "wait"))
         if "place" not in value:
             raise Invalid("Say what to watch: place=agents/NAME or place=boards/NAME.", field="place")
         principal(request)
-        what = watching.watch(value["place"], value.get("pattern"))
+        what = watch.watch(value["place"], value.get("pattern"))
         since = value.get("since", request.META.get("HTTP_LAST_EVENT_ID"))
         # Asked anew each time: what a token holds may change while it waits.
         who = partial(tokens.authenticate, request.META["HTTP_AUTHORIZATION"].partition(" ")[2].strip(" "))
         if STREAM in request.META.get("HTTP_ACCEPT", ""):
-            told = watching.Stream(who, what, since, lasts=STREAM_SECONDS)
+            told = watch.Stream(who, what, since, lasts=STREAM_SECONDS)
             response = StreamingHttpResponse(_EventStreamLines(told), content_type=STREAM)
             response["X-Accel-Buffering"] = "no"
             return response
         wait = parsers.whole_number(value["wait"], name="wait") if "wait" in value else DEFAULT_WAIT
-        answer: HttpResponse = json_answer(watching.poll(who, what, since, float(wait)))
+        answer: HttpResponse = json_answer(watch.poll(who, what, since, float(wait)))
         return answer
 
 
 class _EventStreamLines:
     """A stream's lines. Closed by the server when the caller is gone, it lets its place go at once."""
 
-    def __init__(self, told: watching.Stream) -> None:
+    def __init__(self, told: watch.Stream) -> None:
         self._told = told
 
     def __iter__(self) -> Iterator[bytes]:

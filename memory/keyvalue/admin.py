@@ -10,10 +10,11 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accounts.adminsite import filters, formatting
+from accounts.adminsite import filters
+from accounts.adminsite import formatting as showing
 from accounts.adminsite.forms import ActionForm, SpaceField
 from accounts.adminsite.modeladmin import Action, FluxModelAdmin, Section
-from memory.keyvalue import boards, forgetting, keeping, locks, moment, pictures, places
+from memory.keyvalue import expiry_clock, formatting, namespaces
 from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
 
 _MOST = 50
@@ -35,27 +36,40 @@ class VersionForm(ActionForm):
     version = forms.IntegerField(min_value=1, help_text="Which of the versions below is written anew.")
 
 
+# What carries an action out is imported by the first one: declared calls bring pydantic, which no start needs.
 def _make(principal: Any, row: None, **given: Any) -> dict[str, Any]:
+    from memory.keyvalue import boards
+
     return dict(boards.make(principal, **given))
 
 
 def _delete_board(principal: Any, row: Namespace, **given: Any) -> dict[str, Any]:
+    from memory.keyvalue import boards
+
     return dict(boards.delete(principal, board=row.name, **given))
 
 
 def _restore(principal: Any, row: Item, **given: Any) -> dict[str, Any]:
-    return dict(keeping.restore(principal, where=str(row.namespace), key=row.key, **given))
+    from memory.keyvalue import verbs
+
+    return dict(verbs.change_key(principal, op="restore", place=str(row.namespace), key=row.key, **given))
 
 
 def _delete(principal: Any, row: Item, **given: Any) -> dict[str, Any]:
-    return dict(keeping.delete(principal, where=str(row.namespace), key=row.key, **given))
+    from memory.keyvalue import verbs
+
+    return dict(verbs.delete_key(principal, place=str(row.namespace), key=row.key, **given))
 
 
 def _purge(principal: Any, row: Item, **given: Any) -> dict[str, Any]:
-    return forgetting.delete(principal, where=str(row.namespace), key=row.key, history=forgetting.FORGET, **given)
+    from memory.keyvalue import purging
+
+    return dict(purging.purge_key(principal, place=str(row.namespace), key=row.key, **given))
 
 
 def _break(principal: Any, row: Lock, **given: Any) -> dict[str, Any]:
+    from memory.keyvalue import locks
+
     return dict(locks.break_lock(principal, lock=row.name, board=row.board.name, **given))
 
 
@@ -66,13 +80,13 @@ class _Page(FluxModelAdmin):
     now: float = 0.0
 
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
-        now = moment.current() if rows else 0.0
+        now = expiry_clock.current() if rows else 0.0
         for row in rows:
             row.now = now
 
     @admin.display(description="expires", ordering="expires")
     def until(self, row: Any) -> Any:
-        return formatting.relative_time(pictures.at(row.expires), none="never")
+        return showing.relative_time(formatting.at(row.expires), none="never")
 
 
 @admin.register(Namespace)
@@ -99,7 +113,7 @@ class NamespacePage(FluxModelAdmin):
             _delete_board,
             dangerous=True,
             done="The board is deleted.",
-            fits=lambda row: row.kind == Namespace.Kind.BOARD.value and row.name != places.MAIN,
+            fits=lambda row: row.kind == Namespace.Kind.BOARD.value and row.name != namespaces.MAIN,
             says="Its keys, their history, its locks and its tasks go with it. This cannot be undone.",
         ),
     )
@@ -131,13 +145,11 @@ class NamespacePage(FluxModelAdmin):
 
     @admin.display(description="lasts")
     def lasts(self, row: Any) -> Any:
-        return (
-            formatting.badge("until the next start", "warn") if row.ephemeral else formatting.badge("durable", "good")
-        )
+        return showing.badge("until the next start", "warn") if row.ephemeral else showing.badge("durable", "good")
 
     @admin.display(description="made", ordering="created_at")
     def created(self, row: Any) -> Any:
-        return formatting.relative_time(row.created_at)
+        return showing.relative_time(row.created_at)
 
 
 @admin.register(Item)
@@ -205,10 +217,10 @@ class ItemPage(_Page):
             (
                 one.version,
                 one.kind,
-                formatting.shorten(pictures.shown(one.value, one.expires, row.now), 120),
+                showing.shorten(formatting.shown(one.value, one.expires, row.now), 120),
                 one.writer,
-                formatting.relative_time(one.at),
-                formatting.relative_time(pictures.at(one.expires), none="never"),
+                showing.relative_time(one.at),
+                showing.relative_time(formatting.at(one.expires), none="never"),
             )
             for one in found
         ]
@@ -220,19 +232,19 @@ class ItemPage(_Page):
 
     @admin.display(description="value")
     def shown(self, row: Any) -> str:
-        return formatting.shorten(pictures.shown(row.value, row.expires, row.now))
+        return showing.shorten(formatting.shown(row.value, row.expires, row.now))
 
     @admin.display(description="value")
     def whole(self, row: Any) -> Any:
-        return formatting.multiline(pictures.shown(row.value, row.expires, row.now, pretty=True))
+        return showing.multiline(formatting.shown(row.value, row.expires, row.now, pretty=True))
 
     @admin.display(description="state")
     def state(self, row: Any) -> Any:
         if row.value is None:
-            return formatting.badge("deleted", "calm")
+            return showing.badge("deleted", "calm")
         if row.expires is not None and row.expires <= row.now:
-            return formatting.badge("expired", "warn")
-        return formatting.badge("there", "good")
+            return showing.badge("expired", "warn")
+        return showing.badge("there", "good")
 
     @admin.display(description="by", ordering="writer")
     def by(self, row: Any) -> str:
@@ -240,11 +252,11 @@ class ItemPage(_Page):
 
     @admin.display(description="written", ordering="written_at")
     def written(self, row: Any) -> Any:
-        return formatting.relative_time(row.written_at)
+        return showing.relative_time(row.written_at)
 
 
 @admin.register(Lock)
-class LockPage(_Page):
+class BoardLockPage(_Page):
     reads = "bb.read"
     called = ("lock on a board", "locks on boards")
     about = "Names that one caller holds at a time. The fencing token grows with each holder and never goes back."
@@ -277,11 +289,11 @@ class LockPage(_Page):
     @admin.display(description="holder")
     def held_by(self, row: Any) -> Any:
         held = row.holder and row.expires > row.now
-        return formatting.badge(row.holder, "warn") if held else formatting.badge("free", "good")
+        return showing.badge(row.holder, "warn") if held else showing.badge("free", "good")
 
     @admin.display(description="acquired", ordering="acquired_at")
     def acquired(self, row: Any) -> Any:
-        return formatting.relative_time(row.acquired_at)
+        return showing.relative_time(row.acquired_at)
 
 
 @admin.register(Task)
@@ -305,16 +317,16 @@ class TaskPage(_Page):
 
     @admin.display(description="value")
     def shown(self, row: Any) -> str:
-        return formatting.shorten(row.value)
+        return showing.shorten(row.value)
 
     @admin.display(description="value")
     def whole(self, row: Any) -> Any:
-        return formatting.multiline(pictures.shown(row.value, None, row.now, pretty=True))
+        return showing.multiline(formatting.shown(row.value, None, row.now, pretty=True))
 
     @admin.display(description="state")
     def held_by(self, row: Any) -> Any:
-        return formatting.badge(row.holder, "warn") if row.expires > row.now else formatting.badge("waits", "calm")
+        return showing.badge(row.holder, "warn") if row.expires > row.now else showing.badge("waits", "calm")
 
     @admin.display(description="added", ordering="added_at")
     def added(self, row: Any) -> Any:
-        return formatting.relative_time(row.added_at)
+        return showing.relative_time(row.added_at)

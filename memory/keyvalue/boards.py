@@ -8,34 +8,33 @@ from typing import Any
 from django.db.models import Max
 
 from accounts.authorise import may
+from accounts.calls import handles
 from accounts.principals import Principal
-from accounts.verbs import Change, RunningCall, selector, verb
-from fluxcore import clock, events
+from accounts.verbs import Change, RunningCall
+from flux.calls import boards as calls
+from fluxcore import clock
 from fluxcore.errors import Conflict, Forbidden, Held, Invalid
-from fluxcore.writes import booth, write_locks
-from memory.keyvalue import places, quotas
-from memory.keyvalue.given import check_flag
+from memory.keyvalue import namespaces, quotas
 from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task, VersionFloor
-from memory.keyvalue.places import Place, Room
+from memory.keyvalue.namespaces import NamespaceName, OpenNamespace
 
 _BOARD = Namespace.Kind.BOARD.value
 
 
 def _makes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
     """To make a board takes the capability to write all of it."""
-    return [(places.board(arguments.get("board")).operation(principal, "write"), None)]
+    return [(namespaces.board(arguments.get("board")).operation(principal, "write"), None)]
 
 
-@verb("boards.make", needs="bb.write", asks=_makes)
-def make(act: RunningCall, *, board: str, ephemeral: bool = False) -> Change:
-    """A new board of the space. One that is there already and of the same kind is fine."""
-    where = places.board(board)
-    check_flag(ephemeral, name="ephemeral")
+@handles(calls.MakeBoard, asks=_makes)
+def make(act: RunningCall, request: calls.MakeBoard) -> Change:
+    """One that is there already and of the same kind is fine."""
+    where, ephemeral = namespaces.board(request.board), request.ephemeral or False
     space = act.principal.space
     if space is None:
         raise Invalid("Name a space.", field="space")
-    if where.name == places.MAIN and ephemeral:
-        raise Invalid(f"The board {places.MAIN} lasts.", field="ephemeral")
+    if where.name == namespaces.MAIN and ephemeral:
+        raise Invalid(f"The board {namespaces.MAIN} lasts.", field="ephemeral")
     ticket = quotas.share(act)
 
     def change() -> dict[str, Any]:
@@ -60,19 +59,19 @@ def make(act: RunningCall, *, board: str, ephemeral: bool = False) -> Change:
     return change
 
 
-@verb("boards.delete", needs="bb.write", asks=_makes)
-def delete(act: RunningCall, *, board: str) -> Change:
-    """Delete a board with its keys, their history, its locks and its tasks. An agent deletes only what it made."""
-    where, who = places.board(board), act.principal
-    if where.name == places.MAIN:
-        raise Invalid(f"The board {places.MAIN} is always there. Delete its keys instead.", field="board")
+@handles(calls.DeleteBoard, asks=_makes)
+def delete(act: RunningCall, request: calls.DeleteBoard) -> Change:
+    """An agent deletes only what it made."""
+    where, who = namespaces.board(request.board), act.principal
+    if where.name == namespaces.MAIN:
+        raise Invalid(f"The board {namespaces.MAIN} is always there. Delete its keys instead.", field="board")
     ticket = quotas.share(act)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        found = places.room(who, where, make=False)
+        found = namespaces.find_namespace(who, where)
         if found is None:
-            raise TypeError(board)
+            raise TypeError(request.board)
         row = Namespace.objects.get(pk=found.id)
         if who.kind == "agent":
             if row.created_by != who.actor:
@@ -92,7 +91,7 @@ def delete(act: RunningCall, *, board: str) -> Change:
     return change
 
 
-def _refuse_while_others_work(who: Principal, board: Room) -> None:
+def _refuse_while_others_work(who: Principal, board: OpenNamespace) -> None:
     """An agent does not pull a board away from under a lock or a task of somebody else."""
     lock = Lock.objects.filter(board=board.id, expires__gt=board.now).exclude(holder__in=("", who.actor))
     task = Task.objects.filter(board=board.id, expires__gt=board.now).exclude(holder=who.actor)
@@ -126,19 +125,19 @@ def _looks(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[st
     return [("bb.read", None)]
 
 
-@selector("boards.list", needs="bb.read", asks=_looks)
-def listed(principal: Principal) -> dict[str, Any]:
-    """The boards on which the caller may read something; what all of it comes to only for who may read all of it."""
+@handles(calls.ListBoards, asks=_looks)
+def list_boards(principal: Principal, request: calls.ListBoards) -> dict[str, Any]:
+    """What all of a board comes to is told only to who may read all of it."""
     found = Namespace.objects.filter(space=principal.space or 0, kind=_BOARD).order_by("name")
     shown = []
     for row in found:
-        where = places.board(row.name)
-        if places.reads_something(principal, where):
+        where = namespaces.board(row.name)
+        if namespaces.reads_something(principal, where):
             shown.append(_shown(principal, where, row))
     return {"boards": shown, "count": len(shown)}
 
 
-def _shown(principal: Principal, where: Place, row: Namespace) -> dict[str, Any]:
+def _shown(principal: Principal, where: NamespaceName, row: Namespace) -> dict[str, Any]:
     whole = may(principal, where.operation(principal, "read"))
     return {
         "board": row.name,
@@ -148,21 +147,3 @@ def _shown(principal: Principal, where: Place, row: Namespace) -> dict[str, Any]
         "created_by": row.created_by,
         "created_at": clock.rfc3339(row.created_at),
     }
-
-
-def clear_ephemeral() -> int:
-    """A start of the instance empties these boards; versions and fencing tokens go on from where they were."""
-    found = list(Namespace.objects.filter(kind=_BOARD, ephemeral=True))
-    for board in found:
-        booth.write(lambda board=board: _clear(board), lane=write_locks.lock_name(board.space_id))  # type: ignore[misc]
-    return len(found)
-
-
-def _clear(board: Namespace) -> None:
-    Revision.objects.filter(item__namespace=board).delete()
-    Item.objects.filter(namespace=board).update(value=None, sha="", size=0, expires=None, displaced=-1)
-    Task.objects.filter(board=board).delete()
-    Lock.objects.filter(board=board).update(holder="", expires=0.0)
-    Namespace.objects.filter(pk=board.pk).update(keys=0, bytes=0, history_bytes=0, queued=0, queued_bytes=0)
-    where = f"boards/{board.name}"
-    events.append("board.cleared", space=board.space_id, actor="instance", subject=where, data={"in": where})

@@ -9,9 +9,9 @@ from fluxcore.work.jobs import enqueue
 from fluxcore.work.kinds import SLOW, job
 from fluxcore.work.schedule import every
 
-SWEEP = job("keyvalue.sweep", "memory.keyvalue.sweeping.sweep")
-FORGET_DELETED = job("keyvalue.forget_deleted", "memory.keyvalue.sweeping.bury", queue=SLOW, formerly=["keyvalue.bury"])
-SCRUB = job("keyvalue.scrub", "memory.keyvalue.forgetting.scrub", queue=SLOW)
+SWEEP = job("keyvalue.sweep", "memory.keyvalue.expiry.sweep")
+FORGET_DELETED = job("keyvalue.forget_deleted", "memory.keyvalue.expiry.bury", queue=SLOW, formerly=["keyvalue.bury"])
+SCRUB = job("keyvalue.scrub", "memory.keyvalue.purging.scrub", queue=SLOW)
 SWEEP_SECONDS, FORGET_DELETED_SECONDS = 60.0, 86_400.0
 # A scrub rewrites the database file while writers wait, so agents cannot have one more often than this.
 SCRUB_WAIT = timedelta(minutes=10)

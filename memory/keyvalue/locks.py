@@ -11,17 +11,18 @@ from typing import Any
 
 from django.db import connection
 
+from accounts.calls import handles
 from accounts.principals import Principal
-from accounts.verbs import Change, RunningCall, selector, verb
+from accounts.verbs import Change, RunningCall
+from flux.calls import boards as calls
 from fluxcore import clock, raw_sql
-from fluxcore.errors import Fenced, Held, Invalid
+from fluxcore.errors import Fenced, Held
 from fluxcore.globs import compile_glob
-from memory.keyvalue import moment, places, quotas
-from memory.keyvalue.given import MAX_LOCK_SECONDS, check_key, check_pattern, check_ttl, check_version
+from memory.keyvalue import expiry_clock, namespaces, quotas
 from memory.keyvalue.models import Lock
-from memory.keyvalue.places import Room
+from memory.keyvalue.namespaces import OpenNamespace
+from memory.keyvalue.validation import check_key, check_pattern
 
-MAX_NOTE = 200
 MAX_PAGE = 500
 DEFAULT_SECONDS = 30.0
 _TABLE = Lock._meta.db_table
@@ -38,108 +39,96 @@ _RELEASE = f"UPDATE {_TABLE} SET holder = '', expires = 0 {_MINE}"  # noqa: S608
 
 def _writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
     """A lock's name is like a key of its board."""
-    where = places.board(arguments.get("board", places.MAIN))
+    where = namespaces.board(arguments.get("board"))
     return [(where.operation(principal, "write"), check_key(arguments.get("lock"), name="lock"))]
 
 
-def inside(act: RunningCall, board: str) -> Room:
+def open_board(act: RunningCall, board: str | None) -> OpenNamespace:
     """The board, inside the write."""
-    found = places.room(act.principal, places.board(board), make=True)
-    if found is None:
-        raise TypeError(board)
-    return found
+    return namespaces.open_namespace(act.principal, namespaces.board(board))
 
 
-@verb("locks.acquire", needs="bb.write", asks=_writes)
-def acquire(
-    act: RunningCall, *, lock: str, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS, note: str = ""
-) -> Change:
-    """Take a lock for so many seconds, if nobody holds it. The answer's token goes into whatever is done under it."""
-    name, ttl = check_key(lock, name="lock"), check_ttl(ttl_secs, most=MAX_LOCK_SECONDS) or DEFAULT_SECONDS
-    if not isinstance(note, str) or len(note) > MAX_NOTE or not note.isprintable():
-        raise Invalid(f"A note is one line of at most {MAX_NOTE} characters.", field="note")
+@handles(calls.AcquireLock, asks=_writes)
+def acquire(act: RunningCall, request: calls.AcquireLock) -> Change:
+    name, ttl = request.lock, request.ttl_secs or DEFAULT_SECONDS
     ticket = quotas.share(act)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        room = inside(act, board)
-        until = room.now + ttl
+        board = open_board(act, request.board)
+        until = board.now + ttl
         who, at = act.principal.actor, raw_sql.adapt_moment(clock.now())
+        values = [board.id, name, board.floor + 1, who, request.note or "", until, at, board.now]
         with connection.cursor() as cursor:
-            cursor.execute(_ACQUIRE, [room.id, name, room.floor + 1, who, note, until, at, room.now])
+            cursor.execute(_ACQUIRE, values)
             row = cursor.fetchone()
         if row is None:
-            raise held(room, name)
-        if row[0] == room.floor + 1:
-            quotas.count_locks(room)
-        return _told(act, room, "lock.acquired", name, token=row[0], expires=until)
+            raise held(board, name)
+        if row[0] == board.floor + 1:
+            quotas.count_locks(board)
+        return _told(act, board, "lock.acquired", name, token=row[0], expires=until)
 
     return change
 
 
-@verb("locks.renew", needs="bb.write", asks=_writes)
-def renew(
-    act: RunningCall, *, lock: str, token: int, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS
-) -> Change:
-    """Hold a lock for so many seconds from now. Only its holder, and only while it is one."""
-    name, number = check_key(lock, name="lock"), check_version(token, name="token", low=1)
-    ttl = check_ttl(ttl_secs, most=MAX_LOCK_SECONDS) or DEFAULT_SECONDS
+@handles(calls.RenewLock, asks=_writes)
+def renew(act: RunningCall, request: calls.RenewLock) -> Change:
+    ttl = request.ttl_secs or DEFAULT_SECONDS
     ticket = quotas.share(act)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        room = inside(act, board)
-        _only_the_holder(act, room, _RENEW, name, number, [room.now + ttl])
-        return _told(act, room, "lock.renewed", name, token=number, expires=room.now + ttl)
+        board = open_board(act, request.board)
+        _only_the_holder(act, board, _RENEW, request.lock, request.token, [board.now + ttl])
+        return _told(act, board, "lock.renewed", request.lock, token=request.token, expires=board.now + ttl)
 
     return change
 
 
-@verb("locks.release", needs="bb.write", asks=_writes)
-def release(act: RunningCall, *, lock: str, token: int, board: str = places.MAIN) -> Change:
-    """Let a lock go. Only its holder."""
-    name, number = check_key(lock, name="lock"), check_version(token, name="token", low=1)
+@handles(calls.ReleaseLock, asks=_writes)
+def release(act: RunningCall, request: calls.ReleaseLock) -> Change:
     ticket = quotas.share(act)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        room = inside(act, board)
-        _only_the_holder(act, room, _RELEASE, name, number, [])
-        return _told(act, room, "lock.released", name, token=number, expires=None)
+        board = open_board(act, request.board)
+        _only_the_holder(act, board, _RELEASE, request.lock, request.token, [])
+        return _told(act, board, "lock.released", request.lock, token=request.token, expires=None)
 
     return change
 
 
-@verb("locks.break", needs="bb.write", asks=_writes)
-def break_lock(act: RunningCall, *, lock: str, board: str = places.MAIN) -> Change:
-    """Take a lock from whoever holds it: for people, when its holder is known to be gone."""
-    name = check_key(lock, name="lock")
+@handles(calls.BreakLock, asks=_writes)
+def break_lock(act: RunningCall, request: calls.BreakLock) -> Change:
+    name = request.lock
     if act.principal.kind == "agent":
         raise Held("An agent waits until a lock runs out; a person can break it.")
 
     def change() -> dict[str, Any]:
-        room = inside(act, board)
-        row = Lock.objects.filter(board=room.id, name=name).first()
-        if row is None or not row.holder or row.expires <= room.now:
+        board = open_board(act, request.board)
+        row = Lock.objects.filter(board=board.id, name=name).first()
+        if row is None or not row.holder or row.expires <= board.now:
             raise Fenced("Nobody holds that lock.", lock=name)
         Lock.objects.filter(pk=row.pk).update(holder="", expires=0.0)
-        return _told(act, room, "lock.broken", name, token=row.token, expires=None, holder=row.holder)
+        return _told(act, board, "lock.broken", name, token=row.token, expires=None, holder=row.holder)
 
     return change
 
 
-def _only_the_holder(act: RunningCall, room: Room, statement: str, name: str, token: int, first: list[Any]) -> None:
+def _only_the_holder(
+    act: RunningCall, board: OpenNamespace, statement: str, name: str, token: int, first: list[Any]
+) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*first, room.id, name, token, act.principal.actor, room.now])
+        cursor.execute(statement, [*first, board.id, name, token, act.principal.actor, board.now])
         if cursor.fetchone() is None:
-            row = Lock.objects.filter(board=room.id, name=name).first()
+            row = Lock.objects.filter(board=board.id, name=name).first()
             raise Fenced(lock=name, token=token, current_token=row.token if row else 0)
 
 
-def held(room: Room, name: str) -> Held:
+def held(board: OpenNamespace, name: str) -> Held:
     """Who has it and until when: that is no secret to those who want it."""
-    row = Lock.objects.get(board=room.id, name=name)
-    until = max(0.0, row.expires - room.now)
+    row = Lock.objects.get(board=board.id, name=name)
+    until = max(0.0, row.expires - board.now)
     return Held(
         f"{row.holder} holds it.",
         retry_after=until,
@@ -147,31 +136,33 @@ def held(room: Room, name: str) -> Held:
         holder=row.holder,
         note=row.note,
         token=row.token,
-        expires_at=moment.told(row.expires),
+        expires_at=expiry_clock.told(row.expires),
     )
 
 
 def _told(
-    act: RunningCall, room: Room, kind: str, name: str, *, token: int, expires: float | None, **more: Any
+    act: RunningCall, board: OpenNamespace, kind: str, name: str, *, token: int, expires: float | None, **more: Any
 ) -> dict[str, Any]:
-    act.record(f"{room.where}/{name}", fencing=token, **more)
-    data = {"in": str(room.where), "key": name, "token": token, "holder": act.principal.actor if expires else ""}
-    act.event(kind, str(room.where), {**data, "expires_at": moment.told(expires)})
-    return {"board": room.where.name, "lock": name, "token": token, "expires_at": moment.told(expires)}
+    act.record(f"{board.where}/{name}", fencing=token, **more)
+    data = {"in": str(board.where), "key": name, "token": token, "holder": act.principal.actor if expires else ""}
+    act.event(kind, str(board.where), {**data, "expires_at": expiry_clock.told(expires)})
+    return {"board": board.where.name, "lock": name, "token": token, "expires_at": expiry_clock.told(expires)}
 
 
 def _reads(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
-    where = places.board(arguments.get("board", places.MAIN))
-    return [] if places.reads_something(principal, where) else [(where.operation(principal, "read"), None)]
+    where = namespaces.board(arguments.get("board"))
+    return [] if namespaces.reads_something(principal, where) else [(where.operation(principal, "read"), None)]
 
 
-@selector("locks.list", needs="bb.read", asks=_reads)
-def listed(principal: Principal, *, board: str = places.MAIN, pattern: str | None = None) -> dict[str, Any]:
-    """The locks somebody holds, with holder, fencing token and how long they last; only those you may read."""
-    where = places.board(board)
-    matches, room = compile_glob(check_pattern(pattern or "*")), places.room(principal, where, make=False)
-    readable = places.reader(principal, where)
-    found = Lock.objects.filter(board=room.id, expires__gt=room.now).exclude(holder="").order_by("name") if room else []
+@handles(calls.ListLocks, asks=_reads)
+def list_locks(principal: Principal, request: calls.ListLocks) -> dict[str, Any]:
+    where = namespaces.board(request.board)
+    matches = compile_glob(check_pattern(request.pattern if request.pattern is not None else "*"))
+    board = namespaces.find_namespace(principal, where)
+    readable = namespaces.reader(principal, where)
+    found = (
+        Lock.objects.filter(board=board.id, expires__gt=board.now).exclude(holder="").order_by("name") if board else []
+    )
     shown = [row for row in found if matches.matches(row.name) and readable(row.name)][:MAX_PAGE]
     return {
         "locks": [
@@ -181,7 +172,7 @@ def listed(principal: Principal, *, board: str = places.MAIN, pattern: str | Non
                 "token": row.token,
                 "note": row.note,
                 "acquired_at": clock.rfc3339(row.acquired_at),
-                "expires_at": moment.told(row.expires),
+                "expires_at": expiry_clock.told(row.expires),
             }
             for row in shown
         ],

@@ -1,7 +1,7 @@
 """What is remembered exactly: namespaces, their items with earlier revisions, locks, tasks, and the clock of expiry.
 
-Moments that decide whether something is there are numbers of that one clock (`memory/keyvalue/moment.py`), seconds
-since 1970; moments that only tell are times like everywhere else.
+Moments that decide whether something is there are numbers of that one clock (`memory/keyvalue/expiry_clock.py`),
+seconds since 1970; moments that only tell are times like everywhere else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
-MAX_KEY = 512
+from flux.calls.rules import MAX_KEY
 
 
 class Namespace(models.Model):

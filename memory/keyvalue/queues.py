@@ -13,15 +13,17 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count, Q
 
+from accounts.calls import Handler, handles
 from accounts.principals import Principal
-from accounts.verbs import Change, RunningCall, selector, verb
+from accounts.verbs import Change, RunningCall
+from flux.calls import boards as calls
 from fluxcore import clock
 from fluxcore.errors import Fenced, Invalid, NotFound
-from memory.keyvalue import moment, places, quotas
-from memory.keyvalue.given import check_key, check_ttl, check_value, check_version, value_of
-from memory.keyvalue.locks import DEFAULT_SECONDS, inside
+from memory.keyvalue import expiry_clock, namespaces, quotas
+from memory.keyvalue.locks import DEFAULT_SECONDS, open_board
 from memory.keyvalue.models import Task
-from memory.keyvalue.places import Room
+from memory.keyvalue.namespaces import OpenNamespace
+from memory.keyvalue.validation import check_key, check_value, value_of
 
 _TABLE = Task._meta.db_table
 _OLDEST = (
@@ -40,119 +42,114 @@ _DONE = f"DELETE FROM {_TABLE} {_MINE} RETURNING queue, size"  # noqa: S608
 
 def _writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
     """A queue's name is like a key of its board."""
-    where = places.board(arguments.get("board", places.MAIN))
+    where = namespaces.board(arguments.get("board"))
     return [(where.operation(principal, "write"), check_key(arguments.get("queue"), name="queue"))]
 
 
 def _takes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
     """To claim is to read a task and to change it."""
-    where = places.board(arguments.get("board", places.MAIN))
+    where = namespaces.board(arguments.get("board"))
     queue = check_key(arguments.get("queue"), name="queue")
     return [(where.operation(principal, action), queue) for action in ("write", "read")]
 
 
-@verb("queues.add", needs="bb.write", asks=_writes)
-def add(act: RunningCall, *, queue: str, value: Any, board: str = places.MAIN) -> Change:
-    """Put a task at the end of a queue."""
-    name, checked, identity = check_key(queue, name="queue"), check_value(value), uuid.uuid4()
+@handles(calls.AddTask, asks=_writes)
+def add(act: RunningCall, request: calls.AddTask) -> Change:
+    name, checked, identity = request.queue, check_value(request.value), uuid.uuid4()
     ticket = quotas.share(act)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        room = inside(act, board)
-        quotas.count_tasks(room, tasks=1, size=checked.size)
+        board = open_board(act, request.board)
+        quotas.count_tasks(board, tasks=1, size=checked.size)
         Task.objects.create(
             uuid=identity,
-            board_id=room.id,
+            board_id=board.id,
             queue=name,
             value=checked.text,
             size=checked.size,
             added_at=clock.now(),
             added_by=act.principal.actor,
         )
-        _tell(act, room, "queue.added", name, str(identity), sha=checked.sha)
-        return {"board": room.where.name, "queue": name, "task": str(identity)}
+        _tell(act, board, "queue.added", name, str(identity), sha=checked.sha)
+        return {"board": board.where.name, "queue": name, "task": str(identity)}
 
     return change
 
 
-@verb("queues.claim", needs="bb.write", asks=_takes)
-def claim(
-    act: RunningCall, *, queue: str, board: str = places.MAIN, ttl_secs: float | None = DEFAULT_SECONDS
-) -> Change:
-    """Take the oldest task nobody has, for so many seconds; `task` is null where there is none."""
-    name, ttl = check_key(queue, name="queue"), check_ttl(ttl_secs) or DEFAULT_SECONDS
+@handles(calls.ClaimTask, asks=_takes)
+def claim(act: RunningCall, request: calls.ClaimTask) -> Change:
+    name, ttl = request.queue, request.ttl_secs or DEFAULT_SECONDS
     ticket = quotas.share(act)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        room = inside(act, board)
-        until = room.now + ttl
+        board = open_board(act, request.board)
+        until = board.now + ttl
         with connection.cursor() as cursor:
             lock = " FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
             cursor.execute(
                 _CLAIM.format(oldest=_OLDEST.format(lock=lock)),
-                [act.principal.actor, until, room.id, name, room.now, room.now],
+                [act.principal.actor, until, board.id, name, board.now, board.now],
             )
             row = cursor.fetchone()
         if row is None:
-            act.record(f"{room.where}/{name}", claimed=False)
-            return {"board": room.where.name, "queue": name, "task": None}
+            act.record(f"{board.where}/{name}", claimed=False)
+            return {"board": board.where.name, "queue": name, "task": None}
         task = str(row[0] if isinstance(row[0], uuid.UUID) else uuid.UUID(row[0]))
-        _tell(act, room, "queue.claimed", name, task, token=row[2])
+        _tell(act, board, "queue.claimed", name, task, token=row[2])
         return {
-            "board": room.where.name,
+            "board": board.where.name,
             "queue": name,
             "task": task,
             "value": value_of(row[1]),
             "token": row[2],
-            "expires_at": moment.told(until),
+            "expires_at": expiry_clock.told(until),
         }
 
     return change
 
 
-def _finisher(name: str, statement: str, kind: str, says: str, *, lasts: bool = False) -> Any:
-    def body(
-        act: RunningCall, *, queue: str, task: str, token: int, board: str = places.MAIN, ttl_secs: float | None = None
-    ) -> Change:
-        named, number = check_key(queue, name="queue"), check_version(token, name="token", low=1)
-        identity, ttl = _identity(task), check_ttl(ttl_secs) or DEFAULT_SECONDS
+def _on_claimed(call: type[calls.ClaimedTask], statement: str, kind: str) -> Handler:
+    """The handler of a call on a task that was claimed: one statement that holds only for the newest claim."""
+
+    def body(act: RunningCall, request: calls.ClaimedTask) -> Change:
+        queue, token, identity = request.queue, request.token, _identity(request.task)
+        ttl = (request.ttl_secs or DEFAULT_SECONDS) if isinstance(request, calls.RenewTask) else None
         ticket = quotas.share(act)
 
         def change() -> dict[str, Any]:
             ticket.take()
-            room = inside(act, board)
+            board = open_board(act, request.board)
             key = identity.hex if connection.vendor == "sqlite" else identity
-            until = [room.now + ttl] if lasts else []
+            until = [board.now + ttl] if ttl is not None else []
             with connection.cursor() as cursor:
-                cursor.execute(statement, [*until, key, room.id, number, act.principal.actor, room.now])
+                cursor.execute(statement, [*until, key, board.id, token, act.principal.actor, board.now])
                 row = cursor.fetchone()
-            if row is None or row[0] != named:  # of another queue: whatever was done is undone with the refusal
-                held = Task.objects.filter(uuid=identity, board=room.id, queue=named).first()
-                if held is None:
-                    raise NotFound("There is no such task; somebody may be done with it.", task=str(identity))
-                raise Fenced(
-                    "You no longer have that task: your claim ran out.",
-                    task=str(identity),
-                    token=number,
-                    current_token=held.token,
-                )
+            if row is None or row[0] != queue:  # of another queue: whatever was done is undone with the refusal
+                raise _not_yours(board, queue, identity, token)
             if statement is _DONE:
-                quotas.count_tasks(room, tasks=-1, size=-row[1])
-            _tell(act, room, kind, named, str(identity), token=number)
-            expires = {"expires_at": moment.told(until[0])} if lasts else {}
-            return {"board": room.where.name, "queue": named, "task": str(identity), "token": number, **expires}
+                quotas.count_tasks(board, tasks=-1, size=-row[1])
+            _tell(act, board, kind, queue, str(identity), token=token)
+            expires = {"expires_at": expiry_clock.told(until[0])} if until else {}
+            return {"board": board.where.name, "queue": queue, "task": str(identity), "token": token, **expires}
 
         return change
 
-    body.__doc__ = says
-    return verb(name, needs="bb.write", asks=_writes)(body)
+    return handles(call, asks=_writes)(body)
 
 
-done = _finisher("queues.done", _DONE, "queue.done", "A claimed task is done and gone.")
-renew = _finisher("queues.renew", _RENEW, "queue.renewed", "Keep a claimed task for so many seconds more.", lasts=True)
-release = _finisher("queues.release", _RELEASE, "queue.released", "Give a claimed task back; it waits for the next.")
+done = _on_claimed(calls.FinishTask, _DONE, "queue.done")
+renew = _on_claimed(calls.RenewTask, _RENEW, "queue.renewed")
+release = _on_claimed(calls.ReleaseTask, _RELEASE, "queue.released")
+
+
+def _not_yours(board: OpenNamespace, queue: str, identity: uuid.UUID, token: int) -> Fenced | NotFound:
+    held = Task.objects.filter(uuid=identity, board=board.id, queue=queue).first()
+    if held is None:
+        return NotFound("There is no such task; somebody may be done with it.", task=str(identity))
+    says = "You no longer have that task: your claim ran out."
+    return Fenced(says, task=str(identity), token=token, current_token=held.token)
 
 
 def _identity(task: Any) -> uuid.UUID:
@@ -162,25 +159,24 @@ def _identity(task: Any) -> uuid.UUID:
         raise Invalid("task is the id that claiming answered.", field="task") from None
 
 
-def _tell(act: RunningCall, room: Room, kind: str, queue: str, task: str, **details: Any) -> None:
-    act.record(f"{room.where}/{queue}", task=task, **details)
-    act.event(kind, str(room.where), {"in": str(room.where), "key": queue, "task": task})
+def _tell(act: RunningCall, board: OpenNamespace, kind: str, queue: str, task: str, **details: Any) -> None:
+    act.record(f"{board.where}/{queue}", task=task, **details)
+    act.event(kind, str(board.where), {"in": str(board.where), "key": queue, "task": task})
 
 
 def _reads(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
-    where = places.board(arguments.get("board", places.MAIN))
-    return [] if places.reads_something(principal, where) else [(where.operation(principal, "read"), None)]
+    where = namespaces.board(arguments.get("board"))
+    return [] if namespaces.reads_something(principal, where) else [(where.operation(principal, "read"), None)]
 
 
-@selector("queues.list", needs="bb.read", asks=_reads)
-def listed(principal: Principal, *, board: str = places.MAIN) -> dict[str, Any]:
-    """The queues of a board that you may read, with how many tasks wait and how many are claimed."""
-    where = places.board(board)
-    room, readable = places.room(principal, where, make=False), places.reader(principal, where)
-    if room is None:
+@handles(calls.ListQueues, asks=_reads)
+def list_queues(principal: Principal, request: calls.ListQueues) -> dict[str, Any]:
+    where = namespaces.board(request.board)
+    board, readable = namespaces.find_namespace(principal, where), namespaces.reader(principal, where)
+    if board is None:
         return {"queues": [], "count": 0}
-    claimed = Count("id", filter=Q(expires__gt=room.now))
-    found = Task.objects.filter(board=room.id).values("queue").annotate(all=Count("id"), claimed=claimed)
+    claimed = Count("id", filter=Q(expires__gt=board.now))
+    found = Task.objects.filter(board=board.id).values("queue").annotate(all=Count("id"), claimed=claimed)
     shown = [
         {"queue": one["queue"], "waiting": one["all"] - one["claimed"], "claimed": one["claimed"]}
         for one in found.order_by("queue")

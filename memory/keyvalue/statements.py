@@ -1,7 +1,7 @@
 """The statements that change one key. Each decides and writes in one step, on both databases.
 
-What is expected of the key stands in the statement's own condition, so there is no moment between looking and
-writing. An expired value counts as none in every condition, by the moment the caller gives.
+What is expected of the key is a condition of the statement (`fluxcore/versioned.py`). An expired value counts as none
+in every condition, by the moment the caller gives.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
-
-from fluxcore import raw_sql
-from fluxcore.writes.preconditions import UNSET, Precondition
-from memory.keyvalue import given
-from memory.keyvalue.given import Value
+from fluxcore import raw_sql, versioned
+from fluxcore.versioned import VersionedTable
+from fluxcore.writes.preconditions import Precondition
 from memory.keyvalue.models import Item
+from memory.keyvalue.validation import CanonicalValue
 
 TABLE = Item._meta.db_table
 LIVE = f"({TABLE}.value IS NOT NULL AND ({TABLE}.expires IS NULL OR {TABLE}.expires > %s))"
-_NULL = given.sha_of(None)
+_ITEMS = VersionedTable(TABLE, LIVE)
 _COLUMNS = "namespace_id, key, value, version, sha, size, expires, told, written_at, writer, displaced"
 _DISPLACED = f"CASE WHEN {TABLE}.value IS NULL THEN -1 ELSE {TABLE}.size END"
 _INSERT = f"INSERT INTO {TABLE} ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, FALSE, %s, %s, -1) "  # noqa: S608
@@ -43,7 +41,7 @@ _KEPT = f"CASE WHEN {LIVE} THEN {TABLE}.expires END"
 
 
 @dataclass(frozen=True)
-class Written:
+class StatementResult:
     """What a statement did."""
 
     item: int
@@ -53,7 +51,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Writer:
+class KeyWriter:
     """Who writes, when, where; `now` by the clock of expiry, `at` by the clock on the wall."""
 
     namespace: int
@@ -64,16 +62,16 @@ class Writer:
 
 
 def put(
-    by: Writer, key: str, value: Value, expires: float | None, expected: Precondition, *, keep: bool = False
-) -> Written | None:
+    by: KeyWriter, key: str, value: CanonicalValue, expires: float | None, expected: Precondition, *, keep: bool = False
+) -> StatementResult | None:
     """Write a value if what is expected holds; None if it does not. `keep` leaves the expiry as it is."""
-    conditions, values, may_be_absent = _conditions(expected, by.now)
-    lasts, kept = (_KEPT, [by.now]) if keep else ("excluded.expires" if may_be_absent else "%s", [])
+    conditions = _ITEMS.conditions(expected, by.now)
+    lasts, kept = (_KEPT, [by.now]) if keep else ("excluded.expires" if conditions.may_be_absent else "%s", [])
     at = raw_sql.adapt_moment(by.at)
-    if may_be_absent:
+    if conditions.may_be_absent:
         statement = _INSERT + _OR_UPDATE.format(expires=lasts)
         given_values = [by.namespace, key, value.text, by.floor + 1, value.sha, value.size, expires, at, by.name, *kept]
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        where = conditions.where()
     else:
         statement = _UPDATE.format(expires=lasts)
         given_values = [
@@ -86,62 +84,27 @@ def put(
             by.namespace,
             key,
         ]
-        where = "".join(f" AND {one}" for one in conditions)
-    return _written(statement + where + _RETURNING, [*given_values, *values])
+        where = conditions.and_where()
+    return _written(statement + where, [*given_values, *conditions.values])
 
 
-def remove(by: Writer, key: str, expected: Precondition) -> Written | None:
+def remove(by: KeyWriter, key: str, expected: Precondition) -> StatementResult | None:
     """Take the value away if there is one and it is the expected one; the row keeps the version."""
-    conditions, values, _ = _conditions(expected, by.now)
-    statement = _REMOVE + "".join(f" AND {one}" for one in conditions) + _RETURNING
-    return _written(statement, [raw_sql.adapt_moment(by.at), by.name, by.namespace, key, by.now, *values])
+    conditions = _ITEMS.conditions(expected, by.now)
+    values = [raw_sql.adapt_moment(by.at), by.name, by.namespace, key, by.now, *conditions.values]
+    return _written(_REMOVE + conditions.and_where(), values)
 
 
-def touch(by: Writer, key: str, expires: float | None, expected: Precondition) -> Written | None:
+def touch(by: KeyWriter, key: str, expires: float | None, expected: Precondition) -> StatementResult | None:
     """Another expiry for what is there; the version stays, for the value does."""
-    conditions, values, _ = _conditions(expected, by.now)
-    statement = _TOUCH + "".join(f" AND {one}" for one in conditions) + _RETURNING
-    return _written(statement, [expires, by.namespace, key, by.now, *values])
+    conditions = _ITEMS.conditions(expected, by.now)
+    values = [expires, by.namespace, key, by.now, *conditions.values]
+    return _written(_TOUCH + conditions.and_where(), values)
 
 
-def _written(statement: str, values: list[Any]) -> Written | None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        row = cursor.fetchone()
-    return Written(*row) if row is not None else None
-
-
-def _conditions(expected: Precondition, now: float) -> tuple[list[str], list[Any], bool]:
-    """As SQL, and whether a key that is not there could fulfil them."""
-    conditions: list[str] = []
-    values: list[Any] = []
-    absent = True
-    if expected.expected_version is not None:
-        if expected.expected_version == 0:
-            conditions.append(f"NOT {LIVE}")
-            values.append(now)
-        else:
-            absent = False
-            conditions += [f"{TABLE}.version = %s", LIVE]
-            values += [expected.expected_version, now]
-    if expected.expected_sha is not None:
-        if expected.expected_sha == "":
-            conditions.append(f"NOT {LIVE}")
-            values.append(now)
-        else:
-            absent = False
-            conditions += [f"{TABLE}.sha = %s", LIVE]
-            values += [expected.expected_sha, now]
-    if expected.expected_value is not UNSET:
-        if expected.expected_value is None:
-            # Nothing there and a null there are the same to who compares values: the idiom of locks says so.
-            conditions.append(f"(NOT {LIVE} OR {TABLE}.sha = %s)")
-            values += [now, _NULL]
-        else:
-            absent = False
-            conditions += [f"{TABLE}.sha = %s", LIVE]
-            values += [given.sha_of(expected.expected_value), now]
-    return conditions, values, absent
+def _written(statement: str, values: list[Any]) -> StatementResult | None:
+    row = versioned.changed(statement + _RETURNING, values)
+    return StatementResult(*row) if row is not None else None
 
 
 _CURRENT = (
@@ -151,7 +114,7 @@ _CURRENT = (
 
 
 @dataclass(frozen=True)
-class Held:
+class CurrentKey:
     """A key as it is; a version and nothing else where the value is gone."""
 
     item: int
@@ -164,9 +127,9 @@ class Held:
     writer: str
 
 
-def current(namespace: int, key: str, now: float) -> Held | None:
+def current(namespace: int, key: str, now: float) -> CurrentKey | None:
     """What is there at that moment; None also for what has expired."""
     found = raw_sql.read(_CURRENT, [namespace, key])
     if not found or found[0][1] is None or (found[0][5] is not None and found[0][5] <= now):
         return None
-    return Held(*found[0])
+    return CurrentKey(*found[0])

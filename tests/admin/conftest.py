@@ -55,7 +55,7 @@ from memory.grains.models import (
 )
 from memory.grains.store import store
 from memory.health.models import Warning
-from memory.keyvalue import keeping, locks
+from memory.keyvalue import locks, verbs
 from memory.keyvalue.models import Item, Lock, Namespace, Task
 from memory.recall.trace_record import pack_trace
 from tests.admin.snapshots import Snapshot
@@ -348,7 +348,7 @@ def _exact(space: Space, name: str, actor: str) -> dict[str, Any]:
     """A board with a key that was written twice, a lock that is held and a task that waits."""
     moment_, held = clock.now(), shell(space)
     for value in ("first", "second"):
-        keeping.put(held, where="boards/main", key=f"{name}/key", value=f"{value} of {name}")
+        verbs.set_key(held, place="boards/main", key=f"{name}/key", value=f"{value} of {name}")
     locks.acquire(held, lock=f"{name}-lock", ttl_secs=10_000)
     board = Namespace.objects.get(space=space, name="main")
     Lock.objects.filter(board=board).update(holder=actor, acquired_at=moment_)

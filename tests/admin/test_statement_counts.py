@@ -46,7 +46,7 @@ from memory.grains.models import (
     Vote,
 )
 from memory.health.models import Warning
-from memory.keyvalue import moment as moment_of_expiry
+from memory.keyvalue import expiry_clock as moment_of_expiry
 from memory.keyvalue.models import Item, Lock, Namespace, Task
 from tests.admin.conftest import list_of, pages
 

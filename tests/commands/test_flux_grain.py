@@ -79,12 +79,12 @@ for grain in answer["grains"]:
 worker.drain()
 shelf().write(who.space)
 digests = list(Grain.objects.values_list("digest", flat=True))
-from memory.keyvalue import forgetting, keeping
+from memory.keyvalue import purging, verbs
 for n in range(5):
-    keeping.put(who, where="boards/main", key="k", value="{MARKER} %d" % n)
-keeping.append(who, where="boards/main", key="l", value="{MARKER}", idempotency_key="once")
+    verbs.set_key(who, place="boards/main", key="k", value="{MARKER} %d" % n)
+verbs.change_key(who, op="append", place="boards/main", key="l", value="{MARKER}", idempotency_key="once")
 for key in "kl":
-    forgetting.forget(who, where="boards/main", key=key)
+    purging.purge_key(who, place="boards/main", key=key)
 from memory.grains.lifecycle import purge, scrub
 for grain in grains:
     purge.purge(who, grain=grain, reason="forget him")

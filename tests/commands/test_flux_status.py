@@ -8,7 +8,7 @@ from accounts import tokens
 from fluxsite.home import DataHome, make_home
 from memory.grains.store import store
 from memory.health.usage import format_bytes
-from memory.keyvalue import boards, keeping
+from memory.keyvalue import boards, verbs
 
 
 @pytest.fixture
@@ -18,10 +18,10 @@ def used(make_token):
         who = tokens.authenticate(make_token(name, capabilities=rights))
         for number in range(texts):
             store(who, content=f"{name[0]}aid {number}")
-    keeping.put(who, where="agents/bob", key="k", value=1)
-    keeping.put(who, where="agents/bob", key="k", value=2)
+    verbs.set_key(who, place="agents/bob", key="k", value=1)
+    verbs.set_key(who, place="agents/bob", key="k", value=2)
     boards.make(who, board="ops")
-    keeping.put(who, where="boards/ops", key="k", value=1)
+    verbs.set_key(who, place="boards/ops", key="k", value=1)
     make_token("quiet")
 
 

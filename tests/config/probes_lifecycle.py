@@ -27,9 +27,9 @@ def _town(world: ProbeWorld) -> GraphWriter:
 
 
 def _cluster(space: int) -> None:
-    from memory.grains import chores
+    from memory.clusters.jobs import ask_for_clustering
 
-    booth.write(lambda: chores.ask_for_clustering(space, anyway=True), lane=write_locks.lock_name(space))
+    booth.write(lambda: ask_for_clustering(space, anyway=True), lane=write_locks.lock_name(space))
     jobs.drain()
 
 

@@ -146,13 +146,13 @@ def history_and_news_after_two_days(world: ProbeWorld) -> object:
 
 @probe("KV_TOMBSTONES", 0, stored=True)
 def deleted_keys_that_are_remembered(world: ProbeWorld) -> object:
-    from memory.keyvalue import chores
+    from memory.keyvalue.jobs import FORGET_DELETED
     from memory.keyvalue.models import Item
 
     api = world.api()
     _statuses(api, ("a", 1))
     number = Item.objects.latest("id").pk
     api.delete(f"{MINE}/a")
-    booth.write(lambda: jobs.enqueue(chores.BURY, once_key="all"))
+    booth.write(lambda: jobs.enqueue(FORGET_DELETED, once_key="all"))
     jobs.drain()
     return Item.objects.filter(pk=number).exists()

@@ -81,14 +81,14 @@ UNSURE = {"EXPANSION_CONFIDENCE_THRESHOLD": 1.0}
 @probe("EXPANSION_MAX_CANDIDATES", 1, stored=True, **UNSURE)
 @probe("EXPANSION_CANDIDATES_PER_CLUSTER", 0, stored=True, **UNSURE)
 def neighbours_that_are_offered(world: ProbeWorld) -> object:
-    from memory.grains import chores
+    from memory.clusters.jobs import ask_for_clustering
 
     memory = world.memory()
     for text in ("Plant the tomatoes.", "By the wall.", "Compost first.", "Water at dawn.", "A net in the shed."):
         memory.store(text, session="garden")
     memory.drain()
     space = memory.principal.space
-    booth.write(lambda: chores.ask_for_clustering(space, anyway=True), lane=write_locks.lock_name(space))
+    booth.write(lambda: ask_for_clustering(space, anyway=True), lane=write_locks.lock_name(space))
     memory.drain()
     answer = memory.ask("something about a shed", k=1)
     return sorted((one["content"], bool(one["cluster"])) for one in answer["expansion_candidates"])

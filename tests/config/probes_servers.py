@@ -95,9 +95,9 @@ MODE = {"OPERATING_MODE": "flux_extracts"}
 
 @probe("OPERATING_MODE", "flux_extracts")
 def is_the_model_asked(world: ProbeWorld) -> object:
-    from memory.extraction import chores
+    from memory.extraction import mode
 
-    return chores.on()
+    return mode.on()
 
 
 @probe("LLM_MODEL", "another:1b", stored=True, **MODE)
@@ -152,7 +152,7 @@ def _extract(world: ProbeWorld, model: Ollama, texts: int) -> None:
 @probe("LLM_QUERY_WORDS_ENABLED", True, **MODE)
 @probe("LLM_QUERY_MILLISECONDS", 20.0, LLM_QUERY_WORDS_ENABLED=True, **MODE)
 def seconds_a_question_waits_for_the_model(world: ProbeWorld) -> object:
-    from memory.extraction import chores
+    from memory.extraction import mode
 
     return chores.question_seconds()
 

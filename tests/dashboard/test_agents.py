@@ -30,7 +30,7 @@ from memory.health import activity
 from memory.health import jobs as health_jobs
 from memory.health.event_sums import hour_of
 from memory.health.models import Tally
-from memory.keyvalue import boards, keeping
+from memory.keyvalue import boards, verbs
 from tests.dashboard.conftest import Person, browser, post
 from tests.event_log import wait_for_log
 
@@ -111,7 +111,7 @@ def test_what_each_agent_has_stored_of_its_quotas(grace, home, make_token, confi
     principal = tokens.authenticate(make_token("bob", capabilities=("grains.write", "memory.write", "bb.write")))
     store(principal, content="x" * 1536)
     for value in ("a" * 98, "b" * 98):
-        keeping.put(principal, where="agents/bob", key="k", value=value)
+        verbs.set_key(principal, place="agents/bob", key="k", value=value)
     boards.make(principal, board="ops")
     text = card(grace.get("/agents"), "bob")
     assert "Memories 1 of 1,000,000 Size of memories 1.5 KiB of 1 GiB" in text

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import django
 
+from flux.calls import boards, keys
+from flux.calls.base import Call, offers
 from fluxcore import config, errors
+from tests.docs import sdk_methods
 from tests.docs.pages import ROOT
 
 OPERATIONS, API, MCP = ROOT / "docs/operations.md", ROOT / "docs/api.md", ROOT / "docs/mcp.md"
+EXACT = ROOT / "docs/exact.md"
 
 
 def config_table() -> str:
@@ -120,6 +125,25 @@ def tools_table() -> str:
     return "\n".join(lines)
 
 
+def calls_table(calls: Iterable[type[Call]] = (*keys.CALLS, *boards.CALLS)) -> str:
+    """Every declared call with its name at each server."""
+    lines = ["| REST | needs | MCP tool | client | shell | what |", "|---|---|---|---|---|---|"]
+    for offer in offers(calls):
+        path = re.sub(r"\{(?!key)\w+\}", "{id}", offer.path)
+        command = {"memory": "kv"}.get(offer.group, offer.group)
+        shell = ", ".join(f"`{command} {line.split()[0]}`" for line in offer.shell)
+        cells = [
+            f"`{offer.method} /{path}`" if offer.method else "",
+            ", ".join(f"`{one}`" for one in offer.needs),
+            f"`{offer.tool}`" if offer.tool else "",
+            f"`{offer.sdk}`" if offer.method else "",
+            shell,
+            f"{offer.says.split('. ')[0].rstrip('.')}.",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 ALGORITHMS = ROOT / "docs/algorithms.md"
 _SETTINGS = {
     "recall": ("memory.engine.ranking.settings", "Settings"),
@@ -137,6 +161,7 @@ TABLES = {
     "removed": (OPERATIONS, removed_table),
     "errors": (API, error_table),
     "tools": (MCP, tools_table),
+    "calls": (EXACT, calls_table),
 }
 
 
@@ -158,3 +183,4 @@ if __name__ == "__main__":
     django.setup()  # tools name what their models know
     for name, (page, render) in TABLES.items():
         rewrite(page, name, render())
+    sdk_methods.write()

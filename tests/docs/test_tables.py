@@ -12,7 +12,7 @@ from accounts.origins import CLAIMABLE
 from fluxcore.version import VERSION
 from mcp_bridge import registry
 from memory.api.urls import CALLS
-from tests.docs import tables
+from tests.docs import sdk_methods, tables
 from tests.docs.pages import DECISIONS, PAGES, ROOT, prose, table
 from tests.packaging.project_files import environment_variables
 
@@ -23,6 +23,10 @@ GROUPS = (registry.DEFAULT_GROUP, *registry.SWITCHED_GROUPS)
 @pytest.mark.parametrize("name", tables.TABLES)
 def test_a_written_table_is_up_to_date(name):
     assert tables.written(name) == tables.TABLES[name][1](), "run `make docs`"
+
+
+def test_the_methods_of_the_client_are_up_to_date():
+    assert sdk_methods.PAGE.read_text(encoding="utf-8") == sdk_methods.source(), "run `make docs`"
 
 
 def test_every_environment_variable_is_documented_with_its_default():
@@ -36,7 +40,8 @@ def test_every_environment_variable_is_documented_with_its_default():
 
 
 def test_every_rest_call_is_documented():
-    listed = {row[0].strip("`") for row in table(tables.API, "Calls")}
+    rows = [*table(tables.API, "Calls"), *table(tables.EXACT, "All calls")]
+    listed = {row[0].strip("`") for row in rows if row[0]}
     routes = {_shown(route) for route, _ in CALLS}
     assert {call.split()[1] for call in listed} == routes
     for route, view in CALLS:

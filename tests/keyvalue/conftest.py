@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memory.keyvalue import moment
+from memory.keyvalue import expiry_clock
 from tests.conftest import Api
 
 OWN = ("memory.read", "memory.write")
@@ -32,8 +32,8 @@ class Clock:
 @pytest.fixture
 def clocks(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
-    monkeypatch.setattr(moment, "steady", lambda: held.steady)
-    monkeypatch.setattr(moment, "wall", lambda: held.wall)
+    monkeypatch.setattr(expiry_clock, "steady", lambda: held.steady)
+    monkeypatch.setattr(expiry_clock, "wall", lambda: held.wall)
     return held
 
 

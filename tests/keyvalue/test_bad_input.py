@@ -8,7 +8,7 @@ import pytest
 
 from accounts.principals import shell
 from fluxcore.errors import Invalid
-from memory.keyvalue import keeping
+from memory.keyvalue import verbs
 from memory.keyvalue.models import Item, Namespace
 from tests.rest.routes import refused
 
@@ -185,7 +185,7 @@ def nested(levels):
 def test_nothing_is_kept_that_could_not_be_read_again(space, value):
     """A door that reads less strictly than REST brings it, and a list that holds it would fail for everybody."""
     with pytest.raises(Invalid):
-        keeping.put(shell(space), where="boards/main", key="k", value=value)
+        verbs.set_key(shell(space), place="boards/main", key="k", value=value)
 
 
 def test_a_step_makes_nothing_that_could_not_be_read_again(alice, with_rights):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.keyvalue import boards, quotas
+from memory.keyvalue import ephemeral, quotas
 from memory.keyvalue.models import Item, Lock, Namespace, Task
 from tests.rest.routes import refused
 
@@ -75,7 +75,7 @@ def test_a_start_empties_ephemeral_boards_and_keeps_their_versions(alice):
     alice.put(f"{MAIN}/a", {"value": 1})
     token = alice.post("/locks", {"lock": "l", "board": "scratch"}).json()["token"]
     alice.post("/queues", {"queue": "q", "value": 1, "board": "scratch"})
-    assert boards.clear_ephemeral() == 1
+    assert ephemeral.clear_ephemeral() == 1
     refused(alice.get("/boards/scratch/kv/a"), 404, "not_found")
     refused(alice.get("/boards/scratch/history/a", version=1), 404, "not_found")
     assert alice.get(f"{MAIN}/a").status_code == 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.keyvalue.models import Item, Revision
-from memory.keyvalue.orders import merged
+from memory.keyvalue.operations import merged
 from tests.rest.routes import refused
 
 MINE = "/agents/alice/kv"

@@ -11,8 +11,8 @@ from fluxcore import clock, uptime
 from fluxcore.models import Event, UptimeClock
 from fluxcore.work import jobs, worker
 from fluxcore.writes import booth
+from memory.keyvalue import expiry_clock
 from memory.keyvalue import jobs as keyvalue_jobs
-from memory.keyvalue import moment
 from memory.keyvalue.models import Clockwork, Item, Namespace, Revision
 from tests.rest.routes import refused
 
@@ -50,9 +50,9 @@ def test_a_wall_clock_that_is_set_changes_no_lifetime(alice, clocks, step):
 def test_all_processes_share_it_and_a_new_one_does_not_begin_anew(alice, clocks):
     alice.put(f"{MINE}/t", {"value": 1, "ttl_secs": 100})
     clocks.set(-DAY)
-    before = moment.current()
+    before = expiry_clock.current()
     clocks.passes(5)
-    assert moment.current() == before + 5
+    assert expiry_clock.current() == before + 5
     assert Clockwork.objects.count() == 1
 
 
@@ -60,18 +60,18 @@ def test_after_a_reboot_it_is_not_earlier_than_it_was(alice, clocks, monkeypatch
     alice.put(f"{MINE}/t", {"value": 1, "ttl_secs": 100})
     clocks.passes(100)
     sweep()
-    reached = moment.current()
-    monkeypatch.setattr(moment, "boot", lambda: "another")
+    reached = expiry_clock.current()
+    monkeypatch.setattr(expiry_clock, "boot", lambda: "another")
     clocks.steady, clocks.wall = 3.0, clocks.wall - DAY
     refused(alice.get(f"{MINE}/t"), 404, "not_found")
-    assert moment.current() == reached
+    assert expiry_clock.current() == reached
 
 
 def test_a_boot_with_a_clock_far_ahead_hides_and_does_not_destroy(alice, clocks, monkeypatch):
     for number in range(20):
         alice.put(f"{MINE}/{number}", {"value": 1, "ttl_secs": 10_000})
     sweep()
-    monkeypatch.setattr(moment, "boot", lambda: "with a flat battery")
+    monkeypatch.setattr(expiry_clock, "boot", lambda: "with a flat battery")
     clocks.steady, clocks.wall = 3.0, clocks.wall + 10 * YEAR
     # as the sweep sees it
     UptimeClock.objects.update_or_create(pk=1, defaults={"at": clock.now() - timedelta(days=3650)})
@@ -89,10 +89,10 @@ def test_a_clock_that_was_set_right_is_followed_in_the_end(alice, clocks, config
     alice.put(f"{MINE}/t", {"value": 1})
     clocks.set(2 * HOUR)
     sweep()
-    assert clocks.wall - moment.current() == 2 * HOUR
+    assert clocks.wall - expiry_clock.current() == 2 * HOUR
     clocks.passes(2 * HOUR)
     sweep()
-    assert moment.current() == clocks.wall
+    assert expiry_clock.current() == clocks.wall
 
 
 def test_the_sweeper_tells_once_and_destroys_after_the_grace(alice, clocks, configure):

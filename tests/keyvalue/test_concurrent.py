@@ -13,10 +13,10 @@ from fluxcore import clock
 from fluxcore.errors import Conflict
 from fluxcore.work.run import Run
 from fluxcore.writes import booth, write_locks
-from fluxcore.writes.preconditions import NONE, Precondition
-from memory.keyvalue import keeping, locks, queues, reading, statements, sweeping
-from memory.keyvalue.given import check_value
-from memory.keyvalue.places import place, room
+from fluxcore.writes.preconditions import NONE
+from memory.keyvalue import expiry, locks, queues, reads, statements, verbs
+from memory.keyvalue.namespaces import open_namespace, place
+from memory.keyvalue.validation import check_value
 from tests.concurrency.load import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,11 +44,7 @@ def test_a_contested_version_has_one_winner(alice):
 
         def duel(number, version=version, won=won, lost=lost):
             try:
-                won.append(
-                    keeping.put(
-                        alice, where=MINE, key="k", value=number, precondition=Precondition(expected_version=version)
-                    )["version"]
-                )
+                won.append(verbs.set_key(alice, place=MINE, key="k", value=number, expected_version=version)["version"])
             except Conflict as refusal:
                 lost.append(refusal.details["current_version"])
 
@@ -57,8 +53,8 @@ def test_a_contested_version_has_one_winner(alice):
 
 
 def test_no_increment_is_lost(alice):
-    crowd(5, lambda number: [keeping.incr(alice, where=MINE, key="n") for _ in range(4)])
-    found = reading.get(alice, where=MINE, key="n")
+    crowd(5, lambda number: [verbs.change_key(alice, op="incr", place=MINE, key="n") for _ in range(4)])
+    found = reads.get_key(alice, place=MINE, key="n")
     assert (found["value"], found["version"]) == (20, 20)
 
 
@@ -67,20 +63,18 @@ def test_retried_compare_and_set_loses_nothing(alice):
         for _ in range(3):
             while True:
                 try:
-                    seen = reading.get(alice, where=MINE, key="c")
+                    seen = reads.get_key(alice, place=MINE, key="c")
                     value, version = seen["value"], seen["version"]
                 except Exception:
                     value, version = 0, 0
                 try:
-                    keeping.put(
-                        alice, where=MINE, key="c", value=value + 1, precondition=Precondition(expected_version=version)
-                    )
+                    verbs.set_key(alice, place=MINE, key="c", value=value + 1, expected_version=version)
                 except Conflict:
                     continue
                 break
 
     crowd(4, add)
-    assert reading.get(alice, where=MINE, key="c")["value"] == 12
+    assert reads.get_key(alice, place=MINE, key="c")["value"] == 12
 
 
 def test_a_lock_and_each_task_have_one_owner(alice):
@@ -107,24 +101,24 @@ def test_a_lock_and_each_task_have_one_owner(alice):
 def test_a_tombstone_is_not_forgotten_under_a_writer(alice, configure):
     """A writer that has read from where versions go on writes before the tombstone goes, or after, not between."""
     configure(KV_TOMBSTONES=0)
-    keeping.put(alice, where=MINE, key="k", value=1)
-    keeping.delete(alice, where=MINE, key="k")
+    verbs.set_key(alice, place=MINE, key="k", value=1)
+    verbs.delete_key(alice, place=MINE, key="k")
 
     def forget():
         try:
-            sweeping.bury(Run(1, uuid.uuid4(), "", None, {}, 1))
+            expiry.bury(Run(1, uuid.uuid4(), "", None, {}, 1))
         finally:
             connection.close()
 
     sweeper = threading.Thread(target=forget)
 
     def write():
-        found = room(alice, place(MINE), make=True)
+        found = open_namespace(alice, place(MINE))
         sweeper.start()
         sweeper.join(0.3)
-        by = statements.Writer(found.id, found.floor, found.now, clock.now(), alice.actor)
+        by = statements.KeyWriter(found.id, found.floor, found.now, clock.now(), alice.actor)
         return statements.put(by, "k", check_value(2), None, NONE).version
 
     assert booth.write(write, lane=write_locks.lock_name(alice.space)) == 2
     sweeper.join()
-    assert reading.get(alice, where=MINE, key="k")["value"] == 2
+    assert reads.get_key(alice, place=MINE, key="k")["value"] == 2

@@ -15,7 +15,7 @@ from accounts.models import Agent, Space
 from accounts.principals import shell
 from fluxcore.errors import AboveTrust, FluxError, Invalid
 from mcp_bridge import registry
-from memory.keyvalue import keeping
+from memory.keyvalue import verbs
 from tests.conftest import Api
 from tests.event_log import wait_for_log
 from tests.keyvalue.tool_walkthrough import GROUPS, every_tool
@@ -56,7 +56,7 @@ def token(make_token):
         space = Space.objects.get(name="home")
         for where in ("agents/alice", "agents/bob", "boards/main"):
             for key in ("notes/a", "plans/a"):
-                keeping.put(shell(space), where=where, key=key, value=1)
+                verbs.set_key(shell(space), place=where, key=key, value=1)
         return token
 
     return make

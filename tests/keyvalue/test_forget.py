@@ -14,7 +14,7 @@ from fluxcore import clock
 from fluxcore.errors import Forbidden, StepUpRequired
 from fluxcore.models import Event, IdempotencyKey, Job
 from fluxcore.work import worker
-from memory.keyvalue import forgetting, keeping
+from memory.keyvalue import purging, verbs
 from memory.keyvalue.models import Item, Namespace, Revision
 from tests.grains.lifecycle.test_purge import everywhere
 from tests.grains.lifecycle.test_verbs import person
@@ -119,15 +119,15 @@ def test_an_agent_forgets_its_own_keys_and_elsewhere_what_it_alone_wrote(alice, 
 def test_a_person_needs_the_right_to_purge_and_a_fresh_code(alice):
     filled(alice, BOARD)
     space = Space.objects.get(name="home")
-    given = {"where": "boards/main", "key": "secret"}
+    given = {"place": "boards/main", "key": "secret"}
     for role in ("viewer", "operator"):
         with pytest.raises(Forbidden):
-            forgetting.forget(person(space, role), **given)
+            purging.purge_key(person(space, role), **given)
     with pytest.raises(StepUpRequired):
-        forgetting.forget(person(space, fresh=False), **given)
-    assert forgetting.forget(person(space), **given)["forgotten"] == 3
-    keeping.put(shell(space), where="boards/main", key="secret", value=SECRET)
-    assert forgetting.forget(shell(space), **given)["forgotten"] == 1
+        purging.purge_key(person(space, fresh=False), **given)
+    assert purging.purge_key(person(space), **given)["forgotten"] == 3
+    verbs.set_key(shell(space), place="boards/main", key="secret", value=SECRET)
+    assert purging.purge_key(shell(space), **given)["forgotten"] == 1
 
 
 def test_what_the_database_file_still_holds_is_overwritten_at_most_every_ten_minutes_for_agents(alice):
@@ -138,7 +138,7 @@ def test_what_the_database_file_still_holds_is_overwritten_at_most_every_ten_min
     waiting = Job.objects.get(kind="keyvalue.scrub")
     assert timedelta(minutes=9) < waiting.due_at - clock.now() <= timedelta(minutes=10)
     alice.put(f"{MINE}/k", {"value": SECRET})
-    forgetting.forget(shell(Space.objects.get(name="home")), where="agents/alice", key="k")
+    purging.purge_key(shell(Space.objects.get(name="home")), place="agents/alice", key="k")
     worker.drain()
     assert [job.state for job in Job.objects.filter(kind="keyvalue.scrub").order_by("due_at")] == ["done", "queued"]
     assert not Item.objects.exclude(value=None).exists() and not IdempotencyKey.objects.exists()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from accounts.capabilities import SCOPED, parsed
 from accounts.models import Agent, Space
 from accounts.principals import shell
+from flux.calls import boards, keys
+from flux.calls.base import Call, Offer, offers
 from fluxcore import clock
+from memory.api.calls import route
 from memory.grains.models import Cluster, Grain, JudgedQuestion, Trace, Vote
-from memory.keyvalue import keeping, locks, queues
+from memory.keyvalue import locks, queues, verbs
 from memory.keyvalue.models import Lock, Namespace, Task
 from memory.recall.trace_record import pack_trace
 from tests.conftest import Api
@@ -101,7 +105,6 @@ def trace_of(grain: str) -> str:
 
 
 KEY = "kept/by the table"
-ANY_LOCK = f"bb.write@main:{KEY}"
 
 
 def no_lock() -> dict[str, Any]:
@@ -146,7 +149,7 @@ def remember(method: str) -> None:
     """Something exact under the one key of the table: the agent alice's own and on the board, with a history."""
     space = Space.objects.filter(agents__name="alice").first()
     for where in ("agents/alice", "boards/main") if space else ():
-        keeping.put(shell(space), where=where, key=KEY, value=1)
+        verbs.set_key(shell(space), place=where, key=KEY, value=1)
 
 
 def cluster_of(grain: str) -> str:
@@ -181,6 +184,52 @@ def voted_on(grain: str) -> str:
     return trace
 
 
+# Bodies of declared calls that take something that is there already.
+_MADE: dict[str, Any] = {
+    "acquire_lock": no_lock,
+    "renew_lock": a_lock,
+    "release_lock": a_lock,
+    "finish_task": a_task,
+    "renew_task": a_task,
+    "release_task": a_task,
+}
+
+
+def declared(calls: Iterable[type[Call]]) -> list[Route]:
+    """The rows of declared calls: address, capability and what a refusal names follow from the declaration."""
+    found = []
+    for offer in offers(calls):
+        if offer.method:
+            *besides, needs = offer.needs
+            found.append(
+                Route(
+                    offer.method,
+                    route(offer.path),
+                    needs,
+                    _body(offer),
+                    missing=needs + _target(offer),
+                    besides=tuple(besides),
+                )
+            )
+    return found
+
+
+def _body(offer: Offer) -> Any:
+    if offer.method in ("GET", "DELETE"):
+        return None
+    if offer.sdk in _MADE:
+        return lambda grain: _MADE[offer.sdk]()
+    return {**({"queue": KEY} if "queue" in offer.fields else {}), **offer.call.example}
+
+
+def _target(offer: Offer) -> str:
+    """`@BOARD:NAME` as far as the call says which board and which name."""
+    board = offer.call.example.get("board", "disposable" if offer.path == "boards/{board}" else "main")
+    at = f"@{board}" if "board" in offer.fields else ""
+    named = {"key", "lock", "queue", "operations"} & set(offer.fields)
+    return f"{at}:{KEY}" if named else at
+
+
 # A call that is not open and needs no capability is for every agent.
 ROUTES: dict[str, Route] = {
     f"{one.method} {one.route}": one
@@ -207,34 +256,7 @@ ROUTES: dict[str, Route] = {
         Route("POST", "grains/<str:grain>/release", "grains.manage", {}),
         Route("POST", "grains/<str:grain>/delete", "grains.manage", {"reason": "wrong"}),
         Route("POST", "grains/<str:grain>/undelete", "grains.manage", {}),
-        *(
-            Route(method, f"{kind}/{rest}", f"{domain}.{right}", body, missing=f"{domain}.{right}{at}{target}")
-            for kind, domain, at in (("agents/<str:agent>", "memory", ""), ("boards/<str:board>", "bb", "@main"))
-            for method, rest, right, body, target in (
-                ("GET", "kv/<path:key>", "read", None, f":{KEY}"),
-                ("PUT", "kv/<path:key>", "write", {"value": {"any": "thing"}, "ttl_secs": 3600}, f":{KEY}"),
-                ("PATCH", "kv/<path:key>", "write", {"patch": {"more": 1}}, f":{KEY}"),
-                ("POST", "kv/<path:key>", "write", {"op": "incr", "by": 2}, f":{KEY}"),
-                ("DELETE", "kv/<path:key>", "write", None, f":{KEY}"),
-                ("GET", "kv", "read", None, ""),
-                ("POST", "batch", "write", {"operations": [{"op": "set", "key": KEY, "value": 1}]}, f":{KEY}"),
-                ("GET", "history/<path:key>", "read", None, f":{KEY}"),
-            )
-        ),
-        Route("GET", "boards", "bb.read"),
-        Route("POST", "boards", "bb.write", {"board": "made-by-the-table"}, missing="bb.write@made-by-the-table"),
-        Route("DELETE", "boards/<str:board>", "bb.write", missing="bb.write@disposable"),
-        Route("GET", "locks", "bb.read", missing="bb.read@main"),
-        Route("POST", "locks", "bb.write", lambda grain: no_lock(), missing=ANY_LOCK),
-        Route("POST", "locks/renew", "bb.write", lambda grain: a_lock(), missing=ANY_LOCK),
-        Route("POST", "locks/release", "bb.write", lambda grain: a_lock(), missing=ANY_LOCK),
-        Route("GET", "queues", "bb.read", missing="bb.read@main"),
-        Route("POST", "queues", "bb.write", {"queue": KEY, "value": 1}, missing=f"bb.write@main:{KEY}"),
-        Route("POST", "queues/claim", "bb.write", {"queue": KEY}, missing=f"bb.write@main:{KEY}", besides=("bb.read",)),
-        *(
-            Route("POST", f"queues/{what}", "bb.write", lambda grain: a_task(), missing=f"bb.write@main:{KEY}")
-            for what in ("done", "renew", "release")
-        ),
+        *declared((*keys.CALLS, *boards.CALLS)),
         Route("GET", "watch", "bb.read", query="?place=boards/main&wait=0", missing="bb.read@main"),
         Route(
             "POST",

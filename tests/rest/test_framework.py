@@ -9,7 +9,7 @@ import json, sys
 import memory.api.urls
 from rest_framework import compat
 assert compat.postgres_fields is None
-print(json.dumps([name for name in ("psycopg", "requests", "rest_framework") if name in sys.modules]))
+print(json.dumps([name for name in ("psycopg", "requests", "jinja2", "rest_framework") if name in sys.modules]))
 from django.contrib.postgres import fields
 """
 

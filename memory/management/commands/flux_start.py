@@ -33,7 +33,7 @@ from fluxsite.run.supervisor import ListenAddress, Supervisor, reserve
 from fluxsite.startup import rerun_command
 from memory.api import loopback
 from memory.embedding import active_encoder
-from memory.keyvalue import boards
+from memory.keyvalue import ephemeral
 from memory.management.base import FluxCommand
 from memory.management.welcome import lan_addresses, lan_names, welcome
 
@@ -109,7 +109,7 @@ class Command(FluxCommand):
         supervisor = self._supervisor(options)
         with self._showing("Preparing the database ...", options):
             upgrade = setup.bring_up_to_date(settings.HOME)
-            boards.clear_ephemeral()
+            ephemeral.clear_ephemeral()
             self._refuse_unsound()
         self.say_upgrade(upgrade.backup)
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -12,7 +12,7 @@ from fluxcore.models import Event
 from fluxcore.work.jobs import enqueue
 from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
-from memory.keyvalue import history, moment
+from memory.keyvalue import expiry_clock, history
 from memory.keyvalue.models import Horizon, Item, Namespace, Revision
 
 AT_ONCE = 1_000
@@ -23,10 +23,10 @@ def sweep(run: Run) -> Apply:
     """A clock that jumped is no reason to destroy anything: then only the clock is looked at."""
 
     def apply() -> None:
-        moment.wind()
+        expiry_clock.wind()
         if uptime.now().doubt:
             return
-        now = moment.current()
+        now = expiry_clock.current()
         busy = tell(now) + destroy(now) >= AT_ONCE
         cut()
         forget()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from django.db import IntegrityError, transaction
@@ -16,7 +16,7 @@ from accounts.names import check_name
 from accounts.principals import Principal
 from fluxcore import clock, raw_sql
 from fluxcore.errors import Invalid, NotFound
-from memory.keyvalue import moment
+from memory.keyvalue import expiry_clock
 from memory.keyvalue.models import Clockwork, Namespace
 
 MAIN = "main"  # the board that is there without anybody making it
@@ -25,7 +25,7 @@ Action = Literal["read", "write"]
 
 
 @dataclass(frozen=True)
-class Place:
+class NamespaceName:
     """A namespace by name, before anybody has asked whether it is there."""
 
     kind: str
@@ -43,19 +43,30 @@ class Place:
         return f"memory.{action}"
 
 
-def place(text: Any) -> Place:
+_MAIN_BOARD = NamespaceName(Namespace.Kind.BOARD.value, MAIN)
+
+
+def place(text: Any) -> NamespaceName:
     """`agents/NAME` or `boards/NAME`."""
-    kind, slash, name = text.partition("/") if isinstance(text, str) else ("", "", "")
+    return _parsed(text if isinstance(text, str) else "")
+
+
+@lru_cache(maxsize=4096)  # asked for twice in each call: who may, and then where
+def _parsed(text: str) -> NamespaceName:
+    kind, slash, name = text.partition("/")
     if kind not in _KINDS or not slash:
         raise Invalid("Name a place: agents/NAME or boards/NAME.", field="place")
-    return Place(_KINDS[kind], check_name(name, what="an agent" if kind == "agents" else "a board"))
+    return NamespaceName(_KINDS[kind], check_name(name, what="an agent" if kind == "agents" else "a board"))
 
 
-def board(name: Any) -> Place:
-    return Place(Namespace.Kind.BOARD.value, check_name(name, what="a board"))
+def board(name: Any) -> NamespaceName:
+    """A board by its name; None is the one that is always there."""
+    if name is None:
+        return _MAIN_BOARD
+    return NamespaceName(Namespace.Kind.BOARD.value, check_name(name, what="a board"))
 
 
-def reader(principal: Principal, where: Place) -> Callable[[str], bool]:
+def reader(principal: Principal, where: NamespaceName) -> Callable[[str], bool]:
     """Which keys the caller may read, decided once for many of them."""
     operation = where.operation(principal, "read")
     if may(principal, operation):
@@ -63,18 +74,18 @@ def reader(principal: Principal, where: Place) -> Callable[[str], bool]:
     return partial(may, principal, operation)
 
 
-def reads_something(principal: Principal, where: Place) -> bool:
+def reads_something(principal: Principal, where: NamespaceName) -> bool:
     held: Capabilities = principal.capabilities
     operation = where.operation(principal, "read")
     return may(principal, operation) or (principal.kind == "agent" and held.scoped(operation))
 
 
 @dataclass
-class Room:
+class OpenNamespace:
     """A namespace as a write finds it: its number, what it holds, and the moment of the write."""
 
     id: int
-    where: Place
+    where: NamespaceName
     ephemeral: bool
     keys: int
     bytes: int
@@ -86,30 +97,47 @@ class Room:
 # The clock's row is read along: whoever judges what has expired judges by the same clock.
 CLOCK = f"LEFT JOIN {Clockwork._meta.db_table} c ON c.boot = %s"
 _TABLE = Namespace._meta.db_table
-_ROOM = (
+_NAMESPACE = (
     f"SELECT n.id, n.ephemeral, n.keys, n.bytes, n.history_bytes, n.floor, c.ahead FROM {_TABLE} n {CLOCK} "  # noqa: S608
     "WHERE n.space_id = %s AND n.kind = %s AND n.name = %s"
 )
 
 
-def room(principal: Principal, where: Place, *, make: bool) -> Room | None:
-    """The namespace with its clock; `make` inside a write only. None: nothing was ever written there."""
+def find_namespace(principal: Principal, where: NamespaceName) -> OpenNamespace | None:
+    """The namespace with its clock. None: nothing was ever written there."""
+    found = _row(principal, where)
+    if found is None:
+        absent(principal, where)
+        return None
+    return _opened(where, found)
+
+
+def open_namespace(principal: Principal, where: NamespaceName) -> OpenNamespace:
+    """The same inside a write, which makes what is missing: the namespace and the row of its clock."""
+    found = _row(principal, where)
+    if found is None:
+        _make(principal, where)
+        found = _row(principal, where)
+    if found is None:
+        raise TypeError(str(where))
+    if found[-1] is None:
+        found = (*found[:-1], expiry_clock.begin())
+    return _opened(where, found)
+
+
+def _row(principal: Principal, where: NamespaceName) -> tuple[Any, ...] | None:
     if principal.space is None:
         raise Invalid("Name a space.", field="space")
-    found = raw_sql.read(_ROOM, [moment.boot(), principal.space, where.kind, where.name])
-    if not found:
-        if not make:
-            absent(principal, where)
-            return None
-        _make(principal, where)
-        found = raw_sql.read(_ROOM, [moment.boot(), principal.space, where.kind, where.name])
-    number, ephemeral, keys, size, history, floor, ahead = found[0]
-    if ahead is None and make:
-        ahead = moment.begin()
-    return Room(number, where, bool(ephemeral), keys, size, history, floor, moment.now(ahead))
+    found = raw_sql.read(_NAMESPACE, [expiry_clock.boot(), principal.space, where.kind, where.name])
+    return found[0] if found else None
 
 
-def _make(principal: Principal, where: Place) -> None:
+def _opened(where: NamespaceName, row: tuple[Any, ...]) -> OpenNamespace:
+    number, ephemeral, keys, size, history, floor, ahead = row
+    return OpenNamespace(number, where, bool(ephemeral), keys, size, history, floor, expiry_clock.now(ahead))
+
+
+def _make(principal: Principal, where: NamespaceName) -> None:
     agent = absent(principal, where)
     try:
         with transaction.atomic():
@@ -125,7 +153,7 @@ def _make(principal: Principal, where: Place) -> None:
         pass  # somebody else made it
 
 
-def absent(principal: Principal, where: Place) -> Agent | None:
+def absent(principal: Principal, where: NamespaceName) -> Agent | None:
     """Whose namespace it would be; a refusal where there could be none."""
     if where.kind == Namespace.Kind.AGENT.value:
         agent = Agent.objects.filter(space=principal.space or 0, name=where.name).first()

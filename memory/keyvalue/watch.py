@@ -26,10 +26,10 @@ from fluxcore.events import LoggedEvent, Position
 from fluxcore.fair_queue import free_connection
 from fluxcore.globs import compile_glob
 from fluxcore.writes import limit_messages
-from memory.keyvalue import places
-from memory.keyvalue.given import check_pattern
+from memory.keyvalue import namespaces
 from memory.keyvalue.models import Horizon
-from memory.keyvalue.places import Place
+from memory.keyvalue.namespaces import NamespaceName
+from memory.keyvalue.validation import check_pattern
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +47,10 @@ Who = Callable[[], Principal]  # asks anew who the caller is and what it holds
 
 
 @dataclass(frozen=True)
-class Watch:
+class WatchRequest:
     """What somebody wants to hear of."""
 
-    where: Place
+    where: NamespaceName
     pattern: str
 
     def shows(self, principal: Principal, change: LoggedEvent) -> bool:
@@ -58,17 +58,17 @@ class Watch:
             return False
         key = change.data.get("key")
         if key is None:  # of the board as a whole
-            return places.reads_something(principal, self.where)
-        return compile_glob(self.pattern).matches(key) and places.reader(principal, self.where)(key)
+            return namespaces.reads_something(principal, self.where)
+        return compile_glob(self.pattern).matches(key) and namespaces.reader(principal, self.where)(key)
 
 
-def watch(where: Any, pattern: str | None) -> Watch:
-    return Watch(places.place(where), check_pattern(pattern or "*"))
+def watch(where: Any, pattern: str | None) -> WatchRequest:
+    return WatchRequest(namespaces.place(where), check_pattern(pattern or "*"))
 
 
-def check(principal: Principal, what: Watch) -> None:
+def check(principal: Principal, what: WatchRequest) -> None:
     """To watch takes the capability to read something there."""
-    if not places.reads_something(principal, what.where):
+    if not namespaces.reads_something(principal, what.where):
         authorise(principal, what.where.operation(principal, "read"), None, action="kv.watch")
     if principal.space is None:
         raise Invalid("Name a space.", field="space")
@@ -88,7 +88,7 @@ def start(since: str | None) -> Position:
     return position
 
 
-def look(who: Who, what: Watch, position: Position) -> tuple[list[dict[str, Any]], Position]:
+def look(who: Who, what: WatchRequest, position: Position) -> tuple[list[dict[str, Any]], Position]:
     """What the caller may see of the next events, and where to go on."""
     space = None
     found: list[LoggedEvent] = []
@@ -115,7 +115,7 @@ def shape(change: LoggedEvent) -> dict[str, Any]:
     }
 
 
-def poll(who: Who, what: Watch, since: str | None, wait: float) -> dict[str, Any]:
+def poll(who: Who, what: WatchRequest, since: str | None, wait: float) -> dict[str, Any]:
     """Changes since a position; none yet, then wait for some. The answer's position is where to go on."""
     if not 0 <= wait <= MAX_WAIT_SECONDS:
         raise Invalid(f"wait is 0 to {MAX_WAIT_SECONDS:.0f} seconds.", field="wait")
@@ -137,7 +137,7 @@ class Stream:
     Its place is taken when it is made, not when the first line is asked for: a caller too many hears 503 at once.
     """
 
-    def __init__(self, who: Who, what: Watch, since: str | None, *, lasts: float) -> None:
+    def __init__(self, who: Who, what: WatchRequest, since: str | None, *, lasts: float) -> None:
         principal = who()
         check(principal, what)
         self._who, self._what, self._position, self._lasts = who, what, start(since), lasts

@@ -11,20 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from accounts.calls import checked, register
 from accounts.principals import Principal
 from accounts.verbs import Change, RunningCall, verb
+from flux.calls import keys as calls
 from fluxcore import clock, scrubbing
-from fluxcore.errors import Forbidden, Invalid
+from fluxcore.errors import Forbidden
 from fluxcore.models import IdempotencyKey
 from fluxcore.work.run import Run
 from fluxcore.writes import idempotency
-from memory.keyvalue import fences, history, jobs, keeping, orders, quotas
-from memory.keyvalue.keeping import writes
+from memory.keyvalue import fencing, history, jobs, operations, quotas, verbs
 from memory.keyvalue.models import Item, Namespace, Revision
-from memory.keyvalue.places import Place, Room, place, room
-from memory.keyvalue.statements import Writer
+from memory.keyvalue.namespaces import NamespaceName, OpenNamespace, find_namespace, place
+from memory.keyvalue.statements import KeyWriter
+from memory.keyvalue.verbs import writes
 
-KEEP, FORGET = HISTORIES = ("keep", "forget")  # what a deletion does with the earlier versions
+FORGET = "forget"  # of the earlier versions, when a key is deleted
 _TABLES = [model._meta.db_table for model in (Item, Revision, IdempotencyKey)]
 _SECRET = ("value", "sha")  # of an answer: the digest of a value that can be guessed is as good as the value
 
@@ -36,42 +38,43 @@ def _asks(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str
 
 
 @verb("kv.forget", needs="memory.write", asks=_asks)
-def forget(act: RunningCall, *, where: str, **given: Any) -> Change:
+def purge_key(act: RunningCall, **given: Any) -> Change:
     """Delete a key together with its history. One that is gone already loses what was kept of it."""
-    one, home = orders.order("delete", given, act.precondition), place(where)
+    request = checked(calls.DeleteKey, given)
+    one, where = operations.prepared("delete", request.key, request), place(request.place)
     ticket = quotas.share(act)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        found = room(act.principal, home, make=False)
+        found = find_namespace(act.principal, where)
         if found is None:
-            act.record(f"{home}/{one.key}", deleted=False, forgotten=0)
+            act.record(f"{where}/{one.key}", deleted=False, forgotten=0)
             return {"key": one.key, "deleted": False, "version": 0, "forgotten": 0}
         if one.fence is not None:
-            fences.hold(act.principal, found, *one.fence)
+            fencing.hold(act.principal, found, *one.fence)
         _check_writers(act.principal, found, one.key)
-        by = Writer(found.id, found.floor, found.now, clock.now(), act.principal.actor)
-        done = orders.removed(act, found, by, one)
+        by = KeyWriter(found.id, found.floor, found.now, clock.now(), act.principal.actor)
+        done = operations.removed(act, found, by, one)
         if done is not None:
             quotas.count(found, keys=-1, size=-done.displaced)
         gone = _erase(act, found, one.key)
         version = done.version if done is not None else 0
-        act.record(f"{home}/{one.key}", deleted=done is not None, version=version, forgotten=gone)
-        told = {"in": str(home), "key": one.key, "version": version}
+        act.record(f"{where}/{one.key}", deleted=done is not None, version=version, forgotten=gone)
+        told = {"in": str(where), "key": one.key, "version": version}
         if done is not None:
-            act.event("kv.deleted", str(home), {**told, "op": "delete"})
+            act.event("kv.deleted", str(where), {**told, "op": "delete"})
         if done is not None or gone:
-            act.event("kv.forgotten", str(home), {**told, "op": "forget", "versions": gone})
+            act.event("kv.forgotten", str(where), {**told, "op": "forget", "versions": gone})
             jobs.ask_to_scrub(at_once=act.principal.kind != "agent")
         return {"key": one.key, "deleted": done is not None, "version": version, "forgotten": gone}
 
     return change
 
 
-def _check_writers(principal: Principal, home: Room, key: str) -> None:
-    if principal.kind != "agent" or _own(principal, home.where):
+def _check_writers(principal: Principal, namespace: OpenNamespace, key: str) -> None:
+    if principal.kind != "agent" or _own(principal, namespace.where):
         return
-    item = Item.objects.filter(namespace=home.id, key=key)
+    item = Item.objects.filter(namespace=namespace.id, key=key)
     of_others = Revision.objects.filter(item__in=item.values("pk")).exclude(writer=principal.actor).exists()
     if of_others or item.exclude(writer=principal.actor).exists():
         raise Forbidden(
@@ -79,17 +82,17 @@ def _check_writers(principal: Principal, home: Room, key: str) -> None:
         )
 
 
-def _own(principal: Principal, where: Place) -> bool:
+def _own(principal: Principal, where: NamespaceName) -> bool:
     return where.kind == Namespace.Kind.AGENT.value and where.name == principal.name
 
 
-def _erase(act: RunningCall, home: Room, key: str) -> int:
+def _erase(act: RunningCall, namespace: OpenNamespace, key: str) -> int:
     """Remove what is kept of a key whose value is gone or has expired; how many versions that were."""
-    item = Item.objects.filter(namespace=home.id, key=key).first()
+    item = Item.objects.filter(namespace=namespace.id, key=key).first()
     if item is None:
         return 0
     if item.value is not None:  # expired, and kept for a while in case a clock was wrong
-        quotas.count(home, keys=-1, size=-item.size)
+        quotas.count(namespace, keys=-1, size=-item.size)
         Item.objects.filter(pk=item.pk).update(value=None, sha="", size=0, expires=None, displaced=-1)
     kept = Revision.objects.filter(item=item)
     gone = kept.filter(kind=Revision.Kind.WRITTEN).count() or int(item.value is not None)
@@ -119,14 +122,11 @@ def scrub_now() -> bool:
     return scrubbing.scrub(_TABLES)
 
 
-def check_history(history: Any) -> str:
-    """`keep` (the default) or `forget`."""
-    if history not in HISTORIES:
-        raise Invalid(f"history is one of {', '.join(HISTORIES)}.", field="history")
-    return str(history)
-
-
-def delete(principal: Principal, *, history: Any = KEEP, **given: Any) -> dict[str, Any]:
+def delete_key(principal: Principal, *, history: Any = None, **given: Any) -> Any:
     """Delete a key, and its history if that is wished."""
-    act = forget if check_history(history) == FORGET else keeping.delete
-    return dict(act(principal, **given))
+    if history == FORGET:
+        return purge_key(principal, **given)
+    return verbs.delete_key(principal, **given, **({} if history is None else {"history": history}))
+
+
+register(calls.DeleteKey, delete_key, asks=writes)

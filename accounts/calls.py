@@ -1,0 +1,133 @@
+"""Handlers of declared calls (`flux/calls/`): verbs and selectors whose arguments are checked by the declaration.
+
+    @handles(calls.SetKey, asks=writes)
+    def set_key(act: Act, request: calls.SetKey) -> Change: ...
+
+The handler of a call that reads gets the principal instead of the running call and answers at once. The order of
+`accounts/verbs.py` stays: who may not is refused first, then what was given is checked, then the change is made.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from accounts.principals import Principal
+from accounts.verbs import Asks, RunningCall, selector, verb
+from flux.calls import schema
+from flux.calls.base import PLACES, Call, Offer
+from fluxcore.errors import Invalid
+
+C = TypeVar("C", bound=Call)
+Handler = Callable[..., Any]  # of a principal and the fields of the call by name
+_handlers: dict[type[Call], Handler] = {}
+_asks: dict[type[Call], Asks] = {}
+
+
+def handles(call: type[Call], *, asks: Asks | None = None) -> Callable[[Callable[..., Any]], Handler]:
+    """Make a function the verb or selector that a declared call stands for."""
+
+    def decorate(body: Callable[..., Any]) -> Handler:
+        @wraps(body)
+        def check_first(first: RunningCall | Principal, **given: Any) -> Any:
+            return body(first, checked(call, given))
+
+        make = selector if call.reads else verb
+        made = make(call.verb, needs=needed(call), asks=asks)(check_first)
+        return register(call, made, asks=asks)
+
+    return decorate
+
+
+def register(call: type[Call], handler: Handler, *, asks: Asks | None = None) -> Handler:
+    """For a call that stands for several verbs: a function that chooses among them."""
+    _handlers[call] = handler
+    _asks[call] = asks or (lambda principal, given: [(needed(call), None)])
+    return handler
+
+
+def handler(call: type[Call]) -> Handler:
+    """Its module is imported when the first call comes: to be listed, a call loads nothing of its room."""
+    if call not in _handlers:
+        import_module(sys.modules[call.__module__].HANDLERS)
+    return _handlers[call]
+
+
+def asked_by(call: type[Call]) -> Asks:
+    """What the call asks for, of its principal and fields, before its handler does."""
+    handler(call)
+    return _asks[call]
+
+
+def needed(call: type[Call]) -> str:
+    """The capability a verb is registered with."""
+    return Offer(call, PLACES[0] if "place" in call.model_fields else None).needs[-1]
+
+
+def checked(call: type[C], given: dict[str, Any]) -> C:
+    """The typed call, or a refusal that names the field and what is allowed."""
+    try:
+        return call.model_validate(given)
+    except ValidationError as error:
+        raise _refusal(call, error) from None
+
+
+def _refusal(call: type[Call], error: ValidationError) -> Invalid:
+    first = error.errors(include_url=False, include_input=False)[0]
+    kind, where, context = first["type"], first["loc"], first.get("ctx", {})
+    shape: dict[str, Any] = {"properties": schema.properties(call)}
+    name, details = "", dict[str, Any]()
+    for step in where:
+        if isinstance(step, int):  # of a list: the refusal is about that element
+            name, shape, details["index"] = "", shape["items"], step
+        elif "properties" not in shape:
+            break  # an alternative of a union: the field is named already
+        elif step not in shape["properties"]:
+            unknown = Invalid.unknown(step, shape["properties"])
+            unknown.details |= details
+            return unknown
+        else:
+            name, shape = f"{name}.{step}" if name else step, shape["properties"][step]
+    field = str(name.partition(".")[0] or where[0])
+    if kind == "missing":
+        says = "is missing; null is a value." if schema.takes_any_json(shape) else "is missing."
+        return Invalid(f"{name} {says}", field=field, **details)
+    limit = next((context[bound] for bound in ("max_length", "le", "limit") if bound in context), None)
+    if limit is not None:
+        details["limit"] = limit
+    words = context["error"] if kind == "value_error" else first["msg"] if kind in _OWN_WORDS else allowed(shape)
+    return Invalid(f"{name or field} is {words}.", field=field, **details)
+
+
+_OWN_WORDS = ("seconds",)  # errors that types of `flux/calls/types.py` raise with a sentence of their own
+_WORDS = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def allowed(shape: dict[str, Any]) -> str:
+    """What a schema allows, as it completes "FIELD is ..."."""
+    if "enum" in shape:
+        return f"one of {', '.join(str(one) for one in shape['enum'] if one is not None)}"
+    kind = schema.kind(shape)
+    words = _WORDS.get(kind, "JSON")
+    if kind == "object":
+        return f"an object with {', '.join(shape.get('properties', ())) or 'fields'}"
+    if kind in ("string", "array"):
+        low, high = (shape.get(f"{bound}{'Length' if kind == 'string' else 'Items'}") for bound in ("min", "max"))
+        unit = " characters" if kind == "string" else ""
+        return f"{words} of {low} to {high}{unit}" if low else f"{words} of at most {high}{unit}" if high else words
+    above, low, high = (shape.get(bound) for bound in ("exclusiveMinimum", "minimum", "maximum"))
+    if above is not None:
+        return f"{words} above {above}" + (f" and at most {high}" if high is not None else "")
+    return f"{words} from {low} to {high}" if low is not None else words

@@ -1,0 +1,78 @@
+"""Types of fields. Each checks what one rule allows; pairs such as ("pattern", ...) say it in JSON schema."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from flux.calls.rules import (
+    MAX_GLOB,
+    MAX_IDEMPOTENCY_KEY,
+    MAX_KEY,
+    MAX_LOCK_SECONDS,
+    MAX_NOTE,
+    MAX_REASON,
+    MAX_TTL_SECONDS,
+    MAX_VERSION,
+    normal_key,
+)
+
+NAME = r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$"
+# No controls, and nothing that Unicode has not assigned.
+KEY_PATTERN = r"^[^\u0000-\u001f\u007f-\u009f]+$"
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(f"one line of at most {MAX_NOTE} characters")
+    return text
+
+
+def _matches(pattern: str, words: str) -> AfterValidator:
+    """A text of a certain form. The words complete "FIELD is ..."."""
+    matches = re.compile(pattern).match
+
+    def check(text: str) -> str:
+        if matches(text) is None:
+            raise ValueError(words)
+        return text
+
+    return AfterValidator(check)
+
+
+def _at_most(most: int) -> AfterValidator:
+    """A time, more than none."""
+
+    def check(seconds: float) -> float:
+        if not 0 < seconds <= most:
+            raise PydanticCustomError("seconds", "more than 0 and at most {limit} seconds", {"limit": most})
+        return seconds
+
+    return AfterValidator(check)
+
+
+Key = Annotated[str, Field(min_length=1, max_length=MAX_KEY), ("pattern", KEY_PATTERN), AfterValidator(normal_key)]
+Number = Annotated[
+    Annotated[float, Field(allow_inf_nan=False)] | int, Field(ge=-MAX_VERSION, le=MAX_VERSION)
+]  # an int stays one
+Note = Annotated[str, Field(max_length=MAX_NOTE), ("pattern", r"^[\x20-\x7e]*$"), AfterValidator(_one_line)]
+Reason = Annotated[str, Field(max_length=MAX_REASON), ("pattern", r"^[^\u0000]*$")]
+IdempotencyKey = Annotated[str, Field(max_length=MAX_IDEMPOTENCY_KEY), ("pattern", r"^[\x20-\x7e]+$")]
+TaskId = Annotated[str, ("format", "uuid")]
+Glob = Annotated[str, Field(min_length=1, max_length=MAX_GLOB)]
+Version = Annotated[int, Field(ge=1, le=MAX_VERSION)]
+VersionOrNone = Annotated[int, Field(ge=0, le=MAX_VERSION)]
+Seconds = Annotated[float, ("exclusiveMinimum", 0), ("maximum", MAX_TTL_SECONDS), _at_most(MAX_TTL_SECONDS)]
+LockSeconds = Annotated[float, ("exclusiveMinimum", 0), ("maximum", MAX_LOCK_SECONDS), _at_most(MAX_LOCK_SECONDS)]
+Name = Annotated[
+    str,
+    ("pattern", NAME),
+    _matches(NAME, "a name of 1-64 of a-z, 0-9, '_' and '-', no punctuation at the edges"),
+]
+_PLACE = NAME.replace("^", "^(?:agents|boards)/", 1)
+Place = Annotated[str, ("pattern", _PLACE), _matches(_PLACE, "agents/NAME or boards/NAME")]
+_DIGITS = "^[0-9]{1,18}$"
+Cursor = Annotated[str, ("pattern", _DIGITS), _matches(_DIGITS, "next_cursor of the page before")]
+_SHA256 = "^([0-9a-f]{64})?$"
+Sha256 = Annotated[str, ("pattern", _SHA256), _matches(_SHA256, "a SHA-256 in hex, or empty for nothing there")]

@@ -1,0 +1,87 @@
+"""Declared calls as MCP tools: schemas, hints and what runs them follow from the declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from accounts.calls import asked_by, handler
+from accounts.principals import Principal
+from flux.calls import schema
+from flux.calls.base import Call, Offer, Write, answer_of, offers
+from flux.calls.rules import MAX_VERSION
+from fluxcore.errors import Invalid
+from mcp_bridge.registry import Tool
+from mcp_bridge.schemas import Schema, text
+
+_OPTIONS = ("reason", "idempotency_key")
+_MAIN = "main"  # the board that is meant where none is named
+# The words that `mcp_bridge/arguments.py` checks. A model pays for every further one, and the verb checks the rest.
+_WORDS = ("type", "description", "enum", "maxLength", "minimum", "maximum", "maxItems", "format")
+
+
+def tools(calls: Iterable[type[Call]], group: str) -> tuple[Tool, ...]:
+    """The tools of a group, in the order the calls are declared in."""
+    return tuple(_tool(offer) for offer in offers(calls) if offer.group == group and offer.tool is not None)
+
+
+def _tool(offer: Offer) -> Tool:
+    call = offer.call
+    known = {name: _short(shape) for name, shape in schema.properties(call).items()}
+    own = {name: shape for name, shape in known.items() if name not in (*_OPTIONS, "place")}
+    place = {offer.at.field: text(offer.at.says)} if offer.at else {}
+    options = {name: known[name] for name in _OPTIONS if name in known}
+    answer = _short(schema.answer_schema(answer_of(call)), closed=True)
+    return Tool(
+        offer.tool or "",
+        offer.title,
+        offer.says,
+        lambda principal, given: handler(call)(principal, **_given(offer, principal, given)),
+        takes={**own, **place, **options},
+        # Of any JSON null is a value; whether it was given, the verb sees.
+        required=tuple(name for name in schema.required(call) if name in own and "type" in own[name]),
+        gives={name: one for name, one in answer.items() if name != "type"},
+        needs=offer.needs,
+        asks=lambda principal, given: asked_by(call)(principal, _fields(offer, principal, given)),
+        reads=call.reads,
+        destroys=call.destroys,
+        repeats=call.repeats,
+    )
+
+
+def _fields(offer: Offer, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
+    """As the call has them; a caller that names no place means its own memory, or the main board."""
+    at = offer.at
+    if at is None:
+        return given
+    return offer.fields_of_call({at.field: principal.name if at.field == "agent" else _MAIN, **given})
+
+
+def _given(offer: Offer, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
+    found = _fields(offer, principal, given)
+    if not issubclass(offer.call, Write):
+        return found
+    for name in _OPTIONS:
+        if "\0" in found.get(name, ""):
+            raise Invalid(f"{name} must be a text without NUL.", field=name)
+    return {**found, "reason": found.get("reason") or ""}
+
+
+def _short(shape: Schema, *, closed: bool = False) -> Schema:
+    """A schema in few words. Null is left out of what is taken: leaving an argument out says the same."""
+    found = {word: shape[word] for word in _WORDS if word in shape}
+    if not closed and "type" in found:
+        found["type"] = schema.kind(shape)
+        found |= {"enum": [one for one in shape["enum"] if one is not None]} if "enum" in shape else {}
+    for bound in ("minimum", "maximum"):
+        if abs(found.get(bound, 0)) == MAX_VERSION:
+            del found[bound]  # no caller comes near
+    if "exclusiveMinimum" in shape:
+        found["minimum"] = shape["exclusiveMinimum"]
+    if "items" in shape:
+        found["items"] = _short(shape["items"], closed=closed)
+    if "properties" in shape:
+        found["properties"] = {name: _short(one, closed=closed) for name, one in shape["properties"].items()}
+        found |= {"required": shape["required"]} if shape.get("required") else {}
+        found["additionalProperties"] = False
+    return found

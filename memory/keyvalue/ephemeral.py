@@ -1,0 +1,25 @@
+"""Boards that a start of the instance empties."""
+
+from __future__ import annotations
+
+from fluxcore import events
+from fluxcore.writes import booth, write_locks
+from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
+
+
+def clear_ephemeral() -> int:
+    """A start of the instance empties these boards; versions and fencing tokens go on from where they were."""
+    found = list(Namespace.objects.filter(kind=Namespace.Kind.BOARD.value, ephemeral=True))
+    for board in found:
+        booth.write(lambda board=board: _clear(board), lane=write_locks.lock_name(board.space_id))  # type: ignore[misc]
+    return len(found)
+
+
+def _clear(board: Namespace) -> None:
+    Revision.objects.filter(item__namespace=board).delete()
+    Item.objects.filter(namespace=board).update(value=None, sha="", size=0, expires=None, displaced=-1)
+    Task.objects.filter(board=board).delete()
+    Lock.objects.filter(board=board).update(holder="", expires=0.0)
+    Namespace.objects.filter(pk=board.pk).update(keys=0, bytes=0, history_bytes=0, queued=0, queued_bytes=0)
+    where = f"boards/{board.name}"
+    events.append("board.cleared", space=board.space_id, actor="instance", subject=where, data={"in": where})

@@ -1,0 +1,164 @@
+"""The methods of the client for declared calls, as source: `make docs` writes them, a test compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from flux.calls import schema
+from flux.calls.base import Call, Offer, Write, answer_of, offers
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "flux/rooms/keyvalue.py"
+_TYPES = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "": "Any",
+    "object": "Mapping[str, Any]",
+    "array": "Sequence[Mapping[str, Any]]",
+}
+_LAST = ("reason", "idempotency_key")
+_WIDTH = 120
+
+
+def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
+    """A module with one class that has a method for each call over REST."""
+    made = [offer for offer in offers(calls) if offer.method]
+    methods = [_method(offer) for offer in made]
+    answers = sorted({answer_of(offer.call).__name__ for offer in made})
+    body = "\n\n".join(methods)
+    used = [word for word in ("Mapping", "Sequence") if f"{word}[" in body]
+    values = [word for word in ("NOT_SAID", "value_of") if word in body]
+    lines = [
+        f'"""{says}\n\nWritten by `make docs` from `flux/calls/`; change the declarations there.\n"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        *([f"from collections.abc import {', '.join(used)}"] if used else []),
+        *(["from typing import Any"] if "Any" in body else []),
+        "",
+        _import("flux.calls.answers", answers),
+        "from flux.core import Said, call",
+        *([f"from flux.rooms.saying import {', '.join(values)}"] if values else []),
+        "",
+        "",
+        f"class {name}:",
+        f'    """{says}"""',
+        "",
+        body,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _import(module: str, names: list[str]) -> str:
+    line = f"from {module} import {', '.join(names)}"
+    return (
+        line if len(line) <= _WIDTH else f"from {module} import (\n" + "".join(f"    {one},\n" for one in names) + ")"
+    )
+
+
+def _method(offer: Offer) -> str:
+    answer = answer_of(offer.call).__name__
+    positional, named = _arguments(offer)
+    given = ["self", *positional, *(["*", *named] if named else [])]
+    return "\n".join(
+        [
+            f'    @call("{offer.method}", "{offer.path}")',
+            *_signature(offer.sdk, given, f"Said[{answer}]"),
+            *_docstring(offer.says),
+            *_returned(offer),
+        ]
+    )
+
+
+def _arguments(offer: Offer) -> tuple[list[str], list[str]]:
+    """By position: what stands in the address, what is required, and what the declaration lets stand there."""
+    call, kinds = offer.call, schema.kinds(offer.call)
+    required = schema.required(call)
+    own = [name for name in _taken(offer) if name not in _LAST]
+    first = [*offer.in_path, *(name for name in own if name in required), *call.by_position]
+    rest = [name for name in (*own, *_LAST) if name not in first and name in _taken(offer)]
+
+    def typed(name: str) -> str:
+        kind = _TYPES[kinds.get(name, "string")]
+        if name in offer.in_path or name in required:
+            return f"{name}: {kind}"
+        return f"{name}: {kind} = NOT_SAID" if kind == "Any" else f"{name}: {kind} | None = None"
+
+    return [typed(name) for name in first], [typed(name) for name in rest]
+
+
+def _taken(offer: Offer) -> list[str]:
+    """Fields beside those of the address: all of them in a body, plain ones in a query."""
+    kinds = schema.kinds(offer.call)
+    own = [name for name in offer.call.model_fields if name not in (*offer.in_path, "place")]
+    if offer.method in ("GET", "DELETE"):
+        return [name for name in own if kinds[name] in ("string", "integer", "number", "boolean")]
+    return own
+
+
+def _signature(name: str, given: list[str], answer: str) -> list[str]:
+    line = f"    def {name}({', '.join(given)}) -> {answer}:"
+    if len(line) <= _WIDTH:
+        return [line]
+    return [f"    def {name}(", *(f"        {one}," for one in given), f"    ) -> {answer}:"]
+
+
+def _docstring(says: str) -> list[str]:
+    if len(says) + 14 <= _WIDTH:
+        return [f'        """{says}"""']
+    words, lines = says.split(), ["        " + '"""']
+    for word in words:
+        if len(lines[-1]) + len(word) + 1 > _WIDTH:
+            lines.append("       ")
+        lines[-1] += word if lines[-1].endswith('"""') else f" {word}"
+    return [*lines, '        """']
+
+
+def _returned(offer: Offer) -> list[str]:
+    parts = []
+    body = [name for name in _taken(offer) if offer.method not in ("GET", "DELETE") or name in _LAST]
+    query = [name for name in _taken(offer) if name not in body]
+    if issubclass(offer.call, Write):
+        parts.append(f"body={_dictionary(offer, body)}")
+    if offer.in_path:
+        parts.append(f"path={_dictionary(offer, list(offer.in_path))}")
+    if query:
+        parts.append(f"query={_dictionary(offer, query)}")
+    line = f"        return Said({', '.join(parts)})"
+    if len(line) <= _WIDTH:
+        return [line]
+    return ["        return Said(", *(f"            {_wrapped(part)}," for part in parts), "        )"]
+
+
+def _dictionary(offer: Offer, names: list[str]) -> str:
+    kinds = schema.kinds(offer.call)
+
+    def value(name: str) -> str:
+        kind = kinds.get(name, "string")
+        if kind == "":
+            return f"value_of({name})"
+        if kind == "object":
+            return f"dict({name}) if {name} is not None else None"
+        return f"[dict(one) for one in {name}]" if kind == "array" else name
+
+    return "{" + ", ".join(f'"{name}": {value(name)}' for name in names) + "}"
+
+
+def _wrapped(part: str) -> str:
+    if len(part) + 13 <= _WIDTH:
+        return part
+    name, _, inner = part.partition("={")
+    return name + "={\n" + "".join(f"                {one},\n" for one in inner[:-1].split(", ")) + "            }"
+
+
+def write(page: Path = PAGE) -> None:
+    page.write_text(source(), encoding="utf-8")
+
+
+def source() -> str:
+    from flux.calls import boards, keys
+
+    return module("Keys of agents and boards, boards, locks and queues.", "KeyValue", (*keys.CALLS, *boards.CALLS))
