@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import numpy as np
 
-from fluxcore import clock, jobs, uptime
+from fluxcore import clock, uptime
+from fluxcore.work import worker
 from fluxcore.writes import booth, write_locks
 from tests.arena.graph_writer import GraphWriter
 from tests.config.probing import ProbeWorld, probe
@@ -30,7 +31,7 @@ def _cluster(space: int) -> None:
     from memory.clusters.jobs import ask_for_clustering
 
     booth.write(lambda: ask_for_clustering(space, anyway=True), lane=write_locks.lock_name(space))
-    jobs.drain()
+    worker.drain()
 
 
 @probe("CLUSTER_MIN_SIZE", 1, stored=True)
@@ -116,13 +117,13 @@ def statements_of_a_clean_up(world: ProbeWorld) -> object:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from memory.grains.lifecycle import asking
+    from memory.grains.lifecycle import jobs
     from memory.grains.models import Conduit
 
     town = _town(world)
-    booth.write(lambda: asking.clean(town.space), lane=write_locks.lock_name(town.space))
+    booth.write(lambda: jobs.clean(town.space), lane=write_locks.lock_name(town.space))
     with CaptureQueriesContext(connection) as captured:
-        jobs.drain()
+        worker.drain()
     return sum(Conduit._meta.db_table in one["sql"] for one in captured.captured_queries)
 
 

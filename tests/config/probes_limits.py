@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from types import SimpleNamespace
 
-from fluxcore import clock, jobs
+from fluxcore import clock
 from fluxcore.models import Event
+from fluxcore.work import jobs, worker
 from fluxcore.writes import booth
 from tests.config.probing import ProbeWorld, probe
 from tests.conftest import Api
@@ -112,16 +113,16 @@ def making_boards(world: ProbeWorld) -> object:
 
 @probe("KV_EXPIRY_GRACE_HOURS", 0.0, stored=True)
 def value_of_an_expired_key(world: ProbeWorld) -> object:
-    from memory.keyvalue import moment, sweeping
+    from memory.keyvalue import expiry, expiry_clock
     from memory.keyvalue.models import Item
 
     api = world.api()
     api.put(f"{MINE}/a", {"value": 1, "ttl_secs": 10})
 
     def sweep() -> None:
-        later = moment.current() + 60
-        sweeping.tell(later)
-        sweeping.destroy(later)
+        later = expiry_clock.current() + 60
+        expiry.tell(later)
+        expiry.destroy(later)
 
     booth.write(sweep)
     return Item.objects.latest("id").value
@@ -130,15 +131,15 @@ def value_of_an_expired_key(world: ProbeWorld) -> object:
 @probe("KV_HISTORY_DAYS", 1.0, stored=True)
 @probe("KV_WATCH_DAYS", 0.5, stored=True)
 def history_and_news_after_two_days(world: ProbeWorld) -> object:
-    from memory.keyvalue import sweeping
+    from memory.keyvalue import expiry
     from memory.keyvalue.models import Item, Revision
 
     api = world.api()
     _statuses(api, ("a", 1), ("a", 2))
     Revision.objects.update(at=clock.now() - timedelta(days=2))
     Event.objects.update(at=clock.now() - timedelta(days=2))
-    booth.write(sweeping.cut)
-    booth.write(sweeping.forget)
+    booth.write(expiry.cut)
+    booth.write(expiry.forget)
     item = Item.objects.latest("id")
     news = Event.objects.filter(space=item.namespace.space_id, kind="kv.set")
     return Revision.objects.filter(item=item).count(), news.count()
@@ -154,5 +155,5 @@ def deleted_keys_that_are_remembered(world: ProbeWorld) -> object:
     number = Item.objects.latest("id").pk
     api.delete(f"{MINE}/a")
     booth.write(lambda: jobs.enqueue(FORGET_DELETED, once_key="all"))
-    jobs.drain()
+    worker.drain()
     return Item.objects.filter(pk=number).exists()

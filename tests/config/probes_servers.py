@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 from django.test import Client
 
-from fluxcore import incoming_bodies, jobs, schedule
+from fluxcore import incoming_bodies
+from fluxcore.work import schedule, worker
 from fluxcore.writes import booth, write_locks
 from tests.config.probing import ProbeWorld, probe
 from tests.extraction.ollama import Ollama, running
@@ -146,7 +147,7 @@ def _extract(world: ProbeWorld, model: Ollama, texts: int) -> None:
     Memory(space=Space.objects.get(pk=memory.principal.space).name, agent="bob")  # shares are for several agents
     for number in range(texts):
         extract.extract(memory.principal, content=f"The {number}th ferry leaves at nine.")
-    jobs.drain()
+    worker.drain()
 
 
 @probe("LLM_QUERY_WORDS_ENABLED", True, **MODE)
@@ -154,7 +155,7 @@ def _extract(world: ProbeWorld, model: Ollama, texts: int) -> None:
 def seconds_a_question_waits_for_the_model(world: ProbeWorld) -> object:
     from memory.extraction import mode
 
-    return chores.question_seconds()
+    return mode.question_seconds()
 
 
 @probe("EMBEDDING_MODEL_NAME", "none")
@@ -190,7 +191,7 @@ def periods_of_recurring_jobs(world: ProbeWorld) -> object:
 def alerts_of_two_warnings(world: ProbeWorld) -> object:
     from fluxcore.models import Job
     from memory.health import alerts
-    from memory.health import chores as health_jobs
+    from memory.health import jobs as health_jobs
     from memory.health.signals import SIGNALS, WARNING, ReadingState, SignalReading
     from memory.health.warning_rules import SignalStatus
 

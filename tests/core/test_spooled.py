@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fluxcore import incoming
+from fluxcore import incoming_bodies
 from fluxcore.errors import BodyTooSlow, TooLarge
 from fluxcore.spooled import spool_incoming
 
@@ -59,7 +59,7 @@ def test_who_sends_a_little_again_and_again_is_refused(tmp_path, disk, configure
 def test_the_deadline_grows_with_what_has_come(tmp_path, disk, configure, monkeypatch):
     """Twenty pauses are longer than the first deadline; each byte that comes brings a second."""
     configure(REQUEST_SECONDS=1)
-    monkeypatch.setattr(incoming, "BYTES_PER_SECOND", 1)
+    monkeypatch.setattr(incoming_bodies, "BYTES_PER_SECOND", 1)
     assert keep(sent(*[b"x" * 100] * 20, pause=0.06), tmp_path, disk).size == 2000
 
 

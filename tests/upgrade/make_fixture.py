@@ -51,16 +51,14 @@ def fill() -> dict[str, Any]:
     from django.core.management import call_command
 
     call_command("flux_init", "--no-input", stdout=sys.stderr)
-    from accounts import agents, grants, people, tokens
-    from accounts.audit import checkpoints
+    from accounts import agents, checkpoints, grants, people, tokens
     from accounts.models import Space
     from accounts.principals import shell
-    from fluxcore import uptime
-    from fluxcore.writes import booth
+    from fluxcore import booth, lived
 
     operator = shell()
     # As a worker does each minute: an instance that is started again years later knows that, and deletes nothing.
-    booth.write(uptime.count_minute)
+    booth.write(lived.beat)
     people.create_administrator(operator, username=USERNAME, password=PASSWORD, totp_key=TOTP_KEY)
     rights = ["grains.read", "grains.write", "grains.feedback", "memory.read", "memory.write", "bb.read", "bb.write"]
     minted = {}
@@ -82,20 +80,19 @@ def fill() -> dict[str, Any]:
         "revoked": gone["token"],
         "granted": {"agent": "bob", "capability": "health.read"},
     }
-    return facts | remember(alice, space) | keep_keys(alice, bob) | {"checkpoint": bool(checkpoints.make_checkpoint())}
+    return facts | remember(alice, space) | keep_keys(alice, bob) | {"checkpoint": bool(checkpoints.make())}
 
 
 def remember(alice: Any, space: int) -> dict[str, Any]:
     """Grains, conduits, traces, votes that were applied, clusters."""
-    from fluxcore import jobs
-    from fluxcore.writes import booth, write_locks
-    from memory.embedding import active_encoder
-    from memory.grains import chores, store
-    from memory.grains.models import Cluster, Conduit, Grain, Trace, Vote
-    from memory.learning import feedback
-    from memory.recall import recall, traces
+    from memory.grains.learning import votes
 
-    active_encoder.load_encoder()
+    from fluxcore import booth, jobs, lanes
+    from memory.embedding import choice
+    from memory.grains import chores, recall, store, traces
+    from memory.grains.models import Cluster, Conduit, Grain, Trace, Vote
+
+    choice.chosen()
     ids = {}
     for speaker, text in TALK:
         given = {"content": text, "provenance": "user_stated", "session": "trip", "speaker": speaker}
@@ -106,12 +103,12 @@ def remember(alice: Any, space: int) -> dict[str, Any]:
     question = "Which ferry to Porto do we book?"
     judged = recall.recall(alice, query=question)
     useful, useless = judged["grains"][0]["id"], judged["grains"][-1]["id"]
-    feedback.feedback(alice, trace_id=judged["trace_id"], grain_id=useful, useful=True)
-    feedback.feedback(alice, trace_id=judged["trace_id"], grain_id=useless, useful=False)
+    votes.feedback(alice, trace_id=judged["trace_id"], grain_id=useful, useful=True)
+    votes.feedback(alice, trace_id=judged["trace_id"], grain_id=useless, useful=False)
     missed = recall.recall(alice, query="What does the neighbour do for music?")
-    feedback.feedback(alice, trace_id=missed["trace_id"], missed=[ids[NOTES[2]]])
+    votes.feedback(alice, trace_id=missed["trace_id"], missed=[ids[NOTES[2]]])
     jobs.drain()
-    booth.write(lambda: chores.ask_for_clustering(space, anyway=True), lane=write_locks.lock_name(space))
+    booth.write(lambda: chores.ask_for_clustering(space, anyway=True), lane=lanes.of(space))
     jobs.drain()
     traces.flush()
     learned = recall.recall(alice, query="What does the neighbour do for music?")
