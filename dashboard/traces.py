@@ -95,7 +95,7 @@ def trace(request: HttpRequest, trace: UUID) -> HttpResponse:
         "cards": answer_cards.build_cards(kept["grains"], names, kept["texts"], {}),
         "receipt": reverse("receipt", args=[trace]),
     }
-    return render(request, "dashboard/traces.html", found)
+    return render(request, "dashboard/replay.html", found)
 
 
 def _number(text: str) -> int | None:

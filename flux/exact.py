@@ -171,9 +171,9 @@ class Blackboard(_Keys):
     @contextmanager
     def lock(
         self, name: str, ttl_secs: float = 30.0, *, wait: float | None = 0.0, renew: bool = True
-    ) -> Iterator[Held]:
+    ) -> Iterator[LockHandle]:
         """Hold a lock inside a `with`, renewed while it lasts. `wait` seconds for it (None: as long as it takes)."""
-        held = Held(self, self._acquire(name, ttl_secs, wait), ttl_secs)
+        held = LockHandle(self, self._acquire(name, ttl_secs, wait), ttl_secs)
         if renew:
             held.keep()
         try:
@@ -192,7 +192,7 @@ class Blackboard(_Keys):
                 time.sleep(PAUSE_SECONDS)
 
 
-class Held:
+class LockHandle:
     """A lock that is held. `token` goes up with each holder; `fence` makes a write count only while it is ours."""
 
     def __init__(self, board: Blackboard, lock: Lock, ttl_secs: float) -> None:

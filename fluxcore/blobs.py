@@ -20,7 +20,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
@@ -29,7 +29,8 @@ from typing import IO, NamedTuple
 
 from fluxcore import clock, files
 from fluxcore.blob_places import FolderPlace, Place, Placed, Readable, place_at, storage_error, storage_errors
-from fluxcore.errors import Busy, Invalid, NotFound, StorageUnavailable, TooLarge
+from fluxcore.errors import Busy, Invalid, NotFound, StorageUnavailable
+from fluxcore.writes import limit_messages
 
 GRACE = timedelta(hours=24)
 FRESH = GRACE / 2
@@ -74,7 +75,8 @@ class BlobStore:
                 raise Invalid(f"The content has the SHA-256 {blob.digest}, not {digest}.", field="digest")
             self._place(staged, blob)
         finally:
-            staged.unlink(missing_ok=True)
+            with suppress(OSError):  # the folder itself may be the problem, which was reported
+                staged.unlink(missing_ok=True)
         return blob
 
     def take(self, staged: Path, blob: Blob) -> Blob:
@@ -198,7 +200,7 @@ def _copy(chunks: Iterable[bytes], file: IO[bytes], most: int | None) -> Blob:
     for chunk in chunks:
         size += len(chunk)
         if most is not None and size > most:
-            raise TooLarge(f"A content has at most {most} bytes.", limit=most)
+            raise limit_messages.too_large("A content", limit=most, raised_by=None)
         seen.update(chunk)
         file.write(chunk)
     return Blob(seen.hexdigest(), size)

@@ -53,7 +53,7 @@ FOREIGN = BundleLimits()
 RATIO_FROM = 64 * 1024 * 1024
 
 
-class Source(Protocol):
+class BundleSource(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 

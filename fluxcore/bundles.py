@@ -30,7 +30,7 @@ from fluxcore.bundle_format import (
     TRAILER_BYTES,
     Artifact,
     BundleLimits,
-    Source,
+    BundleSource,
     header,
     manifest_of,
     padding,
@@ -106,7 +106,7 @@ def _packed(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(write_checksum=True).compress(data)
 
 
-def _exactly(file: Source, size: int) -> Iterator[bytes]:
+def _exactly(file: BundleSource, size: int) -> Iterator[bytes]:
     while size > 0:
         chunk = file.read(min(size, CHUNK_BYTES))
         if not chunk:
@@ -141,7 +141,7 @@ class BundleReport:
 class BundleMember:
     """One member at its place in the stream. What its reader leaves is passed over."""
 
-    def __init__(self, artifact: Artifact, source: Source) -> None:
+    def __init__(self, artifact: Artifact, source: BundleSource) -> None:
         self.artifact, self._source = artifact, source
         self._left, self._seen = artifact.size, hashlib.sha256()
 
@@ -167,7 +167,7 @@ class BundleMember:
 class BundleReader:
     """A bundle from its first byte to its last: the manifest at once, then each member in turn."""
 
-    def __init__(self, source: Source, limits: BundleLimits = FOREIGN) -> None:
+    def __init__(self, source: BundleSource, limits: BundleLimits = FOREIGN) -> None:
         self._packed = _Packed(source)
         self._limits = limits
         stream: Any = self._packed  # its stubs want a whole file, it asks for `read` alone
@@ -221,7 +221,7 @@ class BundleReader:
         self.report.whole = self._packed.is_whole()
 
 
-def verify(source: Source, limits: BundleLimits = FOREIGN) -> tuple[dict[str, Any], BundleReport]:
+def verify(source: BundleSource, limits: BundleLimits = FOREIGN) -> tuple[dict[str, Any], BundleReport]:
     """Read a bundle to its end and keep nothing: its manifest and what was found. Invalid where it is no bundle."""
     reader = BundleReader(source, limits)
     for _ in reader:
@@ -246,7 +246,7 @@ def _entry(block: bytes) -> tarfile.TarInfo | None:
 class _Packed:
     """The packed bytes without the digest at their end, which is held back as they pass."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: BundleSource) -> None:
         self._source, self._tail, self._digest, self.size = source, b"", hashlib.sha256(), 0
         while len(self._tail) < TRAILER_BYTES and (chunk := source.read(TRAILER_BYTES - len(self._tail))):
             self._tail += chunk

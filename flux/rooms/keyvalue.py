@@ -26,7 +26,7 @@ from flux.calls.answers import (
     Task,
     Written,
 )
-from flux.core import Said, call
+from flux.core import CallArguments, call
 from flux.rooms.saying import NOT_SAID, value_of
 
 
@@ -34,9 +34,9 @@ class KeyValue:
     """Keys of agents and boards, boards, locks and queues."""
 
     @call("GET", "agents/{agent}/kv/{key}")
-    def memory_get(self, agent: str, key: str) -> Said[Kept]:
+    def memory_get(self, agent: str, key: str) -> CallArguments[Kept]:
         """The value under a key, with its version, digest, expiry and writer."""
-        return Said(path={"agent": agent, "key": key})
+        return CallArguments(path={"agent": agent, "key": key})
 
     @call("PUT", "agents/{agent}/kv/{key}")
     def memory_set(
@@ -53,9 +53,9 @@ class KeyValue:
         keep_ttl: bool | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Written]:
+    ) -> CallArguments[Written]:
         """Write a value. It replaces what was there; with an expectation nothing is written unless it holds."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -81,9 +81,9 @@ class KeyValue:
         history: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Deleted]:
+    ) -> CallArguments[Deleted]:
         """Take a key away; one that is not there is fine. With history=forget its earlier versions are purged too."""
-        return Said(
+        return CallArguments(
             body={"reason": reason, "idempotency_key": idempotency_key},
             path={"agent": agent, "key": key},
             query={"expected_version": expected_version, "expected_sha": expected_sha, "history": history},
@@ -98,9 +98,9 @@ class KeyValue:
         *,
         cursor: str | None = None,
         values: bool | None = None,
-    ) -> Said[KeyPage]:
+    ) -> CallArguments[KeyPage]:
         """Keys in order, page by page: only those you may read."""
-        return Said(
+        return CallArguments(
             path={"agent": agent},
             query={"pattern": pattern, "limit": limit, "cursor": cursor, "values": values},
         )
@@ -123,11 +123,11 @@ class KeyValue:
         ttl_secs: float | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Changed]:
+    ) -> CallArguments[Changed]:
         """One step on what is there: incr adds `by` to a number, append adds `value` to a list or text, patch merges
         `patch` into an object, touch sets ttl_secs, restore writes an earlier `version` anew.
         """
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -159,9 +159,9 @@ class KeyValue:
         ttl_secs: float | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Changed]:
+    ) -> CallArguments[Changed]:
         """Change an object by JSON merge patch (RFC 7396)."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -183,11 +183,11 @@ class KeyValue:
         *,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[BatchDone]:
+    ) -> CallArguments[BatchDone]:
         """Up to 100 operations in one transaction, all or none: each has op (set, delete, incr, append, patch, touch,
         restore), key and the fields of that op.
         """
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -204,14 +204,14 @@ class KeyValue:
         version: int | None = None,
         *,
         limit: int | None = None,
-    ) -> Said[History]:
+    ) -> CallArguments[History]:
         """What became of a key, newest first; with `version` the value it had then."""
-        return Said(path={"agent": agent, "key": key}, query={"version": version, "limit": limit})
+        return CallArguments(path={"agent": agent, "key": key}, query={"version": version, "limit": limit})
 
     @call("GET", "boards/{board}/kv/{key}")
-    def board_get(self, board: str, key: str) -> Said[Kept]:
+    def board_get(self, board: str, key: str) -> CallArguments[Kept]:
         """The value under a key, with its version, digest, expiry and writer."""
-        return Said(path={"board": board, "key": key})
+        return CallArguments(path={"board": board, "key": key})
 
     @call("PUT", "boards/{board}/kv/{key}")
     def board_set(
@@ -228,9 +228,9 @@ class KeyValue:
         keep_ttl: bool | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Written]:
+    ) -> CallArguments[Written]:
         """Write a value. It replaces what was there; with an expectation nothing is written unless it holds."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -256,9 +256,9 @@ class KeyValue:
         history: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Deleted]:
+    ) -> CallArguments[Deleted]:
         """Take a key away; one that is not there is fine. With history=forget its earlier versions are purged too."""
-        return Said(
+        return CallArguments(
             body={"reason": reason, "idempotency_key": idempotency_key},
             path={"board": board, "key": key},
             query={"expected_version": expected_version, "expected_sha": expected_sha, "history": history},
@@ -273,9 +273,9 @@ class KeyValue:
         *,
         cursor: str | None = None,
         values: bool | None = None,
-    ) -> Said[KeyPage]:
+    ) -> CallArguments[KeyPage]:
         """Keys in order, page by page: only those you may read."""
-        return Said(
+        return CallArguments(
             path={"board": board},
             query={"pattern": pattern, "limit": limit, "cursor": cursor, "values": values},
         )
@@ -298,11 +298,11 @@ class KeyValue:
         ttl_secs: float | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Changed]:
+    ) -> CallArguments[Changed]:
         """One step on what is there: incr adds `by` to a number, append adds `value` to a list or text, patch merges
         `patch` into an object, touch sets ttl_secs, restore writes an earlier `version` anew.
         """
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -334,9 +334,9 @@ class KeyValue:
         ttl_secs: float | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Changed]:
+    ) -> CallArguments[Changed]:
         """Change an object by JSON merge patch (RFC 7396)."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -358,11 +358,11 @@ class KeyValue:
         *,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[BatchDone]:
+    ) -> CallArguments[BatchDone]:
         """Up to 100 operations in one transaction, all or none: each has op (set, delete, incr, append, patch, touch,
         restore), key and the fields of that op.
         """
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -379,14 +379,14 @@ class KeyValue:
         version: int | None = None,
         *,
         limit: int | None = None,
-    ) -> Said[History]:
+    ) -> CallArguments[History]:
         """What became of a key, newest first; with `version` the value it had then."""
-        return Said(path={"board": board, "key": key}, query={"version": version, "limit": limit})
+        return CallArguments(path={"board": board, "key": key}, query={"version": version, "limit": limit})
 
     @call("GET", "boards")
-    def list_boards(self) -> Said[Boards]:
+    def list_boards(self) -> CallArguments[Boards]:
         """The boards on which you may read something."""
-        return Said()
+        return CallArguments()
 
     @call("POST", "boards")
     def make_board(
@@ -396,9 +396,11 @@ class KeyValue:
         *,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[MadeBoard]:
+    ) -> CallArguments[MadeBoard]:
         """A new board; an ephemeral one is emptied whenever the instance starts."""
-        return Said(body={"reason": reason, "idempotency_key": idempotency_key, "board": board, "ephemeral": ephemeral})
+        return CallArguments(
+            body={"reason": reason, "idempotency_key": idempotency_key, "board": board, "ephemeral": ephemeral},
+        )
 
     @call("DELETE", "boards/{board}")
     def delete_board(
@@ -407,9 +409,9 @@ class KeyValue:
         *,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[DeletedBoard]:
+    ) -> CallArguments[DeletedBoard]:
         """Delete a board that you made, with its keys, their history, its locks and its tasks."""
-        return Said(body={"reason": reason, "idempotency_key": idempotency_key}, path={"board": board})
+        return CallArguments(body={"reason": reason, "idempotency_key": idempotency_key}, path={"board": board})
 
     @call("POST", "locks")
     def acquire_lock(
@@ -421,9 +423,9 @@ class KeyValue:
         note: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Lock]:
+    ) -> CallArguments[Lock]:
         """Take a lock, or hear who holds it. Its token grows with each holder: send it as fence with what you write."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -444,9 +446,9 @@ class KeyValue:
         board: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Lock]:
+    ) -> CallArguments[Lock]:
         """Hold a lock longer, while it is still yours. Refused once somebody else could have taken it."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -466,21 +468,21 @@ class KeyValue:
         board: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Lock]:
+    ) -> CallArguments[Lock]:
         """Let a lock go that is yours."""
-        return Said(
+        return CallArguments(
             body={"reason": reason, "idempotency_key": idempotency_key, "lock": lock, "board": board, "token": token},
         )
 
     @call("GET", "locks")
-    def list_locks(self, board: str | None = None, pattern: str | None = None) -> Said[Locks]:
+    def list_locks(self, board: str | None = None, pattern: str | None = None) -> CallArguments[Locks]:
         """The locks somebody holds, with holder and token: only those you may read."""
-        return Said(query={"board": board, "pattern": pattern})
+        return CallArguments(query={"board": board, "pattern": pattern})
 
     @call("GET", "queues")
-    def list_queues(self, board: str | None = None) -> Said[Queues]:
+    def list_queues(self, board: str | None = None) -> CallArguments[Queues]:
         """The queues of a board, with what waits in them."""
-        return Said(query={"board": board})
+        return CallArguments(query={"board": board})
 
     @call("POST", "queues")
     def add_task(
@@ -491,9 +493,9 @@ class KeyValue:
         board: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Task]:
+    ) -> CallArguments[Task]:
         """Put a task at the end of a queue."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -512,9 +514,9 @@ class KeyValue:
         board: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Claimed]:
+    ) -> CallArguments[Claimed]:
         """Take the oldest task nobody has; `task` is null where none waits."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -534,9 +536,9 @@ class KeyValue:
         board: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Finished]:
+    ) -> CallArguments[Finished]:
         """A claimed task is done and gone."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -558,9 +560,9 @@ class KeyValue:
         board: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Finished]:
+    ) -> CallArguments[Finished]:
         """Keep a claimed task for longer."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,
@@ -582,9 +584,9 @@ class KeyValue:
         board: str | None = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Said[Finished]:
+    ) -> CallArguments[Finished]:
         """Give a claimed task back; it waits for the next."""
-        return Said(
+        return CallArguments(
             body={
                 "reason": reason,
                 "idempotency_key": idempotency_key,

@@ -137,7 +137,7 @@ def metrics(principal: Principal) -> bytes:
     gauges["flux_refused_sources"] = ("Source minutes with refused requests, last week", RefusalMinute.objects.count())
     by_kind = numbers.LabelledGauge(
         "flux_jobs",
-        "Job rows by kind, queue and state; those that are done are kept a week",
+        "Job rows by kind, queue and state; finished jobs stay for a week",
         ("kind", "queue", "state"),
         jobs.counts_by_kind(),
     )

@@ -149,7 +149,7 @@ def test_there_are_more_than_twenty_kinds():
 def test_a_rewritten_end_is_narrowed_down_between_two_checkpoints(kept):
     rewrite(61, actor="agent:b")
     (verdict,) = checkpoints.verify_chains(chain=CHAIN).chains
-    assert "written anew somewhere after entry 40" in verdict.problem
+    assert "the chain was rewritten after entry 40" in verdict.problem
 
 
 def test_what_came_after_the_last_checkpoint_can_be_cut_unseen(kept):

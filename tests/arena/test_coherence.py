@@ -251,7 +251,7 @@ def test_a_conduit_brings_the_grains_it_needs(scribe):
     # As if the event that names the second grain had been lost.
     arena = build_arena(scribe.space, ENCODER)
     arena.index.size, arena.position = 1, position
-    arena._settle()
+    arena._reset_base()
     booth.write(lambda: scribe.tell(conduits=[scribe.conduit(second, start=first)]))
     Event.objects.filter(id=position.id + 1).delete()
     assert catch_up(arena)

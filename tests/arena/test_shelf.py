@@ -270,7 +270,7 @@ def test_a_short_grain_takes_at_most_four_fifths_of_a_kilobyte():
 
 def test_files_are_asked_for_where_reading_the_texts_again_would_take_long(scribe, shelf, monkeypatch):
     asked = []
-    monkeypatch.setattr(module.merge, "request_merge_soon", asked.append)
+    monkeypatch.setattr(module.jobs, "ask_soon", asked.append)
     monkeypatch.setattr(module, "ON_DISK", 2)
     monkeypatch.setattr(arenas, "LATE_ROWS", 1)
     for number in range(2):

@@ -72,12 +72,12 @@ from memory.recall import recall
 from memory.grains.models import Grain
 who = shell(Space.objects.get())
 grains = [store.store(who, content=f"note {{n}} on {MARKER} and the {{n}} swans")["grain_id"] for n in range(100)]
-choice.chosen(); worker.drain()
+active_encoder.load_encoder(); worker.drain()
 answer = recall.recall(who, query="what of {MARKER} and the swans", k=20)
 for grain in answer["grains"]:
-    votes.feedback(who, trace_id=answer["trace_id"], grain_id=grain["id"], useful=True)
+    feedback.feedback(who, trace_id=answer["trace_id"], grain_id=grain["id"], useful=True)
 worker.drain()
-shelf().write(who.space)
+arena_cache().write(who.space)
 digests = list(Grain.objects.values_list("digest", flat=True))
 from memory.keyvalue import purging, verbs
 for n in range(5):

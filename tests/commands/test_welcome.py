@@ -31,7 +31,7 @@ def test_another_encoder_than_the_default_one_is_named():
 
 def test_without_an_agent_it_says_where_to_make_one():
     said = printed()
-    assert "make an agent at http://127.0.0.1:1/agents" in said and "curl" not in said
+    assert "create an agent at http://127.0.0.1:1/agents" in said and "curl" not in said
 
 
 def test_the_example_leaves_provenance_out():

@@ -18,12 +18,13 @@ PASSWORD = "four unrelated words here"
 _MAKE = """
 import json
 from django.contrib.auth.hashers import make_password
-from accounts import factors, people
-from fluxcore import booth
+from accounts import people
+from accounts.signin import second_factors
+from fluxcore.writes import booth
 def make():
     user = people.save_person({name!r}, make_password({password!r}), administrator=True)
-    key = factors.new_key()
-    factors.install(user.pk, key, spent=-1)
+    key = second_factors.new_key()
+    second_factors.install(user.pk, key, spent=-1)
     return key.hex()
 print(json.dumps(booth.write(make)))
 """

@@ -316,7 +316,8 @@ def fill_the_log(fleet: Fleet, token: str, *, events: int, size: int) -> None:
     """Faster than through the door; none can be larger than four kilobytes."""
     fleet.python(f"""
 from accounts import tokens
-from fluxcore import booth, events
+from fluxcore import events
+from fluxcore.writes import booth
 agent = tokens.authenticate({token!r})
 def fill():
     for number in range({events}):

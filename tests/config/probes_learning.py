@@ -109,7 +109,7 @@ def votes_of_a_rephrased_question(world: ProbeWorld) -> object:
     memory.ask("which office printer broke", k=2)
     memory.ask("who plays the cello")
     memory.ask("which office printer is out of toner", k=1)
-    Job.objects.filter(kind="grains.imply").update(due_at=clock.now())
+    Job.objects.filter(kind="learning.infer").update(due_at=clock.now())
     memory.drain()
     return list(Vote.objects.filter(space=memory.principal.space).values_list("strength", flat=True))
 
@@ -122,7 +122,7 @@ def texts_that_are_looked_at_as_corrections(world: ProbeWorld) -> object:
     memory.store("the kettle whistles when the water boils over")
     memory.store("the kettle whistles if the water boils")
     memory.drain()
-    return Job.objects.filter(kind="grains.imply", space=memory.principal.space).count()
+    return Job.objects.filter(kind="learning.infer", space=memory.principal.space).count()
 
 
 @probe("QUARANTINE_USEFULNESS_THRESHOLD", 0.05)

@@ -19,9 +19,9 @@ MINE = "/agents/alice/kv"
 def recalls_at_once(world: ProbeWorld) -> object:
     from memory.recall import recall
 
-    world.patch.setattr(recall, "_places", None)
+    world.patch.setattr(recall, "_slots", None)
     world.memory().ask("anything")
-    places = recall._places
+    places = recall._slots
     assert places is not None
     waiting = [places.join(f"space {number}", "agent") for number in range(8)]
     granted = sum(one.granted for one in waiting)
@@ -36,7 +36,7 @@ def arenas_that_are_kept(world: ProbeWorld) -> object:
 
     cache = ArenaCache()
     for space in (1, 2):
-        cache._keep(SimpleNamespace(space=space, nbytes=1 << 20))  # type: ignore[arg-type]
+        cache._add(SimpleNamespace(space=space, nbytes=1 << 20))  # type: ignore[arg-type]
     return list(cache.spaces())
 
 

@@ -182,7 +182,7 @@ ALERTS = {
 @probe("HEALTH_TICK_MINUTES", 0.0)
 @probe("CLEANUP_INTERVAL_HOURS", 12.0)
 def periods_of_recurring_jobs(world: ProbeWorld) -> object:
-    return {chore.name: chore.seconds() for chore in schedule.chores()}
+    return {chore.name: chore.seconds() for chore in schedule.recurring()}
 
 
 @probe("ALERTS_ENABLED", True, stored=True)

@@ -94,7 +94,7 @@ def test_the_steady_clock_only_grows_and_is_the_machines():
 # Where the machine's clock is read besides `fluxcore/clock.py`, and why.
 READERS = {
     "fluxsite/file_broker.py": "numbers the files of a queue, nanoseconds apart",
-    "memory/keyvalue/moment.py": "PostgreSQL's own clock is its wall",
+    "memory/keyvalue/expiry_clock.py": "PostgreSQL's own clock is its wall",
 }
 READS = re.compile(r"\btime\.time(_ns)?\(|\bdatetime\.(now|utcnow)\(|\btimezone\.now\b")
 

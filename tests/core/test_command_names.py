@@ -59,4 +59,4 @@ def test_who_typed_flux_is_answered_in_its_words(tmp_path):
         env={"PATH": os.environ["PATH"], "FLUX_HOME": str(tmp_path)},
         cwd=command_names._ROOT,
     )
-    assert "Make it: flux init --name work." in done.stderr
+    assert "Create it: flux init --name work." in done.stderr

@@ -93,7 +93,7 @@ def test_it_counts_what_agents_really_did(olga, home, make_token):
     wait_for_log()
     booth.write(health_jobs.ask_to_gather)
     worker.drain()
-    assert "Stored 3 as the user's word 3" in card(olga.get("/agents"), "bob")
+    assert "Memories stored 3 of these user-stated 3" in card(olga.get("/agents"), "bob")
 
 
 def test_the_share_of_each_limit_that_the_minute_has_used(grace, home, make_token, configure):
@@ -115,7 +115,7 @@ def test_what_each_agent_has_stored_of_its_quotas(grace, home, make_token, confi
     boards.make(principal, board="ops")
     text = card(grace.get("/agents"), "bob")
     assert "Memories 1 of 1,000,000 Size of memories 1.5 KiB of 1 GiB" in text
-    assert "Keys with history 300 B of 256 MiB Boards made 1 of 20" in text and "Model calls" not in text
+    assert "Keys with history 300 B of 256 MiB Boards 1 of 20" in text and "Model calls" not in text
     assert "Memories 0 of 1,000,000" in card(grace.get("/agents"), "alice")
     configure(MAX_BOARDS_PER_AGENT=1, OPERATING_MODE="flux_extracts", LLM_CALLS_PER_DAY=10)
     AgentSpend.objects.create(space=home, day=clock.now().date(), who="agent:bob", calls=4, tokens=700)

@@ -60,7 +60,7 @@ def test_what_was_refused_stands_on_the_page(owner):
     "fields, status, says",
     [
         ({}, 422, "Choose one or more files"),
-        ({"files": [file("x.jsonl", b'{"flux_export": 9}')]}, 422, "no export"),
+        ({"files": [file("x.jsonl", b'{"flux_export": 9}')]}, 422, "not an export"),
         ({"files": [file()], "format": "pdf"}, 422, "format must be"),
         ({"files": [file()], "ceiling": "god"}, 422, "maximum provenance"),
         ({"files": [file("x.db", b"SQLite format 3\0" + b"x" * 90)]}, 422, "cannot be read as a database"),

@@ -68,11 +68,10 @@ def test_stores_recalls_votes_and_jobs_are_readable_lines(memory, oz):
     page = oz.get("/live")
     said = " / ".join(lines(page)[:6])
     for one in (
-        "agent:alice stored a grain, ai stated grain",
-        "agent:alice asked: 1 grain, ",
-        "% sure",
-        "agent:alice judged a grain: useful grain",
-        "worker learned from 1 vote",
+        "agent:alice stored a memory, provenance ai stated memory",
+        "agent:alice recalled 1 memory, confidence ",
+        "agent:alice gave feedback on a memory: useful memory",
+        "worker learned from feedback on 1 result",
         "worker finished learning.apply in ",
     ):
         assert one in said, said

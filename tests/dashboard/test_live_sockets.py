@@ -30,7 +30,7 @@ print(json.dumps({who: f"{name}={person.sign_in().cookies[name].value}" for who,
 """
 _ACT = """
 import time
-from accounts import own, people, roles
+from accounts import own_account, people, roles
 from accounts.models import Authenticator, Session, User
 from accounts.principals import shell
 me = User.objects.get(username={who!r})
@@ -123,7 +123,7 @@ def test_recalls_reach_people_once_and_whoever_comes_back_hears_what_they_missed
 @pytest.mark.parametrize(
     ("who", "what", "code"),
     [
-        ("cy", "own.sign_out(roles.person(me, fresh=True))", 4401),
+        ("cy", "own_account.sign_out(roles.person_principal(me, fresh=True))", 4401),
         ("di", "people.switch(shell(), username='di', active=False)", 4401),
         ("ed", "people.set_role(shell(), username='ed', space='main', role='')", 4403),
         ("flo", "Authenticator.objects.filter(user=me).delete()", 4401),

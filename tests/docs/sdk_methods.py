@@ -40,7 +40,7 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
         *(["from typing import Any"] if "Any" in body else []),
         "",
         _import("flux.calls.answers", answers),
-        "from flux.core import Said, call",
+        "from flux.core import CallArguments, call",
         *([f"from flux.rooms.saying import {', '.join(values)}"] if values else []),
         "",
         "",
@@ -66,7 +66,7 @@ def _method(offer: Offer) -> str:
     return "\n".join(
         [
             f'    @call("{offer.method}", "{offer.path}")',
-            *_signature(offer.sdk, given, f"Said[{answer}]"),
+            *_signature(offer.sdk, given, f"CallArguments[{answer}]"),
             *_docstring(offer.says),
             *_returned(offer),
         ]
@@ -127,10 +127,10 @@ def _returned(offer: Offer) -> list[str]:
         parts.append(f"path={_dictionary(offer, list(offer.in_path))}")
     if query:
         parts.append(f"query={_dictionary(offer, query)}")
-    line = f"        return Said({', '.join(parts)})"
+    line = f"        return CallArguments({', '.join(parts)})"
     if len(line) <= _WIDTH:
         return [line]
-    return ["        return Said(", *(f"            {_wrapped(part)}," for part in parts), "        )"]
+    return ["        return CallArguments(", *(f"            {_wrapped(part)}," for part in parts), "        )"]
 
 
 def _dictionary(offer: Offer, names: list[str]) -> str:

@@ -15,11 +15,11 @@ ENDS = """
 import threading
 from pathlib import Path
 from memory.embedding.active_encoder import ProcessEncoder
-from memory.embedding.encoder import checked
+from memory.embedding.encoder import encode_checked
 one, began = ProcessEncoder("all-MiniLM-L6-v2", Path({models!r})), threading.Event()
 def encode():
     while True:
-        checked(one.encoder(), ["The night train to the north leaves at nine and arrives in the morning. " * 12])
+        encode_checked(one.encoder(), ["The night train to the north leaves at nine and arrives in the morning. " * 12])
         began.set()
 threading.Thread(target=encode, daemon=True).start()
 assert began.wait(60)

@@ -109,7 +109,7 @@ def test_one_agent_leaves_the_others_their_part_of_the_budget(desk, configure):
     assert spend().calls == 4
     assert Extraction.objects.filter(state="waiting", asked_by="agent:alice").count() == 2
     assert (
-        "1 agent(s) have spent their share of today's budget, for example alice: LLM_AGENT_SHARE"
+        "1 agent(s) have used up their share of today's model budget, for example alice (LLM_AGENT_SHARE)"
         in model_status.warnings()
     )
     configure(LLM_CALLS_PER_DAY=5, LLM_AGENT_SHARE=1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -20,7 +21,10 @@ from tests.extraction.ollama import hangs, html
 
 @pytest.fixture
 def connections(monkeypatch) -> Iterator[list[object]]:
-    """Every connection and every look-up somebody attempts."""
+    """Every connection and every look-up somebody attempts, but for those of earlier tests."""
+    for thread in threading.enumerate():
+        if thread.name in ("model", "query-expansion"):
+            thread.join(60)
     made: list[object] = []
     monkeypatch.setattr(socket, "create_connection", lambda *given, **_: made.append(given))
     monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_: made.append(given))
@@ -73,7 +77,7 @@ def test_the_operator_is_warned(desk, configure):
     desk.hand_over("Anna moved to Lisbon. It rained.")
     desk.work()
     assert instance_health.instance_details()["model"]["state"] == "down"
-    assert "the model does not answer: the answer is not JSON; texts wait for it" in instance_health.warnings("full")
+    assert "the model does not answer: the answer is not JSON; texts stay queued" in instance_health.warnings("full")
     configure(LLM_BASE_URL="http://models.example")
     assert any("sent to another machine" in one for one in model_status.warnings())
     configure(LLM_BASE_URL="nonsense")

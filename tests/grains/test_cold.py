@@ -17,7 +17,7 @@ _TRANSACTION = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")
 @pytest.fixture
 def cold(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
     """No arena can be had, as while a large space is read for the first time."""
-    monkeypatch.setattr(shelves.ArenaCache, "_find", lambda self, space: None)
+    monkeypatch.setattr(shelves.ArenaCache, "_get_or_open", lambda self, space: None)
     return memory
 
 
@@ -47,7 +47,7 @@ def test_it_says_the_same_as_an_arena_where_there_is_little(memory: Memory, monk
     for number in range(30):
         memory.store(f"Report {number} on the harbour by team {number % 4}", session=f"s{number % 3}")
     warm = memory.texts("report of team 3 on the harbour", k=3)
-    monkeypatch.setattr(shelves.ArenaCache, "_find", lambda self, space: None)
+    monkeypatch.setattr(shelves.ArenaCache, "_get_or_open", lambda self, space: None)
     assert memory.texts("report of team 3 on the harbour", k=3) == warm
 
 

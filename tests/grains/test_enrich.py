@@ -112,7 +112,7 @@ def test_near_copies_are_linked_and_never_dropped(memory):
     vectors = Topics().encode(["salary 5000", "salary 6000"])
     cosine = float(vectors[0] @ vectors[1])
     assert cosine > 0.9 and weight == pytest.approx(0.5 * cosine, abs=0.01)
-    assert Job.objects.filter(kind="grains.enrich").latest("id").lines.get().text.endswith("1 near copies.")
+    assert Job.objects.filter(kind="grains.enrich").latest("id").lines.get().text.endswith("1 near duplicates.")
 
 
 def test_grains_of_one_page_find_each_other_once(memory):

@@ -245,7 +245,7 @@ def test_a_receipt_that_is_on_its_way_is_waited_for(memory: Memory, settings: An
             voted.result(timeout=4 * traces.BEHIND_SECONDS)
         opened.set()
         assert voted.result(timeout=60)["status"] == "recorded"
-    assert Trace.objects.filter(uuid=answer["trace_id"]).exists() and not traces._going
+    assert Trace.objects.filter(uuid=answer["trace_id"]).exists() and not traces._in_flight
     booth.write(close_connection_after_commit)
 
 

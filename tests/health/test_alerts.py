@@ -168,7 +168,7 @@ def test_what_is_not_taken_is_tried_again_with_the_same_id_and_parked_where_peop
     assert (job.state, job.attempts, len(receiver.got)) == ("parked", 5, 5)
     assert len({json.loads(body)["id"] for _, _, body in receiver.got}) == 1
     lines = list(JobLine.objects.filter(job=job).values_list("text", flat=True))
-    assert "The webhook did not take it: the answer was 500." in lines
+    assert "The webhook failed: the answer was 500." in lines
     assert Warning.objects.get(signal="orphan_rate").alerted_at is None
     assert any("parked" in one for one in instance_health.warnings("full"))
 

@@ -151,7 +151,7 @@ def test_nothing_to_import_is_refused_at_once(begin, tmp_path):
 
 def test_too_much_is_sent_to_the_shell(begin, vault, monkeypatch):
     monkeypatch.setattr(asking, "MOST", 3)
-    with pytest.raises(Invalid, match=r"flux_import PATH .*at the shell"):
+    with pytest.raises(Invalid, match=r"flux_import PATH .*has no size limit"):
         begin(vault)
     assert Import.objects.count() == Piece.objects.count() == 0
 

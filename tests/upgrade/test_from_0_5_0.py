@@ -62,7 +62,7 @@ def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_the_upgrade_made_a_backup_and_names_keys_that_change_nothing(upgraded: Upgraded) -> None:
-    assert len(list((upgraded.instance.folder / "backups").glob("*before-upgrade*.zip"))) == 1
+    assert len(list((upgraded.instance.folder / "backups").glob("*before-upgrade*.tar.zst"))) == 1
     status = upgraded.command("flux_status")
     assert status["counts"]["grains"] == upgraded.facts["counts"]["grains"]
     said = " ".join(status["warnings"])

@@ -85,7 +85,7 @@ def test_an_answer_says_that_the_weights_moved(voted):
     attuned(voted)
     said = voted.ask("Where does the choir rehearse piece 9?", explain=True)["explanation"]
     assert said["weights"]["questions"] == QUESTIONS
-    assert f"learned from {QUESTIONS} questions with feedback." in said["says"]
+    assert f"adjusted by feedback on {QUESTIONS} queries" in said["says"]
 
 
 def test_fitted_again_nothing_is_told(voted):
@@ -117,4 +117,4 @@ def test_what_helps_nobody_moves_nothing(voted, monkeypatch):
     assert not Attunement.objects.exists()
     done = Job.objects.filter(kind=learning_jobs.FIT, state=Job.State.DONE).get()
     (line,) = done.lines.values_list("text", flat=True)
-    assert "The shipped weights hold." in line
+    assert "The default weights are used." in line

@@ -74,7 +74,7 @@ def test_a_deletion_taken_back_leaves_the_grain_where_it_was(life):
 def test_what_does_not_fit_is_a_conflict(life):
     grain = life.memory.store(PLAIN)
     verbs.quarantine(shell(), grain=grain)
-    with pytest.raises(Conflict, match="It is quarantined, and this is for what is active or dormant"):
+    with pytest.raises(Conflict, match="only possible for memories that are active or dormant"):
         verbs.archive(shell(), grain=grain)
     with pytest.raises(Conflict):
         verbs.restore(shell(), grain=grain)
