@@ -188,7 +188,7 @@ def measure(size: int) -> dict[str, Any]:
         kilobytes = arena.nbytes / size / 1000
 
     def ask(question: str) -> float:
-        chosen._cached.cache_clear()
+        chosen._encode_one_cached.cache_clear()
         return cpu(partial(recall.recall, principal, query=question))
 
     def search(question: str, *, stop: bool) -> float:

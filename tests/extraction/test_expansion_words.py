@@ -33,11 +33,12 @@ def asking(desk, configure, monkeypatch, standing_clock):
     monkeypatch.setattr(expansion_words, "_late", breaker.Breaker(longest=60))
     configure(LLM_QUERY_WORDS_ENABLED=True, LLM_QUERY_MILLISECONDS=150.0)
     # A busy machine must not decide what these tests say: the time itself is the business of one below.
+    usual = query_expansion.QueryExpander(mode.question_seconds, mode.words_for)
     monkeypatch.setattr(mode, "question_seconds", lambda: 5.0 if config.current().LLM_QUERY_WORDS_ENABLED else 0.0)
     query_expansion.set_expander(query_expansion.QueryExpander(mode.question_seconds, mode.words_for))
     desk.memory.store(NOTE)
     yield desk
-    query_expansion.set_expander(query_expansion.QueryExpander(mode.question_seconds, mode.words_for))
+    query_expansion.set_expander(usual)
 
 
 def asked(desk, query):

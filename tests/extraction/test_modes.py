@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -21,10 +20,7 @@ from tests.extraction.ollama import hangs, html
 
 @pytest.fixture
 def connections(monkeypatch) -> Iterator[list[object]]:
-    """Every connection and every look-up somebody attempts, but for those of earlier tests."""
-    for thread in threading.enumerate():
-        if thread.name in ("model", "query-expansion"):
-            thread.join(60)
+    """Every connection and every look-up somebody attempts."""
     made: list[object] = []
     monkeypatch.setattr(socket, "create_connection", lambda *given, **_: made.append(given))
     monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_: made.append(given))

@@ -132,9 +132,9 @@ def test_installed_it_finds_its_pages_and_weights(installed, tmp_path):
         "import django; django.setup()\n"
         "from django.template.loader import get_template\n"
         "from django.contrib.staticfiles import finders\n"
-        "from memory.embedding import kinds\n"
+        "from memory.embedding import encoder_kinds\n"
         "get_template('dashboard/recall.html')\n"
-        "print(finders.find('dashboard/flux.css'), kinds.package_folder('wordllama'), fluxsite.home.__file__)"
+        "print(finders.find('dashboard/flux.css'), encoder_kinds.package_folder('wordllama'), fluxsite.home.__file__)"
     )
     environment = {
         **Instance(tmp_path).environment,
