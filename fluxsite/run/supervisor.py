@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ log = logging.getLogger(__name__)
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 3.5  # Ctrl-C promises five, and the last ones are then killed
+LOOK_SECONDS = 0.1  # between two looks at the children and at `stop_requested`
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,9 @@ class Supervisor:
     mcp: ReservedPort
     processes: int = 1
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    stopping: threading.Event = field(default_factory=threading.Event)
+    # A plain attribute: a signal handler that set a threading.Event could wait for ever for the lock of the wait it
+    # interrupted.
+    stop_requested: bool = False
 
     def start(self) -> None:
         metrics = self.home.run / "metrics"
@@ -129,7 +131,7 @@ class Supervisor:
     def wait_until_ready(self) -> None:
         until = time.monotonic() + READY_SECONDS
         waiting = [(self.rest, "/readyz"), (self.people, "/health"), (self.mcp, "/health")]
-        while waiting and not self.stopping.is_set():
+        while waiting and not self.stop_requested:
             self._raise_if_dead()
             waiting = [(door, path) for door, path in waiting if not _answers(door, path)]
             if not waiting:
@@ -162,11 +164,16 @@ class Supervisor:
 
     def watch(self) -> str | None:
         """Wait for a signal or the death of a child; the name of the dead one."""
-        while not self.stopping.wait(0.2):
+        while not self.stop_requested:
             name = self.dead()
             if name is not None:
                 return name
+            time.sleep(LOOK_SECONDS)
         return None
+
+    def request_stop(self, *_: object) -> None:
+        """Handler of SIGINT and SIGTERM: `watch` and `wait_until_ready` return at their next look."""
+        self.stop_requested = True
 
     def stop(self) -> None:
         """SIGTERM to all, then SIGKILL to what does not end in time: no child outlives this call."""

@@ -113,7 +113,7 @@ class Command(FluxCommand):
             self._refuse_unsound()
         self.say_upgrade(upgrade.backup)
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: supervisor.stopping.set())
+            signal.signal(number, supervisor.request_stop)
         if options["broadcast"]:
             names = [*settings.ALLOWED_HOSTS, *lan_addresses(), *lan_names()]
             os.environ["FLUX_ALLOWED_HOSTS"] = ",".join(dict.fromkeys(names))
@@ -122,7 +122,7 @@ class Command(FluxCommand):
             with self._showing("Starting the dashboard, REST and MCP servers ...", options):
                 supervisor.start()
                 supervisor.wait_until_ready()
-            if not supervisor.stopping.is_set():
+            if not supervisor.stop_requested:
                 self._open(supervisor, options, upgrade)
             dead = supervisor.watch()
             if dead is None:
