@@ -103,10 +103,10 @@ class Caller:
         self.line = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
-    def call(self, method: str, path: str, body: Any = None) -> int:
+    def call(self, method: str, path: str, body: Any = None, *, prefix: str = "/api/v1") -> int:
         raw = json.dumps(body).encode() if body is not None else None
         try:
-            self.line.request(method, f"/api/v1{path}", body=raw, headers=self.headers)
+            self.line.request(method, f"{prefix}{path}", body=raw, headers=self.headers)
             answer = self.line.getresponse()
             answer.read()
         except (OSError, http.client.HTTPException):
