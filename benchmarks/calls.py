@@ -22,12 +22,18 @@ ROUNDS, TURNS, CALLS = 9, 6, 60  # pairs; how often the two take turns within on
 _DJANGO = (
     "import os; os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'tests.settings'); import django; django.setup(); "
 )
+_GROUPS = (
+    "import mcp.server; from mcp_bridge import registry; "
+    "new = hasattr(registry, 'load_group'); "  # else 0.6.0 or earlier
+    "load = registry.load_group if new else registry.group; "
+    "switched = registry.SWITCHED_GROUPS if new else registry.SWITCHED; "
+)
 STARTS = {
     "routes of REST": _DJANGO + "import memory.api.urls",
-    "tools of MCP, usual": _DJANGO + "import mcp.server; from mcp_bridge import registry; registry.group('grains')",
+    "tools of MCP, usual": _DJANGO + _GROUPS + "load('grains')",
     "tools of MCP, all groups": _DJANGO
-    + "import mcp.server; from mcp_bridge import registry; "
-    + "[[one.input_schema() for one in registry.group(name).tools] for name in (registry.USUAL, *registry.SWITCHED)]",
+    + _GROUPS
+    + "[[one.input_schema() for one in load(name).tools] for name in ('grains', *switched)]",
     "client": "import flux.client",
     "django": _DJANGO,
 }
@@ -73,6 +79,7 @@ def _calls() -> dict[str, Callable[[], Any]]:
     context: Any = SimpleNamespace(session=SimpleNamespace(client_params=None))
     who = tokens.authenticate(token)
     put, get, listed = _verbs()
+    run_tool = getattr(server, "run_tool", None) or server.call  # its name up to 0.6.0
     for number in range(20):
         put(who, f"notes/{number}", number)
 
@@ -82,7 +89,7 @@ def _calls() -> dict[str, Callable[[], Any]]:
         assert answer.status_code == 200, answer.content
 
     def tool(name: str, **given: Any) -> None:
-        answer = server.run_tool(lambda ctx: who, context, name, given)
+        answer = run_tool(lambda ctx: who, context, name, given)
         assert not answer.is_error, answer
 
     assert registry.find_for(who, "memory_set")
