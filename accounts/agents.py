@@ -36,7 +36,7 @@ EVERYDAY_CAPABILITIES = (
 
 
 @verb("spaces.create", needs="instance.manage")
-def create_space(act: RunningCall, *, name: str) -> Change:
+def create_space(call: RunningCall, *, name: str) -> Change:
     check_name(name, what="a space")
 
     def change() -> dict[str, Any]:
@@ -45,7 +45,7 @@ def create_space(act: RunningCall, *, name: str) -> Change:
                 space = Space.objects.create(name=name, created_at=clock.now())
         except IntegrityError:
             raise Conflict(f"There is already a space named {name!r}. Choose another name.", space=name) from None
-        act.record(str(space.uuid), name=name)
+        call.record(str(space.uuid), name=name)
         return describe_space(space)
 
     return change
@@ -53,7 +53,7 @@ def create_space(act: RunningCall, *, name: str) -> Change:
 
 @verb("agents.create", needs="accounts.manage")
 def create_agent(
-    act: RunningCall,
+    call: RunningCall,
     *,
     space: str,
     name: str,
@@ -64,7 +64,7 @@ def create_agent(
     """A new agent: trusted, or as far as its parent is, unless told otherwise."""
     check_name(name, what="an agent")
     wanted = caps.check(capabilities)
-    home = find_space(space, act.principal)
+    home = find_space(space, call.principal)
     above = _find_parent(home, parent)
     level = _checked_trust(trust, above)
     effective_capabilities.check(level, above, wanted)
@@ -79,7 +79,7 @@ def create_agent(
             raise Conflict(
                 f"There is already an agent named {name!r} in space {space!r}. Choose another name.", agent=name
             ) from None
-        act.record(
+        call.record(
             str(agent.uuid), chain=home.uuid.hex, name=name, capabilities=wanted, trust=level, **_child_of(above)
         )
         return describe_agent(agent)
@@ -89,7 +89,7 @@ def create_agent(
 
 @verb("agents.apply", needs="accounts.manage")
 def apply_agent(
-    act: RunningCall,
+    call: RunningCall,
     *,
     space: str,
     name: str,
@@ -104,7 +104,7 @@ def apply_agent(
     """
     check_name(name, what="an agent")
     wanted = caps.check(capabilities)
-    home = find_space(space, act.principal)
+    home = find_space(space, call.principal)
     known = Agent.objects.select_related("parent").filter(space=home, name=name).first()
     if known is not None and parent is not None and (known.parent is None or known.parent.name != parent):
         raise Conflict(
@@ -137,7 +137,7 @@ def apply_agent(
             Agent.objects.filter(pk=agent.pk).update(capabilities=wanted, trust=kept)
             agent.capabilities, agent.trust = wanted, kept
         extra = {"trust": kept} if created or trust_before != kept else {}
-        act.record(
+        call.record(
             str(agent.uuid),
             chain=home.uuid.hex,
             name=name,
@@ -152,66 +152,66 @@ def apply_agent(
 
 
 @verb("agents.set_trust", needs="accounts.manage")
-def set_trust(act: RunningCall, *, space: str, name: str, trust: str) -> Change:
+def set_trust(call: RunningCall, *, space: str, name: str, trust: str) -> Change:
     """How far an agent may be let. Lowered, it holds less from its next request on; raised, what it was given."""
-    agent = find_agent(space, name, act.principal)
+    agent = find_agent(space, name, call.principal)
     level = _checked_trust(trust_levels.check_level(trust), agent.parent)
 
     def change() -> dict[str, Any]:
         before = Agent.objects.values_list("trust", flat=True).get(pk=agent.pk)
         Agent.objects.filter(pk=agent.pk).update(trust=level)
         agent.trust = level
-        act.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=before, after=level)
+        call.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=before, after=level)
         return {**describe_agent(agent), "changed": before != level}
 
     return change
 
 
 @verb("agents.set_must_rate", needs="accounts.manage")
-def set_must_rate(act: RunningCall, *, space: str, name: str, must_rate: bool) -> Change:
+def set_must_rate(call: RunningCall, *, space: str, name: str, must_rate: bool) -> Change:
     """Whether the agent is only reminded of answers it has not judged, or recalls no further until it has."""
     if not isinstance(must_rate, bool):
         raise Invalid("must_rate must be true or false.", field="must_rate")
-    agent = find_agent(space, name, act.principal)
+    agent = find_agent(space, name, call.principal)
 
     def change() -> dict[str, Any]:
         changed = Agent.objects.filter(pk=agent.pk).exclude(must_rate=must_rate).update(must_rate=must_rate)
         agent.must_rate = must_rate
-        act.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, must_rate=must_rate)
+        call.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, must_rate=must_rate)
         return {**describe_agent(agent), "changed": bool(changed)}
 
     return change
 
 
 @verb("agents.set_tools", needs="accounts.manage")
-def set_tools(act: RunningCall, *, space: str, name: str, tools: list[str]) -> Change:
+def set_tools(call: RunningCall, *, space: str, name: str, tools: list[str]) -> Change:
     """Which groups of MCP tools the agent is shown beyond the usual ones. It can do no more than before by them."""
     wanted = tool_groups.check(tools)
-    agent = find_agent(space, name, act.principal)
+    agent = find_agent(space, name, call.principal)
 
     def change() -> dict[str, Any]:
         before = Agent.objects.values_list("tools", flat=True).get(pk=agent.pk)
         Agent.objects.filter(pk=agent.pk).update(tools=wanted)
         agent.tools = wanted
-        act.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=before, after=wanted)
+        call.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, before=before, after=wanted)
         return {**describe_agent(agent), "changed": before != wanted}
 
     return change
 
 
 @verb("agents.switch", needs="accounts.manage")
-def switch_agent(act: RunningCall, *, space: str, name: str, active: bool) -> Change:
+def switch_agent(call: RunningCall, *, space: str, name: str, active: bool) -> Change:
     """Stop or resume all tokens of an agent, and of the agents made for it, at once. Stopping ends its grants."""
-    agent = find_agent(space, name, act.principal)
+    agent = find_agent(space, name, call.principal)
 
     def change() -> dict[str, Any]:
         Agent.objects.filter(pk=agent.pk).update(active=active)
         agent.active = active
-        revoked, declined = (0, 0) if active else grants.end_all(act, agent)
+        revoked, declined = (0, 0) if active else grants.end_all(call, agent)
         ended: dict[str, Any] = {}
         if revoked or declined:
             ended = {"grants_revoked": revoked, "requests_declined": declined}
-        act.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, active=active, **ended)
+        call.record(str(agent.uuid), chain=agent.space.uuid.hex, name=name, active=active, **ended)
         return {**describe_agent(agent), "grants_revoked": revoked}
 
     return change

@@ -1,7 +1,7 @@
 """Handlers of declared calls (`flux/calls/`): verbs and selectors whose arguments are checked by the declaration.
 
     @handles(calls.SetKey, asks=writes)
-    def set_key(act: Act, request: calls.SetKey) -> Change: ...
+    def set_key(call: RunningCall, request: calls.SetKey) -> Change: ...
 
 The handler of a call that reads gets the principal instead of the running call and answers at once. The order of
 `accounts/verbs.py` stays: who may not is refused first, then what was given is checked, then the change is made.

@@ -39,25 +39,25 @@ _HIDDEN = re.compile(f"[{HIDDEN}\\ud800-\\udfff\U0001d173-\U0001d17a\U000e0000-\
 
 
 @verb("grants.give", needs="grant")
-def give(act: RunningCall, *, space: str, agent: str, capability: str, expires_at: str | None = None) -> Change:
+def give(call: RunningCall, *, space: str, agent: str, capability: str, expires_at: str | None = None) -> Change:
     """Let an agent do more, at once, until a moment or until it is taken back."""
-    row = find_agent(space, agent, act.principal)
+    row = find_agent(space, agent, call.principal)
     wanted, until = check_capability(capability), _until(expires_at)
-    _check_giver(act.principal, wanted)
-    return lambda: describe(_add(act, row.pk, wanted, until))
+    _check_giver(call.principal, wanted)
+    return lambda: describe(_add(call, row.pk, wanted, until))
 
 
 @verb("grants.revoke", needs="grant")
-def revoke(act: RunningCall, *, grant: str) -> Change:
+def revoke(call: RunningCall, *, grant: str) -> Change:
     """Take a grant back: the next request of the agent is without it, on every process."""
     row = Grant.objects.select_related("agent__space").filter(uuid=_number(grant, "grant")).first()
-    if row is None or not act.principal.reaches(row.agent.space_id):
+    if row is None or not call.principal.reaches(row.agent.space_id):
         raise NotFound(
             f"There is no grant with this id. `{typed_command('flux_grant list')}` lists all grants.", grant=grant[:64]
         )
 
     def change() -> dict[str, Any]:
-        if not effective_capabilities.open_grants().filter(pk=row.pk).exists() or not _end(act, row):
+        if not effective_capabilities.open_grants().filter(pk=row.pk).exists() or not _end(call, row):
             raise Conflict("This grant has already been revoked or has expired.")
         return describe(row)
 
@@ -65,18 +65,18 @@ def revoke(act: RunningCall, *, grant: str) -> Change:
 
 
 @verb("grants.request", needs="grants.request")
-def request(act: RunningCall, *, capability: str) -> Change:
+def request(call: RunningCall, *, capability: str) -> Change:
     """An agent asks for what it lacks; the reason is for the person who decides."""
-    if act.principal.agent is None:
+    if call.principal.agent is None:
         raise Invalid(
             "Only agents can request capabilities. Grant one with "
             f"{typed_command('flux_grant give AGENT CAPABILITY')}.",
             field="agent",
         )
-    ticket = act.share("grant_requests", cost=1, limit=MAX_REQUESTS_PER_MINUTE)
+    ticket = call.share("grant_requests", cost=1, limit=MAX_REQUESTS_PER_MINUTE)
     wanted = check_capability(capability)
-    agent = Agent.objects.select_related("space", "parent").get(pk=act.principal.agent)
-    if act.principal.capabilities.covers(wanted):
+    agent = Agent.objects.select_related("space", "parent").get(pk=call.principal.agent)
+    if call.principal.capabilities.covers(wanted):
         raise Conflict("This agent already has that capability.", capability=wanted)
     effective_capabilities.check(agent.trust, agent.parent, [wanted])
 
@@ -85,7 +85,7 @@ def request(act: RunningCall, *, capability: str) -> Change:
         waiting = GrantRequest.objects.filter(agent=agent, state=GrantRequest.State.WAITING)
         row = waiting.filter(capability=wanted).first()
         if row is not None:
-            act.record(str(row.uuid), capability=wanted, again=True)
+            call.record(str(row.uuid), capability=wanted, again=True)
             return describe_request(row)
         if waiting.count() >= MAX_WAITING:
             raise Conflict(
@@ -93,24 +93,24 @@ def request(act: RunningCall, *, capability: str) -> Change:
                 limit=MAX_WAITING,
             )
         row = GrantRequest.objects.create(
-            agent=agent, capability=wanted, reason=audit.readable(act.reason, 500), asked_at=clock.now()
+            agent=agent, capability=wanted, reason=audit.readable(call.reason, 500), asked_at=clock.now()
         )
-        act.record(str(row.uuid), capability=wanted)
-        _tell(act, "grant.requested", str(row.uuid), agent, wanted)
+        call.record(str(row.uuid), capability=wanted)
+        _tell(call, "grant.requested", str(row.uuid), agent, wanted)
         return describe_request(row)
 
     return change
 
 
 @verb("grants.accept", needs="grant")
-def accept(act: RunningCall, *, request: str, expires_at: str | None = None) -> Change:
+def accept(call: RunningCall, *, request: str, expires_at: str | None = None) -> Change:
     """Give what an agent asked for. Everything is checked again: much may have changed since it asked."""
-    row, until = _find_request(act, request), _until(expires_at)
-    _check_giver(act.principal, row.capability)
+    row, until = _find_request(call, request), _until(expires_at)
+    _check_giver(call.principal, row.capability)
 
     def change() -> dict[str, Any]:
-        _answer(act, row, GrantRequest.State.ACCEPTED)
-        row.grant = _add(act, row.agent_id, row.capability, until, request=str(row.uuid))
+        _answer(call, row, GrantRequest.State.ACCEPTED)
+        row.grant = _add(call, row.agent_id, row.capability, until, request=str(row.uuid))
         row.save(update_fields=["grant"])
         return describe_request(row)
 
@@ -118,14 +118,14 @@ def accept(act: RunningCall, *, request: str, expires_at: str | None = None) -> 
 
 
 @verb("grants.decline", needs="grant")
-def decline(act: RunningCall, *, request: str) -> Change:
+def decline(call: RunningCall, *, request: str) -> Change:
     """Leave an agent without what it asked for; the reason is what it reads."""
-    row = _find_request(act, request)
+    row = _find_request(call, request)
 
     def change() -> dict[str, Any]:
-        _answer(act, row, GrantRequest.State.DECLINED)
-        act.record(str(row.uuid), chain=row.agent.space.uuid.hex, agent=row.agent.name, capability=row.capability)
-        _tell(act, "grant.declined", str(row.uuid), row.agent, row.capability)
+        _answer(call, row, GrantRequest.State.DECLINED)
+        call.record(str(row.uuid), chain=row.agent.space.uuid.hex, agent=row.agent.name, capability=row.capability)
+        _tell(call, "grant.declined", str(row.uuid), row.agent, row.capability)
         return describe_request(row)
 
     return change
@@ -145,16 +145,16 @@ def own_requests(principal: Principal, *, state: str | None = None, limit: int =
     return {"requests": rows, "count": len(rows)}
 
 
-def end_all(act: RunningCall, agent: Agent) -> tuple[int, int]:
+def end_all(call: RunningCall, agent: Agent) -> tuple[int, int]:
     """Of an agent that is being stopped: take back its open grants and answer its requests."""
     ended = sum(
-        _end(act, row)
+        _end(call, row)
         for row in effective_capabilities.open_grants().filter(agent=agent).select_related("agent__space")
     )
     waiting = GrantRequest.objects.filter(agent=agent, state=GrantRequest.State.WAITING)
     declined = waiting.update(
         state=GrantRequest.State.DECLINED,
-        answered_by=act.principal.actor,
+        answered_by=call.principal.actor,
         answered_at=clock.now(),
         answer="The agent was suspended.",
     )
@@ -222,9 +222,9 @@ def _number(text: str, field: str) -> uuid.UUID:
         raise Invalid(f"{field}: not an id, for example 0b2f6c0e-8f0c-4d7c-9f0f-3c1f7c2f9d11.", field=field) from None
 
 
-def _find_request(act: RunningCall, request: str) -> GrantRequest:
+def _find_request(call: RunningCall, request: str) -> GrantRequest:
     found = GrantRequest.objects.select_related("agent__space").filter(uuid=_number(request, "request")).first()
-    if found is None or not act.principal.reaches(found.agent.space_id):
+    if found is None or not call.principal.reaches(found.agent.space_id):
         raise NotFound(
             f"There is no request with this id. `{typed_command('flux_grant requests')}` lists all requests.",
             request=request[:64],
@@ -232,7 +232,7 @@ def _find_request(act: RunningCall, request: str) -> GrantRequest:
     return found
 
 
-def _add(act: RunningCall, agent_number: int, capability: str, until: datetime | None, **details: Any) -> Grant:
+def _add(call: RunningCall, agent_number: int, capability: str, until: datetime | None, **details: Any) -> Grant:
     # The row is held so that nobody stops the agent, or gives it the same, between our look and our write.
     agent = Agent.objects.select_for_update(of=("self",)).select_related("space", "parent").get(pk=agent_number)
     if not agent.active:
@@ -259,30 +259,30 @@ def _add(act: RunningCall, agent_number: int, capability: str, until: datetime |
     row = Grant.objects.create(
         agent=agent,
         capability=capability,
-        reason=audit.readable(act.reason, 500),
-        granted_by=act.principal.actor,
+        reason=audit.readable(call.reason, 500),
+        granted_by=call.principal.actor,
         granted_at=now,
         expires_at=until,
     )
-    _record(act, GRANTED, row, expires_at=clock.rfc3339(until), **details)
-    _tell(act, "grant.given", str(row.uuid), agent, capability)
+    _record(call, GRANTED, row, expires_at=clock.rfc3339(until), **details)
+    _tell(call, "grant.given", str(row.uuid), agent, capability)
     return row
 
 
-def _end(act: RunningCall, row: Grant) -> bool:
-    row.revoked_at, row.revoked_by = clock.now(), act.principal.actor
+def _end(call: RunningCall, row: Grant) -> bool:
+    row.revoked_at, row.revoked_by = clock.now(), call.principal.actor
     changed = Grant.objects.filter(pk=row.pk, revoked_at=None).update(
         revoked_at=row.revoked_at, revoked_by=row.revoked_by
     )
     if changed:
-        _record(act, REVOKED, row)
-        _tell(act, "grant.revoked", str(row.uuid), row.agent, row.capability)
+        _record(call, REVOKED, row)
+        _tell(call, "grant.revoked", str(row.uuid), row.agent, row.capability)
     return bool(changed)
 
 
-def _answer(act: RunningCall, row: GrantRequest, state: GrantRequest.State) -> None:
-    row.state, row.answered_by, row.answered_at = state, act.principal.actor, clock.now()
-    row.answer = audit.readable(act.reason, 500)
+def _answer(call: RunningCall, row: GrantRequest, state: GrantRequest.State) -> None:
+    row.state, row.answered_by, row.answered_at = state, call.principal.actor, clock.now()
+    row.answer = audit.readable(call.reason, 500)
     changed = GrantRequest.objects.filter(pk=row.pk, state=GrantRequest.State.WAITING).update(
         state=row.state, answered_by=row.answered_by, answered_at=row.answered_at, answer=row.answer
     )
@@ -290,19 +290,19 @@ def _answer(act: RunningCall, row: GrantRequest, state: GrantRequest.State) -> N
         raise Conflict("This request has already been answered.")
 
 
-def _record(act: RunningCall, action: str, row: Grant, **details: Any) -> None:
+def _record(call: RunningCall, action: str, row: Grant, **details: Any) -> None:
     audit.record(
-        act.principal,
+        call.principal,
         action,
         str(row.uuid),
-        reason=act.reason,
+        reason=call.reason,
         chain=row.agent.space.uuid.hex,
-        details={"verb": act.verb, "agent": row.agent.name, "capability": row.capability, **details},
+        details={"verb": call.verb, "agent": row.agent.name, "capability": row.capability, **details},
     )
-    act.recorded = True
+    call.recorded = True
 
 
-def _tell(act: RunningCall, kind: str, subject: str, agent: Agent, capability: str) -> None:
+def _tell(call: RunningCall, kind: str, subject: str, agent: Agent, capability: str) -> None:
     """Followers of the space hear of it, whoever did it from wherever."""
     data = {"agent": agent.name, "capability": capability}
-    events.append(kind, space=agent.space_id, actor=act.principal.actor, subject=subject, data=data)
+    events.append(kind, space=agent.space_id, actor=call.principal.actor, subject=subject, data=data)

@@ -9,25 +9,25 @@ from accounts.verbs import Change, RunningCall, verb
 
 
 @verb("instance.reset", needs="instance.manage")
-def note_reset(act: RunningCall, *, heads: dict[str, str]) -> Change:
+def note_reset(call: RunningCall, *, heads: dict[str, str]) -> Change:
     """The first link of the new chain names the ends of the old ones."""
 
     def change() -> dict[str, Any]:
-        act.record("instance", heads=heads)
+        call.record("instance", heads=heads)
         return {}
 
     return change
 
 
 @verb("instance.restore", needs="instance.manage")
-def note_restore(act: RunningCall, *, backup: str, created_at: str) -> Change:
+def note_restore(call: RunningCall, *, backup: str, created_at: str) -> Change:
     """A restored instance says so: its chain goes on from the backup with this link."""
 
     def change() -> dict[str, Any]:
         # Whatever ended since the backup was made stays ended: nobody comes back in with an old cookie or link.
         sessions, _ = Session.objects.all().delete()
         Enrolment.objects.filter(used_at=None).delete()
-        act.record("instance", backup=backup, created_at=created_at, sessions=sessions)
+        call.record("instance", backup=backup, created_at=created_at, sessions=sessions)
         return {}
 
     return change

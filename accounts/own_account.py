@@ -18,30 +18,30 @@ from fluxcore.errors import Invalid, NotFound
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-def _me(act: RunningCall) -> User:
-    user = User.objects.filter(pk=act.principal.user or 0, is_active=True).first()
+def _me(call: RunningCall) -> User:
+    user = User.objects.filter(pk=call.principal.user or 0, is_active=True).first()
     if user is None:
         raise NotFound("This is only for a person who has signed in.")
     return user
 
 
 @verb("own.sign_out", needs="own.sessions")
-def sign_out(act: RunningCall) -> Change:
+def sign_out(call: RunningCall) -> Change:
     """End all of one's sessions, on every device."""
-    me = _me(act)
+    me = _me(call)
 
     def change() -> dict[str, Any]:
         ended = sessions.end_sessions(user=me.pk)
-        act.record(f"user:{me.username}", chain=INSTANCE_CHAIN, sessions=ended)
+        call.record(f"user:{me.username}", chain=INSTANCE_CHAIN, sessions=ended)
         return {"ended": ended}
 
     return change
 
 
 @verb("own.end_session", needs="own.sessions")
-def end_session(act: RunningCall, *, session: str) -> Change:
+def end_session(call: RunningCall, *, session: str) -> Change:
     """End one of one's sessions, named by its digest."""
-    me = _me(act)
+    me = _me(call)
     if not _DIGEST.fullmatch(session):
         raise NotFound("That session has ended already.")
 
@@ -49,16 +49,16 @@ def end_session(act: RunningCall, *, session: str) -> Change:
         ended, _ = Session.objects.filter(user=me, session_key=session).delete()
         if not ended:
             raise NotFound("That session has ended already.")
-        act.record(f"user:{me.username}", chain=INSTANCE_CHAIN, session=session[:12])
+        call.record(f"user:{me.username}", chain=INSTANCE_CHAIN, session=session[:12])
         return {"ended": ended}
 
     return change
 
 
 @verb("own.change_password", needs="own.secrets", secret=True)
-def change_password(act: RunningCall, *, password: str) -> Change:
+def change_password(call: RunningCall, *, password: str) -> Change:
     """A new password ends every session, also this one: whoever knew the old one is out."""
-    me = _me(act)
+    me = _me(call)
     try:
         validate_password(password, me)
     except ValidationError as error:
@@ -68,28 +68,28 @@ def change_password(act: RunningCall, *, password: str) -> Change:
     def change() -> dict[str, Any]:
         User.objects.filter(pk=me.pk).update(password=password_hash)
         ended = sessions.end_sessions(user=me.pk)
-        act.record(f"user:{me.username}", chain=INSTANCE_CHAIN, sessions=ended)
+        call.record(f"user:{me.username}", chain=INSTANCE_CHAIN, sessions=ended)
         return {"ended": ended}
 
     return change
 
 
 @verb("own.new_backup_codes", needs="own.secrets", secret=True)
-def new_backup_codes(act: RunningCall) -> Change:
-    me = _me(act)
+def new_backup_codes(call: RunningCall) -> Change:
+    me = _me(call)
 
     def change() -> dict[str, Any]:
         codes = second_factors.new_backup_codes(me.pk)
-        act.record(f"user:{me.username}", chain=INSTANCE_CHAIN, codes=len(codes))
+        call.record(f"user:{me.username}", chain=INSTANCE_CHAIN, codes=len(codes))
         return {"backup_codes": codes}
 
     return change
 
 
 @verb("own.replace_authenticator", needs="own.secrets", secret=True)
-def replace_authenticator(act: RunningCall, *, totp_key: str, code: str) -> Change:
+def replace_authenticator(call: RunningCall, *, totp_key: str, code: str) -> Change:
     """A new phone: the code proves that it holds the new key before the old one stops working."""
-    me, key = _me(act), bytes.fromhex(totp_key)
+    me, key = _me(call), bytes.fromhex(totp_key)
     step = second_factors.step_of(key, code)
     if step is None:
         raise Invalid("That code does not match. Enter the one the new app shows now.", field="code")
@@ -97,7 +97,7 @@ def replace_authenticator(act: RunningCall, *, totp_key: str, code: str) -> Chan
     def change() -> dict[str, Any]:
         second_factors.install(me.pk, key, spent=step)
         ended = sessions.end_sessions(user=me.pk)
-        act.record(f"user:{me.username}", chain=INSTANCE_CHAIN, sessions=ended)
+        call.record(f"user:{me.username}", chain=INSTANCE_CHAIN, sessions=ended)
         return {"username": me.username}
 
     return change

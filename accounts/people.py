@@ -82,7 +82,7 @@ def save_person(username: str, password_hash: str, *, administrator: bool) -> Us
 
 @verb("people.create_administrator", needs="instance.manage", secret=True)
 def create_administrator(
-    act: RunningCall, *, username: str, password: str, totp_key: str | None = None, spent_step: int = -1
+    call: RunningCall, *, username: str, password: str, totp_key: str | None = None, spent_step: int = -1
 ) -> Change:
     """A person who runs the instance. Without a second factor the account cannot sign in yet."""
     username = User.normalize_username(username)
@@ -94,22 +94,22 @@ def create_administrator(
         user = save_person(username, password_hash, administrator=True)
         if totp_key is not None:
             second_factors.install(user.pk, bytes.fromhex(totp_key), spent=spent_step)
-        act.record(f"user:{username}", second_factor=totp_key is not None, administrator=True)
+        call.record(f"user:{username}", second_factor=totp_key is not None, administrator=True)
         return {"username": username, "second_factor": totp_key is not None}
 
     return change
 
 
 @verb("people.invite", needs="people.manage", secret=True)
-def invite(act: RunningCall, *, username: str, administrator: bool = False, space: str = "", role: str = "") -> Change:
+def invite(call: RunningCall, *, username: str, administrator: bool = False, space: str = "", role: str = "") -> Change:
     """An account and the one-time link with which its person chooses password and second factor."""
     username = User.normalize_username(username)
     check_username(username)
-    if administrator and act.principal.space is not None:
+    if administrator and call.principal.space is not None:
         raise Forbidden("Only an administrator can create administrators.")
     if not administrator and not (space and role):
         raise Invalid("The space or the role is missing. Give both.", field="space")
-    home = find_space(space, act.principal) if space else None
+    home = find_space(space, call.principal) if space else None
     _check_role(role, needed=home is not None)
     secret = secrets.token_urlsafe(24)
 
@@ -119,16 +119,16 @@ def invite(act: RunningCall, *, username: str, administrator: bool = False, spac
             Membership.objects.create(user=user, space=home, role=role, created_at=clock.now())
         issue(secret, Enrolment.Purpose.ACCOUNT, user=user)
         chain = home.uuid.hex if home is not None else INSTANCE_CHAIN
-        act.record(f"user:{username}", chain=chain, administrator=administrator, space=space, role=role)
+        call.record(f"user:{username}", chain=chain, administrator=administrator, space=space, role=role)
         return {"username": username, "secret": secret}
 
     return change
 
 
 @verb("people.set_role", needs="people.manage")
-def set_role(act: RunningCall, *, username: str, space: str, role: str) -> Change:
+def set_role(call: RunningCall, *, username: str, space: str, role: str) -> Change:
     """What a person is in a space from now on; an empty role takes them out of it."""
-    user, home = find(username), find_space(space, act.principal)
+    user, home = find(username), find_space(space, call.principal)
     _check_role(role, needed=False)
     if user.is_superuser and role:
         raise Conflict(
@@ -147,7 +147,7 @@ def set_role(act: RunningCall, *, username: str, space: str, role: str) -> Chang
             )
         else:
             mine.delete()
-        act.record(f"user:{user.username}", chain=home.uuid.hex, before=before, after=role)
+        call.record(f"user:{user.username}", chain=home.uuid.hex, before=before, after=role)
         return {"username": user.username, "space": home.name, "role": role}
 
     return change
@@ -159,7 +159,7 @@ def _check_role(role: str, *, needed: bool) -> None:
 
 
 @verb("people.switch", needs="instance.manage")
-def switch(act: RunningCall, *, username: str, active: bool) -> Change:
+def switch(call: RunningCall, *, username: str, active: bool) -> Change:
     """Shut a person out, or let them in again. Their sessions end at once."""
     user = find(username)
 
@@ -167,7 +167,7 @@ def switch(act: RunningCall, *, username: str, active: bool) -> Change:
         _keep_an_administrator(user, losing=not active)
         User.objects.filter(pk=user.pk).update(is_active=active)
         ended = sessions.end_sessions(user=user.pk)  # also when they come back: one may have been opened at that moment
-        act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, active=active, sessions=ended)
+        call.record(f"user:{user.username}", chain=INSTANCE_CHAIN, active=active, sessions=ended)
         return {"username": user.username, "active": active}
 
     return change
@@ -180,7 +180,7 @@ def _keep_an_administrator(user: User, *, losing: bool) -> None:
 
 
 @verb("people.reset", needs="instance.manage", secret=True)
-def reset(act: RunningCall, *, username: str, password: bool = False) -> Change:
+def reset(call: RunningCall, *, username: str, password: bool = False) -> Change:
     """Take a lost second factor (and a forgotten password) away and hand out the link for a new one."""
     user = find(username)
     secret = secrets.token_urlsafe(24)
@@ -192,14 +192,14 @@ def reset(act: RunningCall, *, username: str, password: bool = False) -> Change:
             User.objects.filter(pk=user.pk).update(password=make_password(None))
         ended = sessions.end_sessions(user=user.pk)
         issue(secret, purpose, user=user)
-        act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, password=password, sessions=ended)
+        call.record(f"user:{user.username}", chain=INSTANCE_CHAIN, password=password, sessions=ended)
         return {"username": user.username, "secret": secret}
 
     return change
 
 
 @verb("people.unlock", needs="instance.manage", secret=True)
-def unlock(act: RunningCall, *, username: str) -> Change:
+def unlock(call: RunningCall, *, username: str) -> Change:
     """Lift the lock of a name, and hand out a link whose guesses nobody else can use up."""
     user = find(username)
     secret = secrets.token_urlsafe(24)
@@ -207,14 +207,14 @@ def unlock(act: RunningCall, *, username: str) -> Change:
     def change() -> dict[str, Any]:
         lockout.clear_guesses(lockout.password_key(user.username), lockout.code_key(user.pk))
         issue(secret, Enrolment.Purpose.UNLOCK, user=user)
-        act.record(f"user:{user.username}", chain=INSTANCE_CHAIN)
+        call.record(f"user:{user.username}", chain=INSTANCE_CHAIN)
         return {"username": user.username, "secret": secret}
 
     return change
 
 
 @verb("people.end_sessions", needs="instance.manage")
-def end_sessions(act: RunningCall, *, username: str, session: str = "") -> Change:
+def end_sessions(call: RunningCall, *, username: str, session: str = "") -> Change:
     """Sign a person out everywhere, or end the one session that is named by its digest."""
     user = find(username)
 
@@ -225,7 +225,7 @@ def end_sessions(act: RunningCall, *, username: str, session: str = "") -> Chang
                 raise NotFound("That session has ended already.")
         else:
             ended = sessions.end_sessions(user=user.pk)
-        act.record(f"user:{user.username}", chain=INSTANCE_CHAIN, sessions=ended)
+        call.record(f"user:{user.username}", chain=INSTANCE_CHAIN, sessions=ended)
         return {"username": user.username, "ended": ended}
 
     return change

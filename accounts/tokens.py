@@ -118,7 +118,7 @@ def usual_ceiling(agent: Agent) -> str:
 
 @verb("tokens.mint", needs="accounts.manage", secret=True)
 def mint(
-    act: RunningCall,
+    call: RunningCall,
     *,
     space: str,
     agent: str,
@@ -134,7 +134,7 @@ def mint(
     expiry = clock.parse(expires_at, name="expires_at") if expires_at else None
     if expiry is not None and expiry <= clock.now():
         raise Invalid("expires_at must be in the future.", field="expires_at")
-    owner = find_agent(space, agent, act.principal)
+    owner = find_agent(space, agent, call.principal)
     ceiling = ceiling or usual_ceiling(owner)
     prefix, token = generate()
 
@@ -148,24 +148,24 @@ def mint(
             created_at=clock.now(),
             expires_at=expiry,
         )
-        act.record(str(row.uuid), chain=owner.space.uuid.hex, agent=agent, ceiling=ceiling, prefix=prefix)
+        call.record(str(row.uuid), chain=owner.space.uuid.hex, agent=agent, ceiling=ceiling, prefix=prefix)
         return {"token": token, **describe(row)}
 
     return change
 
 
 @verb("tokens.revoke", needs="accounts.manage")
-def revoke(act: RunningCall, *, prefix: str) -> Change:
+def revoke(call: RunningCall, *, prefix: str) -> Change:
     """End a token: the next request with it is refused, on every process."""
     row = Token.objects.select_related("agent__space").filter(prefix=prefix.removeprefix("flux_").split("_")[0]).first()
-    if row is None or not act.principal.reaches(row.agent.space_id):
+    if row is None or not call.principal.reaches(row.agent.space_id):
         raise NotFound(f"There is no token with the prefix {prefix[:8]!r}.")
 
     def change() -> dict[str, Any]:
         changed = Token.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=clock.now())
         if not changed:
             raise Conflict("This token is already revoked.")
-        act.record(str(row.uuid), chain=row.agent.space.uuid.hex, agent=row.agent.name, prefix=row.prefix)
+        call.record(str(row.uuid), chain=row.agent.space.uuid.hex, agent=row.agent.name, prefix=row.prefix)
         row.refresh_from_db()
         return describe(row)
 

@@ -121,7 +121,7 @@ def verb(
             asked = asks(principal, arguments) if asks else [(needs, target(arguments) if target else None)]
             for operation, wanted in asked:
                 authorise(principal, operation, wanted, action=name)
-            act = RunningCall(principal, name, _checked_reason(reason), precondition)
+            call = RunningCall(principal, name, _checked_reason(reason), precondition)
             request = [name, arguments, *_expectation(precondition)]
             if idempotency_key is not None:
                 if secret:
@@ -140,25 +140,25 @@ def verb(
                 def effect() -> Any:
                     nonlocal ran
                     ran = True
-                    act.recorded = False
+                    call.recorded = False
                     answer = change()
-                    if not act.recorded:
-                        act.record("")
+                    if not call.recorded:
+                        call.record("")
                     return answer
 
                 return idempotency.run_once(principal.actor_in_space, idempotency_key, request, effect)
 
             try:
-                change = body(act, **arguments)
-                lane = write_locks.lock_name(principal.space if act.space is None else act.space)
-                answer = booth.write(write, lane=lane, agent=principal.actor)
+                change = body(call, **arguments)
+                lock = write_locks.lock_name(principal.space if call.space is None else call.space)
+                answer = booth.write(write, lock=lock, agent=principal.actor)
             except BaseException as error:
-                _give_back(act)
+                _give_back(call)
                 if isinstance(error, Forbidden):
                     audit.refuse(principal, name, "", details={"code": error.code, **error.details})
                 raise
             if not ran:
-                _give_back(act)
+                _give_back(call)
             return answer
 
         return call
@@ -186,8 +186,8 @@ def selector(name: str, *, needs: str, asks: Asks | None = None) -> Callable[[Ca
     return decorate
 
 
-def _give_back(act: RunningCall) -> None:
-    for ticket in act.tickets:
+def _give_back(call: RunningCall) -> None:
+    for ticket in call.tickets:
         ticket.give_back()
 
 

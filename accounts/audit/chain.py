@@ -87,7 +87,7 @@ def refuse(principal: Principal, action: str, object: str, *, details: dict[str,
             ticket.take()
         record(principal, action, object, outcome="refused", details=details)
 
-    booth.write(write_link, lane=write_locks.lock_name(principal.space), agent=principal.actor)
+    booth.write(write_link, lock=write_locks.lock_name(principal.space), agent=principal.actor)
 
 
 def hash_of(

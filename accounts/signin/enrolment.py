@@ -17,9 +17,9 @@ from fluxcore.writes import booth
 
 
 @verb("people.enrol", needs="people.enrol", secret=True)
-def enrol(act: RunningCall, *, username: str, password: str, totp_key: str, code: str) -> Change:
+def enrol(call: RunningCall, *, username: str, password: str, totp_key: str, code: str) -> Change:
     """Use the caller's link: the person, the second factor and the end of the link are one commit."""
-    link = links.still_open().select_related("user").filter(pk=act.principal.enrolment or 0).first()
+    link = links.still_open().select_related("user").filter(pk=call.principal.enrolment or 0).first()
     if link is None:
         raise NotFound(links.CLOSED)
     person, key = link.user, bytes.fromhex(totp_key)
@@ -31,7 +31,7 @@ def enrol(act: RunningCall, *, username: str, password: str, totp_key: str, code
         if booth.write(lambda: lockout.count_guess(key_of_link, lockout.PASSWORD)):
             raise NotFound(links.CLOSED)
         if person is None or not matches(password, person.password):
-            _count_wrong(act, link)
+            _count_wrong(call, link)
             raise Invalid("That is not the password of this account.", field="password")
         booth.write(lambda: lockout.uncount_guess(key_of_link))
         password_hash = person.password
@@ -39,7 +39,7 @@ def enrol(act: RunningCall, *, username: str, password: str, totp_key: str, code
         password_hash = people.checked_hash(username, password)
     step = second_factors.step_of(key, code)
     if step is None:
-        _count_wrong(act, link)
+        _count_wrong(call, link)
         raise Invalid("That code does not match. Enter the one your app shows now.", field="code")
 
     def change() -> dict[str, Any]:
@@ -57,20 +57,20 @@ def enrol(act: RunningCall, *, username: str, password: str, totp_key: str, code
         # The code is spent: it does not also sign in.
         second_factors.install(user.pk, key, spent=step)
         codes = second_factors.new_backup_codes(user.pk)
-        act.record(f"user:{username}", purpose=link.purpose, second_factor=True)
+        call.record(f"user:{username}", purpose=link.purpose, second_factor=True)
         return {"username": username, "user": user.pk, "backup_codes": codes}
 
     return change
 
 
-def _count_wrong(act: RunningCall, link: Enrolment) -> None:
+def _count_wrong(call: RunningCall, link: Enrolment) -> None:
     """In a write of its own, so that the count stays when the attempt is refused."""
 
     def change() -> int:
         if not links.still_open().filter(pk=link.pk).update(wrong_codes=F("wrong_codes") + 1):
             raise NotFound(links.CLOSED)
         count = Enrolment.objects.values_list("wrong_codes", flat=True).get(pk=link.pk)
-        audit.record(act.principal, act.verb, "enrolment", outcome="refused", details={"wrong_codes": count})
+        audit.record(call.principal, call.verb, "enrolment", outcome="refused", details={"wrong_codes": count})
         return count
 
     if booth.write(change) >= links.MAX_WRONG:

@@ -40,13 +40,13 @@ def issue(secret: str, purpose: Enrolment.Purpose, *, user: User | None = None) 
 
 
 @verb("people.issue_enrolment", needs="instance.manage", secret=True)
-def issue_enrolment(act: RunningCall) -> Change:
+def issue_enrolment(call: RunningCall) -> Change:
     """A new one-time link for the first administrator."""
     secret = secrets.token_urlsafe(24)
 
     def change() -> dict[str, Any]:
         issue(secret, Enrolment.Purpose.FIRST)
-        act.record("enrolment")
+        call.record("enrolment")
         return {"secret": secret}
 
     return change

@@ -46,7 +46,7 @@ def rule_of(key: str) -> LockoutRule:
 
 
 def count_guess(key: str, rule: LockoutRule) -> float:
-    """Count one guess, inside a write of the instance's lane: 0 if it may be looked at, else the seconds to wait."""
+    """Count one guess, inside a write of the instance's lock: 0 if it may be looked at, else the seconds to wait."""
     moment = clock.now()
     row = GuessCount.objects.filter(key=key).first()
     if row is None:

@@ -62,7 +62,7 @@ def run_one(only: Collection[str] | None = None) -> bool:
         handler = kind.handler()
         with lease.renewed(run):
             apply = handler(run)
-        booth.write(lambda: _finish(run, apply), lane=write_locks.lock_name(run.space))
+        booth.write(lambda: _finish(run, apply), lock=write_locks.lock_name(run.space))
     except lease.LeaseLost:
         log.warning("job %s (%s) was taken over by another worker", run.uuid, run.kind)
         metrics.job(run.kind, "lost", run.seconds)
@@ -107,7 +107,7 @@ def _failed(run: Run, error: Exception) -> None:
         run.say(f"Parked after {MAX_TRIES} tries.")
         booth.write(lambda: _give_up(run, text))
     else:
-        booth.write(lambda: _put_back(run, text), lane=write_locks.lock_name(run.space))
+        booth.write(lambda: _put_back(run, text), lock=write_locks.lock_name(run.space))
 
 
 def _put_back(run: Run, text: str) -> None:

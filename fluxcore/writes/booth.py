@@ -46,11 +46,11 @@ _running = threading.local()
 
 
 class _Caller:
-    __slots__ = ("agent", "came", "lane", "outbox", "reply", "work")
+    __slots__ = ("agent", "came", "lock", "outbox", "reply", "work")
 
-    def __init__(self, work: Callable[[], Any], lane: str, agent: str = "") -> None:
+    def __init__(self, work: Callable[[], Any], lock: str, agent: str = "") -> None:
         self.work = work
-        self.lane = lane
+        self.lock = lock
         self.agent = agent
         self.came = time.monotonic()
         self.outbox = Outbox()
@@ -70,7 +70,7 @@ def outbox() -> Outbox:
     return cast(Outbox, current)
 
 
-def write(work: Callable[[], T], *, lane: str = write_locks.INSTANCE, agent: str = "") -> T:
+def write(work: Callable[[], T], *, lock: str = write_locks.INSTANCE, agent: str = "") -> T:
     """Run `work` in a durable transaction and return its result after the commit.
 
     Lane (the space) and agent say whose turn it takes among those who wait.
@@ -79,10 +79,10 @@ def write(work: Callable[[], T], *, lane: str = write_locks.INSTANCE, agent: str
         # A verb that calls another verb shares its transaction and its outbox.
         return _within(outbox(), work)
     if settings.BOOTH == "inline":
-        caller = _Caller(work, lane)
+        caller = _Caller(work, lock)
         _commit([caller])
         return cast(T, caller.reply.result())
-    reply = _shared_booth().put(work, lane, agent)
+    reply = _shared_booth().put(work, lock, agent)
     try:
         return cast(T, reply.result(timeout=WAIT_SECONDS))
     except TimeoutError:
@@ -103,16 +103,16 @@ def _within(shared: Outbox, work: Callable[[], T]) -> T:
         raise
 
 
-def post(work: Callable[[], Any], *, lane: str = write_locks.INSTANCE) -> None:
+def post(work: Callable[[], Any], *, lock: str = write_locks.INSTANCE) -> None:
     """Run `work` soon and do not wait: for notes whose loss on a kill is acceptable and documented."""
     if settings.BOOTH == "inline" or getattr(_running, "outbox", None) is not None:
         try:
-            write(work, lane=lane)
+            write(work, lock=lock)
         except Exception as error:
             log.warning("a write-behind note failed: %s", type(error).__name__)
         return
     try:
-        _shared_booth().put(work, lane, then=_log_failure)
+        _shared_booth().put(work, lock, then=_log_failure)
     except Busy:
         log.warning("a write-behind note was dropped: the booth is full")
 
@@ -145,12 +145,12 @@ class Booth:
     def put(
         self,
         work: Callable[[], Any],
-        lane: str = write_locks.INSTANCE,
+        lock: str = write_locks.INSTANCE,
         agent: str = "",
         *,
         then: Callable[[Reply], None] | None = None,
     ) -> Reply:
-        caller = _Caller(work, lane, agent)
+        caller = _Caller(work, lock, agent)
         if then is not None:
             caller.reply.then(then)
         with self.bell:
@@ -187,7 +187,7 @@ class Booth:
         """The next batch, in turn by space and then agent; each agent's own writes stay in their order."""
         spaces: dict[str, dict[str, list[_Caller]]] = {}
         for caller in self.waiting:
-            spaces.setdefault(caller.lane, {}).setdefault(caller.agent, []).append(caller)
+            spaces.setdefault(caller.lock, {}).setdefault(caller.agent, []).append(caller)
         now = time.monotonic()
         if sum(map(len, spaces.values())) > 1:
             self._shared_until = now + SHARING_SECONDS
@@ -241,7 +241,7 @@ def _commit(batch: list[_Caller]) -> bool:
         try:
             with transaction.atomic():
                 line = connection.connection
-                write_locks.take_locks({caller.lane for caller in batch})
+                write_locks.take_locks({caller.lock for caller in batch})
                 began = True
                 with connection.cursor() as cursor:
                     for caller in batch:

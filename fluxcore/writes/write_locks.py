@@ -19,18 +19,18 @@ def lock_key(name: str) -> int:
 
 
 def lock_name(space: int | None) -> str:
-    """Writes of one lane take turns over all processes; those of different spaces run side by side."""
+    """Writes under one lock take turns over all processes; those of different spaces run side by side."""
     return INSTANCE if space is None else f"space:{space}"
 
 
-def take_locks(lanes: set[str]) -> None:
-    """One batch at a time per lane over all processes, as SQLite's IMMEDIATE has it for the whole file.
+def take_locks(names: set[str]) -> None:
+    """One batch at a time per lock over all processes, as SQLite's IMMEDIATE has it for the whole file.
 
     PostgreSQL would let batches of one space run side by side, but each holds its callers' locks until
     the commit, in whatever order they came: two batches then wait for each other in a circle, or
     collide on an equal row. Lanes are taken in one order, so they cannot do so either.
     """
-    taken = {lock_key(name) for name in lanes if name != NO_LOCK}
+    taken = {lock_key(name) for name in names if name != NO_LOCK}
     if connection.vendor == "postgresql" and taken:
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_SECONDS}s"])

@@ -19,7 +19,7 @@ MERGE = job("arena.merge", "memory.arena.merge.merge", queue=HEAVY)
 
 def ask(space: int) -> None:
     """Have the worker write a new base, once however many processes ask."""
-    booth.write(lambda: enqueue(MERGE, space=space, once_key=f"space:{space}"), lane=write_locks.lock_name(space))
+    booth.write(lambda: enqueue(MERGE, space=space, once_key=f"space:{space}"), lock=write_locks.lock_name(space))
 
 
 def ask_soon(space: int) -> None:

@@ -67,7 +67,7 @@ def _compliance(space: int, most: int) -> float:
 def count_wide_recalls(spaces: Iterable[int]) -> None:
     """Count recalls in exploration by space, in a queued write."""
     for space, count in Counter(spaces).items():
-        booth.post(lambda space=space, count=count: _count_wide(space, count), lane=write_locks.lock_name(space))  # type: ignore[misc]
+        booth.post(lambda space=space, count=count: _count_wide(space, count), lock=write_locks.lock_name(space))  # type: ignore[misc]
 
 
 def _count_wide(space: int, count: int) -> None:

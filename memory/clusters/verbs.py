@@ -10,18 +10,18 @@ from memory.clusters import compute
 
 
 @verb("clusters.recompute", needs="grains.manage")
-def recompute(act: RunningCall) -> Change:
+def recompute(call: RunningCall) -> Change:
     """Recompute the clusters of a space, whether or not much has changed, and return the changes."""
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("The space is missing.", field="space")
-    prepared = compute.prepare_clusters(space, act.principal.actor)
+    prepared = compute.prepare_clusters(space, call.principal.actor)
 
     def change() -> dict[str, Any]:
         told = prepared()
         if told is None:
             raise Conflict("Another run finished first. Nothing was changed.")
-        act.record("clusters", run=told["run"])
+        call.record("clusters", run=told["run"])
         return told
 
     return change

@@ -59,8 +59,8 @@ def store_statements(source: Grain, found: Sequence[tuple[GrainInput, Statement]
     kept = [(item, one) for item, one in found if item.digest not in held]
     if not kept:
         return 0
-    act = RunningCall(_model(source, model), VERB, reason=f"from {source.uuid}")
-    answers = store.insert(act, [item for item, _ in kept])
+    call = RunningCall(_model(source, model), VERB, reason=f"from {source.uuid}")
+    answers = store.insert(call, [item for item, _ in kept])
     ids = [answer["grain_id"] for answer in answers]
     numbers = {str(key): number for key, number in Grain.objects.filter(uuid__in=ids).values_list("uuid", "pk")}
     weight, now = config.current().INITIAL_WEIGHT_SCALE, clock.now()
@@ -86,7 +86,7 @@ def store_statements(source: Grain, found: Sequence[tuple[GrainInput, Statement]
     events.append(
         "grain.extracted",
         space=space,
-        actor=act.principal.actor,
+        actor=call.principal.actor,
         subject=str(source.uuid),
         data={"grains": len(links)},
         packed=Changes((), conduit_array(made)).pack(),

@@ -42,7 +42,7 @@ def find_words(space: int, query: str, who: str = "") -> Sequence[str]:
     if len(query) > _LONGEST_QUESTION or not _late.may_try():
         return ()
     most = prompt.estimate_tokens(_RULES) + prompt.estimate_tokens(query) + ANSWER_TOKENS
-    day = booth.write(lambda: _take(space, most, who), lane=write_locks.lock_name(space))
+    day = booth.write(lambda: _take(space, most, who), lock=write_locks.lock_name(space))
     if day is None:
         return ()
     said, problem = None, None
@@ -54,7 +54,7 @@ def find_words(space: int, query: str, who: str = "") -> Sequence[str]:
     except ModelProblem as error:
         problem, found = error, []
     spent = said.tokens if said is not None else None
-    booth.write(lambda: _settle(space, day, most, spent, problem, who), lane=write_locks.lock_name(space))
+    booth.write(lambda: _settle(space, day, most, spent, problem, who), lock=write_locks.lock_name(space))
     (_late.failed if problem else _late.succeeded)()
     return found
 

@@ -19,37 +19,37 @@ _WAITING = Extraction.State.WAITING
 
 
 @verb("grains.extract", needs="grains.write")
-def extract(act: RunningCall, **given: Any) -> Change:
+def extract(call: RunningCall, **given: Any) -> Change:
     """Remember a text or a turn of a conversation, and have its single statements found. Takes what store takes."""
-    item = check_grain_input(given, ceiling=act.principal.ceiling)
-    share = store.ticket(act, 1)
+    item = check_grain_input(given, ceiling=call.principal.ceiling)
+    share = store.ticket(call, 1)
 
     def change() -> dict[str, Any]:
         share.take()
-        (answer,) = store.insert(act, [item])
-        return {**answer, "extraction": _wanted(act, answer["grain_id"]) if mode.on() else OFF}
+        (answer,) = store.insert(call, [item])
+        return {**answer, "extraction": _wanted(call, answer["grain_id"]) if mode.on() else OFF}
 
     return change
 
 
-def _wanted(act: RunningCall, grain: str) -> str:
+def _wanted(call: RunningCall, grain: str) -> str:
     """The row that waits for the model. What is asked for again is not done again, unless it was given up."""
     found = Grain.objects.only("pk", "space_id").get(uuid=grain)
     now = clock.now()
     defaults = {
         "space_id": found.space_id,
-        "ceiling": origins.RANK[act.principal.ceiling],
-        "asked_by": act.principal.actor,
+        "ceiling": origins.RANK[call.principal.ceiling],
+        "asked_by": call.principal.actor,
         "asked_at": now,
         "due_at": now,
     }
     row, new = Extraction.objects.get_or_create(grain=found, defaults=defaults)
     if row.state == Extraction.State.GIVEN_UP:
-        row.asked_by = act.principal.actor
+        row.asked_by = call.principal.actor
         _afresh(row)
     if new or row.state == _WAITING:
         # Handed over by two, the statements rest on the lower word of both.
-        row.ceiling = origins.RANK[origins.lowest(row.ceiling, act.principal.ceiling)]
+        row.ceiling = origins.RANK[origins.lowest(row.ceiling, call.principal.ceiling)]
         row.save(update_fields=["ceiling", "asked_by"])
         jobs.ask(found.space_id)
     return str(row.state)
@@ -61,9 +61,9 @@ def _afresh(row: Extraction) -> None:
 
 
 @verb("grains.extract_again", needs="jobs.manage")
-def retry_given_up(act: RunningCall) -> Change:
+def retry_given_up(call: RunningCall) -> Change:
     """Put every text of the space that was given up back into the queue."""
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("The space is missing.", field="space")
 
@@ -73,7 +73,7 @@ def retry_given_up(act: RunningCall) -> Change:
             _afresh(row)
         if rows and mode.on():
             jobs.ask(space)
-        act.record("", texts=len(rows))
+        call.record("", texts=len(rows))
         return {"waiting": len(rows)}
 
     return change

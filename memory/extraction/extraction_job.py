@@ -62,7 +62,7 @@ def extract(run: Run) -> Apply | None:
     if not _one.acquire(blocking=False):
         return lambda: jobs.ask(space, due_at=clock.now() + _BUSY)
     try:
-        taken = booth.write(lambda: _take(space), lane=write_locks.lock_name(space))
+        taken = booth.write(lambda: _take(space), lock=write_locks.lock_name(space))
         if isinstance(taken, datetime):
             again = taken
             return lambda: jobs.ask(space, due_at=again)
@@ -130,7 +130,7 @@ def _asked(space: int, taken: TakenText) -> list[Statement]:
     try:
         return _once(taken)
     except BadModelAnswer:
-        day = booth.write(lambda: _again(space, taken), lane=write_locks.lock_name(space))
+        day = booth.write(lambda: _again(space, taken), lock=write_locks.lock_name(space))
         if day is None:
             raise
         taken.calls.append((day, None))

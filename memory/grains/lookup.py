@@ -10,10 +10,10 @@ from fluxcore.errors import Invalid, NotFound
 from memory.grains.models import Grain
 
 
-def find_for_change(act: RunningCall, grain: object) -> Grain:
+def find_for_change(call: RunningCall, grain: object) -> Grain:
     """The grain a verb is to change, whose space it changes then."""
-    row = find_grain(act.principal, grain)
-    act.space = row.space_id
+    row = find_grain(call.principal, grain)
+    call.space = row.space_id
     return row
 
 

@@ -13,21 +13,21 @@ from memory.grains.models import Grain
 
 
 @verb("grains.pin", needs="grains.manage")
-def pin(act: RunningCall, *, grain: str, pinned: bool = True) -> Change:
+def pin(call: RunningCall, *, grain: str, pinned: bool = True) -> Change:
     """Pin a grain, or let it go again."""
     if not isinstance(pinned, bool):
         raise Invalid("pinned must be true or false.", field="pinned")
-    row = find_for_change(act, grain)
+    row = find_for_change(call, grain)
 
     def change() -> dict[str, Any]:
         changed = bool(Grain.objects.filter(pk=row.pk, pinned=not pinned).update(pinned=pinned))
-        act.record(str(row.uuid), chain=row.space.uuid.hex, pinned=pinned, changed=changed)
+        call.record(str(row.uuid), chain=row.space.uuid.hex, pinned=pinned, changed=changed)
         if changed:
             # In the grain's space, also where an administrator or the shell acts from outside of it.
             events.append(
                 "grain.pinned" if pinned else "grain.unpinned",
                 space=row.space_id,
-                actor=act.principal.actor,
+                actor=call.principal.actor,
                 subject=str(row.uuid),
                 packed=Changes((row.pk,)).pack(),
             )

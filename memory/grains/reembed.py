@@ -44,9 +44,9 @@ def count_left(space: int, encoder: str, after: int = 0) -> int:
 
 
 @verb("grains.reembed", needs="grains.manage")
-def reembed(act: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
+def reembed(call: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
     """Encode the next page of grains that have no vector of this encoder, in the order of their numbers."""
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("The space is missing.", field="space")
     with connection.cursor() as cursor:
@@ -59,22 +59,22 @@ def reembed(act: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
         kept = [row for row, number in enumerate(page.numbers) if number in there]
         numbers = [page.numbers[row] for row in kept]
         save_vectors(space, encoder.name, numbers, *quantise(page.vectors[kept]))
-        act.record("", encoder=encoder.name, grains=len(numbers))
+        call.record("", encoder=encoder.name, grains=len(numbers))
         if numbers:
             told = {"grains": len(numbers), "conduits": 0, "encoder": encoder.name}
-            act.event("grains.enriched", "", told, Changes(tuple(numbers)).pack())
+            call.event("grains.enriched", "", told, Changes(tuple(numbers)).pack())
         return {"encoded": len(numbers), "seen": sum(number <= last for number, _, _ in found), "last": last}
 
     return change
 
 
 @verb("grains.reembed_questions", needs="grains.manage")
-def reembed_questions(act: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
+def reembed_questions(call: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
     """Encode the next page of judged questions, so that votes go on being worth something to like ones.
 
     A question keeps one vector: this is for the encoder in use, not for one that is prepared ahead.
     """
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("The space is missing.", field="space")
     with connection.cursor() as cursor:
@@ -92,25 +92,25 @@ def reembed_questions(act: RunningCall, *, encoder: Encoder, after: int = 0) -> 
                     for number, numbers, one in zip(page.numbers, data, scale, strict=True)
                 ],
             )
-        act.record("", encoder=encoder.name, questions=len(page.numbers))
+        call.record("", encoder=encoder.name, questions=len(page.numbers))
         if page.numbers:
             told = {"questions": len(page.numbers), "encoder": encoder.name}
-            act.event("questions.encoded", "", told, Changes(judged=tuple(page.numbers)).pack())
+            call.event("questions.encoded", "", told, Changes(judged=tuple(page.numbers)).pack())
         return {"encoded": len(page.numbers), "seen": sum(number <= last for number, _, _ in found), "last": last}
 
     return change
 
 
 @verb("grains.drop_vectors", needs="grains.manage")
-def drop_others(act: RunningCall, *, encoder: str) -> Change:
+def drop_others(call: RunningCall, *, encoder: str) -> Change:
     """Let go of some of the vectors that are not this encoder's; 0 when there are none left."""
-    space = act.principal.space
+    space = call.principal.space
 
     def change() -> dict[str, Any]:
         with connection.cursor() as cursor:
             cursor.execute(_DROP, [space, encoder, _DROPPED])
             dropped = cursor.rowcount
-        act.record("", kept=encoder, dropped=dropped)
+        call.record("", kept=encoder, dropped=dropped)
         return {"dropped": dropped}
 
     return change

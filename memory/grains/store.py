@@ -73,25 +73,25 @@ def agent_limit() -> int:
     return CALLERS_AT_ONCE * config.current().MAX_GRAINS_PER_MINUTE
 
 
-def ticket(act: RunningCall, cost: int) -> Ticket:
-    return act.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE, total=agent_limit())
+def ticket(call: RunningCall, cost: int) -> Ticket:
+    return call.share("grains", cost=cost, limit=config.current().MAX_GRAINS_PER_MINUTE, total=agent_limit())
 
 
 @verb("grains.store", needs="grains.write")
-def store(act: RunningCall, **given: Any) -> Change:
+def store(call: RunningCall, **given: Any) -> Change:
     """Remember one text. `items.FIELDS` are what may be said about it."""
-    item = check_grain_input(given, ceiling=act.principal.ceiling)
-    share = ticket(act, 1)
+    item = check_grain_input(given, ceiling=call.principal.ceiling)
+    share = ticket(call, 1)
 
     def change() -> dict[str, Any]:
         share.take()
-        return insert(act, [item])[0]
+        return insert(call, [item])[0]
 
     return change
 
 
 @verb("grains.store_batch", needs="grains.write")
-def store_batch(act: RunningCall, *, items: Any) -> Change:
+def store_batch(call: RunningCall, *, items: Any) -> Change:
     """Remember up to MAX_GRAINS_PER_CALL texts: each is stored or refused on its own, all in one commit."""
     limit = config.current().MAX_GRAINS_PER_CALL
     if not isinstance(items, list) or not 1 <= len(items) <= limit:
@@ -101,23 +101,23 @@ def store_batch(act: RunningCall, *, items: Any) -> Change:
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, item in enumerate(items):
         try:
-            good.append((index, check_grain_input(item, ceiling=act.principal.ceiling)))
+            good.append((index, check_grain_input(item, ceiling=call.principal.ceiling)))
         except FluxError as error:
             if isinstance(error, Forbidden):
                 forbidden.append(error)
             results[index] = {"index": index, "grain_id": None, "status": "refused", "error": error.body()}
     # At least one: a batch of nothing but refusals leaves a link too, and must not be free.
-    share = ticket(act, max(1, len(good)))
+    share = ticket(call, max(1, len(good)))
 
     def change() -> dict[str, Any]:
         share.take()
-        answers = insert(act, [item for _, item in good]) if good else []
+        answers = insert(call, [item for _, item in good]) if good else []
         for (index, _), answer in zip(good, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}
         if forbidden:
-            act.record("", outcome="refused", code=forbidden[0].code, count=len(forbidden), **forbidden[0].details)
+            call.record("", outcome="refused", code=forbidden[0].code, count=len(forbidden), **forbidden[0].details)
         if not good and not forbidden:
-            act.record("", refused=len(items))
+            call.record("", refused=len(items))
         return {
             "results": results,
             "grain_ids": [result["grain_id"] for result in results],
@@ -140,9 +140,9 @@ _OR_CORROBORATE = (
 )
 
 
-def insert(act: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
+def insert(call: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
     """New texts become grains and are wired, equal ones of the same origin and session are corroborated."""
-    space, moment = act.principal.space, clock.now()
+    space, moment = call.principal.space, clock.now()
     if space is None:
         raise Invalid("The space to store in is missing.", field="space")
     first: dict[tuple[str, str, str], GrainInput] = {}
@@ -150,12 +150,12 @@ def insert(act: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
         first.setdefault(item.key, item)
     unique = list(first.values())
     before = linking.find_existing(space, unique, moment)
-    known = _upsert(act, unique, before, moment)
+    known = _upsert(call, unique, before, moment)
     pairs = list(zip(unique, before, strict=True))
     new = [(item, then) for item, then in pairs if known[item.key].uuid == item.grain]
     told = {}
     if new:
-        usage.add_usage(act.principal, [item.text for item, _ in new])
+        usage.add_usage(call.principal, [item.text for item, _ in new])
         placed = [linking.NewGrain(known[item.key].number, item) for item, _ in new]
         told = linking.link_grains(space, placed, [then for _, then in new], moment)
         full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
@@ -168,8 +168,8 @@ def insert(act: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
             PlannedTransition(then.same or 0, known[item.key].uuid, then.status, _ACTIVE, SAID_AGAIN)
             for item, then in back
         ]
-        transitions.record_transitions(space, steps, actor=act.principal.actor)
-    removed = _removed(act, space, given, known, dict(zip(first, before, strict=True)))
+        transitions.record_transitions(space, steps, actor=call.principal.actor)
+    removed = _removed(call, space, given, known, dict(zip(first, before, strict=True)))
     over = {
         known[item.key].number
         for item, then in pairs
@@ -182,11 +182,11 @@ def insert(act: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
     told = {number: Changes((number,)).pack() for number in came} | told
     repeated = Counter(known[item.key].number for item in given)
     _corroborate({number: times - 1 for number, times in repeated.items() if times > 1})
-    return [_answer(act, item, known[item.key], told, again, removed) for item in given]
+    return [_answer(call, item, known[item.key], told, again, removed) for item in given]
 
 
 def _removed(
-    act: RunningCall, space: int, given: list[GrainInput], known: _Known, before: dict[Any, linking.Existing]
+    call: RunningCall, space: int, given: list[GrainInput], known: _Known, before: dict[Any, linking.Existing]
 ) -> set[int]:
     """Of what was stored, the grains a person's decision removes; it is told of each."""
     repeats: list[StoredAgain] = []
@@ -201,7 +201,7 @@ def _removed(
         repeats.append(StoredAgain(then.removal, one.number if stepped else None, then.status or _ACTIVE))
         found.add(one.number)
     if repeats:
-        removals.record_stored_again(space, repeats, by=act.principal.actor)
+        removals.record_stored_again(space, repeats, by=call.principal.actor)
     return found
 
 
@@ -217,9 +217,9 @@ def _true_again(
     return again
 
 
-def _upsert(act: RunningCall, unique: list[GrainInput], before: list[linking.Existing], moment: datetime) -> _Known:
+def _upsert(call: RunningCall, unique: list[GrainInput], before: list[linking.Existing], moment: datetime) -> _Known:
     """One statement; the grain of each item, new or known."""
-    space, who, label = act.principal.space, act.principal.actor, act.principal.label
+    space, who, label = call.principal.space, call.principal.actor, call.principal.label
     values = [
         (
             item.grain,
@@ -253,7 +253,7 @@ def _upsert(act: RunningCall, unique: list[GrainInput], before: list[linking.Exi
 
 
 def _answer(
-    act: RunningCall,
+    call: RunningCall,
     item: GrainInput,
     one: StoredGrain,
     told: dict[int, bytes],
@@ -269,9 +269,9 @@ def _answer(
         # Whoever stored it must not take it for findable.
         status, reason = one.status, {"reason": removals.explain_removed(one.status, by_person=one.number in removed)}
         more["status"] = status
-    act.record(grain, digest=texts.salted(item.digest, one.salt), origin=item.origin, **{"status": status, **more})
+    call.record(grain, digest=texts.salted(item.digest, one.salt), origin=item.origin, **{"status": status, **more})
     # What the arenas are told goes with the grain's first event: a second one in the same batch changes nothing.
-    act.event(kind, grain, {"origin": item.origin, **more}, told.pop(one.number, None))
+    call.event(kind, grain, {"origin": item.origin, **more}, told.pop(one.number, None))
     return {"grain_id": grain, "status": status, "action": ACTIONS[status], "provenance": item.origin, **reason}
 
 

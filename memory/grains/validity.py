@@ -15,9 +15,9 @@ from memory.grains.models import Grain
 
 
 @verb("grains.close", needs="grains.manage")
-def close(act: RunningCall, *, grain: str, at: str | None = None) -> Change:
+def close(call: RunningCall, *, grain: str, at: str | None = None) -> Change:
     """Say until when a grain was true: now, or the moment given. The same moment again changes nothing."""
-    row = find_for_change(act, grain)
+    row = find_for_change(call, grain)
     moment = clock.now() if at is None else grain_input.parse_time(at, name="at")
     if row.valid_from is not None and moment <= row.valid_from:
         begins = clock.rfc3339(row.valid_from)
@@ -26,12 +26,12 @@ def close(act: RunningCall, *, grain: str, at: str | None = None) -> Change:
     def change() -> dict[str, Any]:
         changed = bool(Grain.objects.filter(pk=row.pk, valid_to=None).update(valid_to=moment))
         end = moment if changed else _known(row.pk, moment, asked=at is not None)
-        act.record(str(row.uuid), chain=row.space.uuid.hex, valid_to=clock.rfc3339(end), changed=changed)
+        call.record(str(row.uuid), chain=row.space.uuid.hex, valid_to=clock.rfc3339(end), changed=changed)
         if changed:
             events.append(
                 "grain.closed",
                 space=row.space_id,
-                actor=act.principal.actor,
+                actor=call.principal.actor,
                 subject=str(row.uuid),
                 data={"valid_to": clock.rfc3339(end)},
                 packed=Changes((row.pk,)).pack(),

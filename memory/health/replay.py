@@ -66,9 +66,9 @@ class ReplayOutcome:
 
 
 @verb("health.replay", needs="jobs.manage")
-def replay_now(act: RunningCall, *, sample: int = SAMPLE, step: Callable[[], object] = lambda: None) -> Change:
+def replay_now(call: RunningCall, *, sample: int = SAMPLE, step: Callable[[], object] = lambda: None) -> Change:
     """Replay a space's judged questions and keep what came of it."""
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("The space is missing.", field="space")
     if isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST:
@@ -78,7 +78,7 @@ def replay_now(act: RunningCall, *, sample: int = SAMPLE, step: Callable[[], obj
 
     def change() -> dict[str, Any]:
         _keep(space, found)
-        act.record("", **told)
+        call.record("", **told)
         return told
 
     return change

@@ -96,21 +96,21 @@ def _open(space: int) -> QuerySet[Warning]:
 
 
 @verb("health.acknowledge", needs="jobs.manage")
-def acknowledge(act: RunningCall, *, signal: str) -> Change:
+def acknowledge(call: RunningCall, *, signal: str) -> Change:
     """Say that a warning is known: it stays listed, but no longer makes the space look ill."""
     if signal not in SIGNALS_BY_NAME:
         raise Invalid(f"There is no signal {str(signal)[:40]!r}.", field="signal")
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("The space is missing.", field="space")
 
     def change() -> dict[str, Any]:
-        known = {"acknowledged_at": clock.now(), "acknowledged_by": act.principal.actor}
+        known = {"acknowledged_at": clock.now(), "acknowledged_by": call.principal.actor}
         if not _open(space).filter(signal=signal).update(**known):
             raise NotFound("There is no open warning for this signal.", signal=signal)
         SpaceHealth.objects.filter(space=space).update(status=measure.space_status(space))
-        act.record(signal)
-        events.append("warning.acknowledged", space=space, actor=act.principal.actor, subject=signal)
-        return {"signal": signal, "acknowledged_by": act.principal.actor}
+        call.record(signal)
+        events.append("warning.acknowledged", space=space, actor=call.principal.actor, subject=signal)
+        return {"signal": signal, "acknowledged_by": call.principal.actor}
 
     return change

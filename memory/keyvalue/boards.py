@@ -27,15 +27,15 @@ def _makes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[st
 
 
 @handles(calls.MakeBoard, asks=_makes)
-def make(act: RunningCall, request: calls.MakeBoard) -> Change:
+def make(call: RunningCall, request: calls.MakeBoard) -> Change:
     """One that is there already and of the same kind is fine."""
     where, ephemeral = namespaces.board(request.board), request.ephemeral or False
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("Name a space.", field="space")
     if where.name == namespaces.MAIN and ephemeral:
         raise Invalid(f"The board {namespaces.MAIN} lasts.", field="ephemeral")
-    ticket = quotas.share(act)
+    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
@@ -44,28 +44,28 @@ def make(act: RunningCall, request: calls.MakeBoard) -> Change:
             "ephemeral": ephemeral,
             "floor": floor,
             "created_at": clock.now(),
-            "created_by": act.principal.actor,
+            "created_by": call.principal.actor,
         }
         row, made = Namespace.objects.get_or_create(space_id=space, kind=_BOARD, name=where.name, defaults=defaults)
         if made:
-            quotas.count_boards(act.principal)
+            quotas.count_boards(call.principal)
         if row.ephemeral != ephemeral:
             raise Conflict("That board is there and of the other kind.", board=row.name, ephemeral=row.ephemeral)
-        act.record(str(where), ephemeral=ephemeral, made=made)
+        call.record(str(where), ephemeral=ephemeral, made=made)
         if made:
-            act.event("board.made", str(where), {"in": str(where), "ephemeral": ephemeral})
-        return {**_shown(act.principal, where, row), "made": made}
+            call.event("board.made", str(where), {"in": str(where), "ephemeral": ephemeral})
+        return {**_shown(call.principal, where, row), "made": made}
 
     return change
 
 
 @handles(calls.DeleteBoard, asks=_makes)
-def delete(act: RunningCall, request: calls.DeleteBoard) -> Change:
+def delete(call: RunningCall, request: calls.DeleteBoard) -> Change:
     """An agent deletes only what it made."""
-    where, who = namespaces.board(request.board), act.principal
+    where, who = namespaces.board(request.board), call.principal
     if where.name == namespaces.MAIN:
         raise Invalid(f"The board {namespaces.MAIN} is always there. Delete its keys instead.", field="board")
-    ticket = quotas.share(act)
+    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
@@ -83,8 +83,8 @@ def delete(act: RunningCall, request: calls.DeleteBoard) -> Change:
             _refuse_while_others_work(who, found)
         gone: dict[str, Any] = {"keys": row.keys, "bytes": row.bytes + row.history_bytes, "tasks": row.queued}
         _remove(row)
-        act.record(str(where), **gone)
-        act.event("board.deleted", str(where), {"in": str(where)})
+        call.record(str(where), **gone)
+        call.event("board.deleted", str(where), {"in": str(where)})
         whole = may(who, where.operation(who, "read"))
         return {"board": row.name, "deleted": True, **(gone if whole else dict.fromkeys(gone))}
 

@@ -11,7 +11,7 @@ def clear_ephemeral() -> int:
     """A start of the instance empties these boards; versions and fencing tokens go on from where they were."""
     found = list(Namespace.objects.filter(kind=Namespace.Kind.BOARD.value, ephemeral=True))
     for board in found:
-        booth.write(lambda board=board: _clear(board), lane=write_locks.lock_name(board.space_id))  # type: ignore[misc]
+        booth.write(lambda board=board: _clear(board), lock=write_locks.lock_name(board.space_id))  # type: ignore[misc]
     return len(found)
 
 

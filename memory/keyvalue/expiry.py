@@ -99,7 +99,7 @@ def bury(run: Run) -> None:
     gone = Count("items", filter=Q(items__value=None))
     found = Namespace.objects.annotate(gone=gone).filter(gone__gt=config.current().KV_TOMBSTONES)
     for number, space in list(found.values_list("pk", "space_id")):
-        booth.write(partial(_bury, number), lane=write_locks.lock_name(space))
+        booth.write(partial(_bury, number), lock=write_locks.lock_name(space))
 
 
 def _bury(namespace: int) -> None:

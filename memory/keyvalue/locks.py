@@ -43,21 +43,21 @@ def _writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[s
     return [(where.operation(principal, "write"), check_key(arguments.get("lock"), name="lock"))]
 
 
-def open_board(act: RunningCall, board: str | None) -> OpenNamespace:
+def open_board(call: RunningCall, board: str | None) -> OpenNamespace:
     """The board, inside the write."""
-    return namespaces.open_namespace(act.principal, namespaces.board(board))
+    return namespaces.open_namespace(call.principal, namespaces.board(board))
 
 
 @handles(calls.AcquireLock, asks=_writes)
-def acquire(act: RunningCall, request: calls.AcquireLock) -> Change:
+def acquire(call: RunningCall, request: calls.AcquireLock) -> Change:
     name, ttl = request.lock, request.ttl_secs or DEFAULT_SECONDS
-    ticket = quotas.share(act)
+    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        board = open_board(act, request.board)
+        board = open_board(call, request.board)
         until = board.now + ttl
-        who, at = act.principal.actor, raw_sql.adapt_moment(clock.now())
+        who, at = call.principal.actor, raw_sql.adapt_moment(clock.now())
         values = [board.id, name, board.floor + 1, who, request.note or "", until, at, board.now]
         with connection.cursor() as cursor:
             cursor.execute(_ACQUIRE, values)
@@ -66,60 +66,60 @@ def acquire(act: RunningCall, request: calls.AcquireLock) -> Change:
             raise held(board, name)
         if row[0] == board.floor + 1:
             quotas.count_locks(board)
-        return _told(act, board, "lock.acquired", name, token=row[0], expires=until)
+        return _told(call, board, "lock.acquired", name, token=row[0], expires=until)
 
     return change
 
 
 @handles(calls.RenewLock, asks=_writes)
-def renew(act: RunningCall, request: calls.RenewLock) -> Change:
+def renew(call: RunningCall, request: calls.RenewLock) -> Change:
     ttl = request.ttl_secs or DEFAULT_SECONDS
-    ticket = quotas.share(act)
+    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        board = open_board(act, request.board)
-        _only_the_holder(act, board, _RENEW, request.lock, request.token, [board.now + ttl])
-        return _told(act, board, "lock.renewed", request.lock, token=request.token, expires=board.now + ttl)
+        board = open_board(call, request.board)
+        _only_the_holder(call, board, _RENEW, request.lock, request.token, [board.now + ttl])
+        return _told(call, board, "lock.renewed", request.lock, token=request.token, expires=board.now + ttl)
 
     return change
 
 
 @handles(calls.ReleaseLock, asks=_writes)
-def release(act: RunningCall, request: calls.ReleaseLock) -> Change:
-    ticket = quotas.share(act)
+def release(call: RunningCall, request: calls.ReleaseLock) -> Change:
+    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        board = open_board(act, request.board)
-        _only_the_holder(act, board, _RELEASE, request.lock, request.token, [])
-        return _told(act, board, "lock.released", request.lock, token=request.token, expires=None)
+        board = open_board(call, request.board)
+        _only_the_holder(call, board, _RELEASE, request.lock, request.token, [])
+        return _told(call, board, "lock.released", request.lock, token=request.token, expires=None)
 
     return change
 
 
 @handles(calls.BreakLock, asks=_writes)
-def break_lock(act: RunningCall, request: calls.BreakLock) -> Change:
+def break_lock(call: RunningCall, request: calls.BreakLock) -> Change:
     name = request.lock
-    if act.principal.kind == "agent":
+    if call.principal.kind == "agent":
         raise Held("An agent waits until a lock runs out; a person can break it.")
 
     def change() -> dict[str, Any]:
-        board = open_board(act, request.board)
+        board = open_board(call, request.board)
         row = Lock.objects.filter(board=board.id, name=name).first()
         if row is None or not row.holder or row.expires <= board.now:
             raise Fenced("Nobody holds that lock.", lock=name)
         Lock.objects.filter(pk=row.pk).update(holder="", expires=0.0)
-        return _told(act, board, "lock.broken", name, token=row.token, expires=None, holder=row.holder)
+        return _told(call, board, "lock.broken", name, token=row.token, expires=None, holder=row.holder)
 
     return change
 
 
 def _only_the_holder(
-    act: RunningCall, board: OpenNamespace, statement: str, name: str, token: int, first: list[Any]
+    call: RunningCall, board: OpenNamespace, statement: str, name: str, token: int, first: list[Any]
 ) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*first, board.id, name, token, act.principal.actor, board.now])
+        cursor.execute(statement, [*first, board.id, name, token, call.principal.actor, board.now])
         if cursor.fetchone() is None:
             row = Lock.objects.filter(board=board.id, name=name).first()
             raise Fenced(lock=name, token=token, current_token=row.token if row else 0)
@@ -141,11 +141,11 @@ def held(board: OpenNamespace, name: str) -> Held:
 
 
 def _told(
-    act: RunningCall, board: OpenNamespace, kind: str, name: str, *, token: int, expires: float | None, **more: Any
+    call: RunningCall, board: OpenNamespace, kind: str, name: str, *, token: int, expires: float | None, **more: Any
 ) -> dict[str, Any]:
-    act.record(f"{board.where}/{name}", fencing=token, **more)
-    data = {"in": str(board.where), "key": name, "token": token, "holder": act.principal.actor if expires else ""}
-    act.event(kind, str(board.where), {**data, "expires_at": expiry_clock.told(expires)})
+    call.record(f"{board.where}/{name}", fencing=token, **more)
+    data = {"in": str(board.where), "key": name, "token": token, "holder": call.principal.actor if expires else ""}
+    call.event(kind, str(board.where), {**data, "expires_at": expiry_clock.told(expires)})
     return {"board": board.where.name, "lock": name, "token": token, "expires_at": expiry_clock.told(expires)}
 
 

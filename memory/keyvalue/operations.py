@@ -152,50 +152,52 @@ def merged(target: Any, patch: Any) -> Any:
 # Inside the write ----------------------------------------------------------------------------------
 
 
-def carry_out(act: RunningCall, namespace: OpenNamespace, one: PreparedOperation) -> dict[str, Any]:
+def carry_out(call: RunningCall, namespace: OpenNamespace, one: PreparedOperation) -> dict[str, Any]:
     """Make the change and leave its traces: counts, history, audit, event. What callers are answered."""
-    by = KeyWriter(namespace.id, namespace.floor, namespace.now, clock.now(), act.principal.actor)
+    by = KeyWriter(namespace.id, namespace.floor, namespace.now, clock.now(), call.principal.actor)
     if one.fence is not None:
-        fencing.hold(act.principal, namespace, *one.fence)
+        fencing.hold(call.principal, namespace, *one.fence)
     if one.op == "delete":
-        return _delete(act, namespace, by, one)
+        return _delete(call, namespace, by, one)
     if one.op == "touch":
-        return _touch(act, namespace, by, one)
+        return _touch(call, namespace, by, one)
     expected, value, expires = one.expected, one.value, _until(namespace, one.ttl)
     if one.op == "restore":
         value = history.kept(namespace, one.key, one.version)
     elif one.change is not None:
-        value, expected = _changed(act, namespace, one)
+        value, expected = _changed(call, namespace, one)
     if value is None:
         raise TypeError(one.op)
     done = statements.put(by, one.key, value, expires, expected, keep=one.keep)
     if done is None:
-        raise conflict(act, namespace, one.key, expected)
+        raise conflict(call, namespace, one.key, expected)
     fresh = done.displaced < 0
     kept = history.note(by, done, value)
     pruned = quotas.count(namespace, keys=1 if fresh else 0, size=value.size - max(done.displaced, 0), kept=kept)
     more = {"history_pruned": pruned} if pruned else {}
     # Its digest is not told: an entry of the chain stays for ever, and a value can be purged.
-    _tell(act, namespace, one, done, size=value.size, **more)
+    _tell(call, namespace, one, done, size=value.size, **more)
     answer = {"key": one.key, "version": done.version, "expires_at": expiry_clock.told(done.expires)}
     if one.value is not None:
         return {**answer, "sha": value.sha}
-    if not _readable(act, namespace, one.key):
+    if not _readable(call, namespace, one.key):
         return answer  # the digest of a value that came of another is as good as the value, to who can guess it
     return {**answer, "sha": value.sha, **({"value": value_of(value.text)} if one.change is not None else {})}
 
 
-def _changed(act: RunningCall, namespace: OpenNamespace, one: PreparedOperation) -> tuple[CanonicalValue, Precondition]:
+def _changed(
+    call: RunningCall, namespace: OpenNamespace, one: PreparedOperation
+) -> tuple[CanonicalValue, Precondition]:
     """The new value, to be written if the key is still as it was when this was computed."""
     held = statements.current(namespace.id, one.key, namespace.now)
-    _check(act, namespace, one, held)
+    _check(call, namespace, one, held)
     if one.change is None:
         raise TypeError(one.op)
     new = one.change(value_of(held.text) if held else None, held is not None)
     return check_value(new), Precondition(expected_version=held.version if held else 0)
 
 
-def _check(act: RunningCall, namespace: OpenNamespace, one: PreparedOperation, held: CurrentKey | None) -> None:
+def _check(call: RunningCall, namespace: OpenNamespace, one: PreparedOperation, held: CurrentKey | None) -> None:
     try:
         one.expected.check(
             sha=held.sha if held else "",
@@ -203,39 +205,39 @@ def _check(act: RunningCall, namespace: OpenNamespace, one: PreparedOperation, h
             value=value_of(held.text) if held else None,
         )
     except Conflict:
-        raise conflict(act, namespace, one.key, one.expected, held) from None
+        raise conflict(call, namespace, one.key, one.expected, held) from None
 
 
 def removed(
-    act: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: PreparedOperation
+    call: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: PreparedOperation
 ) -> StatementResult | None:
     """Take the value away, to be counted by the caller; None: there was none, and nobody expected one."""
     done = statements.remove(by, one.key, one.expected)
     if done is None:
         # Nothing there is what the caller wants, unless it said that something else is.
         held = statements.current(namespace.id, one.key, namespace.now)
-        _check(act, namespace, one, held)
+        _check(call, namespace, one, held)
     return done
 
 
-def _delete(act: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: PreparedOperation) -> dict[str, Any]:
-    done = removed(act, namespace, by, one)
+def _delete(call: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: PreparedOperation) -> dict[str, Any]:
+    done = removed(call, namespace, by, one)
     if done is None:
-        act.record(_object(namespace, one.key), deleted=False)
+        call.record(_object(namespace, one.key), deleted=False)
         return {"key": one.key, "deleted": False, "version": 0}
     quotas.count(namespace, keys=-1, size=-done.displaced, kept=history.note(by, done, None))
-    _tell(act, namespace, one, done)
+    _tell(call, namespace, one, done)
     return {"key": one.key, "deleted": True, "version": done.version}
 
 
-def _touch(act: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: PreparedOperation) -> dict[str, Any]:
+def _touch(call: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: PreparedOperation) -> dict[str, Any]:
     done = statements.touch(by, one.key, _until(namespace, one.ttl), one.expected)
     if done is None:
         held = statements.current(namespace.id, one.key, namespace.now)
-        _check(act, namespace, one, held)
+        _check(call, namespace, one, held)
         raise NotFound(f"There is nothing under that key in {namespace.where}.", key=one.key)
     history.lasts(done)
-    _tell(act, namespace, one, done)
+    _tell(call, namespace, one, done)
     return {"key": one.key, "version": done.version, "expires_at": expiry_clock.told(done.expires)}
 
 
@@ -244,13 +246,13 @@ def _until(namespace: OpenNamespace, ttl: float | None) -> float | None:
 
 
 def conflict(
-    act: RunningCall, namespace: OpenNamespace, key: str, expected: Precondition, held: CurrentKey | None = None
+    call: RunningCall, namespace: OpenNamespace, key: str, expected: Precondition, held: CurrentKey | None = None
 ) -> Conflict:
     """What is there now, the value and its digest only for those who may read it."""
     held = held or statements.current(namespace.id, key, namespace.now)
     version = held.version if held else 0
     shown: dict[str, Any] = {"key": key, "current_version": version, **expected_details(expected)}
-    if _readable(act, namespace, key):
+    if _readable(call, namespace, key):
         shown |= {
             "current_sha": held.sha if held else "",
             "expires_at": expiry_clock.told(held.expires if held else None),
@@ -259,21 +261,21 @@ def conflict(
     return Conflict(conflict_message(version), **shown)
 
 
-def _readable(act: RunningCall, namespace: OpenNamespace, key: str) -> bool:
-    return reader(act.principal, namespace.where)(key)
+def _readable(call: RunningCall, namespace: OpenNamespace, key: str) -> bool:
+    return reader(call.principal, namespace.where)(key)
 
 
 _KINDS = {"delete": "kv.deleted", "touch": "kv.touched"}
 
 
 def _tell(
-    act: RunningCall, namespace: OpenNamespace, one: PreparedOperation, done: StatementResult, **details: Any
+    call: RunningCall, namespace: OpenNamespace, one: PreparedOperation, done: StatementResult, **details: Any
 ) -> None:
-    act.record(_object(namespace, one.key), version=done.version, **details)
+    call.record(_object(namespace, one.key), version=done.version, **details)
     data = {"in": str(namespace.where), "key": one.key, "version": done.version, "op": one.op}
     if done.expires is not None:
         data["expires_at"] = expiry_clock.told(done.expires) or ""
-    act.event(_KINDS.get(one.op, "kv.set"), str(namespace.where), data)
+    call.event(_KINDS.get(one.op, "kv.set"), str(namespace.where), data)
 
 
 def _object(namespace: OpenNamespace, key: str) -> str:

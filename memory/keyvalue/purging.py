@@ -38,34 +38,34 @@ def _asks(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str
 
 
 @verb("kv.forget", needs="memory.write", asks=_asks)
-def purge_key(act: RunningCall, **given: Any) -> Change:
+def purge_key(call: RunningCall, **given: Any) -> Change:
     """Delete a key together with its history. One that is gone already loses what was kept of it."""
     request = checked(calls.DeleteKey, given)
     one, where = operations.prepared("delete", request.key, request), place(request.place)
-    ticket = quotas.share(act)
+    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        found = find_namespace(act.principal, where)
+        found = find_namespace(call.principal, where)
         if found is None:
-            act.record(f"{where}/{one.key}", deleted=False, forgotten=0)
+            call.record(f"{where}/{one.key}", deleted=False, forgotten=0)
             return {"key": one.key, "deleted": False, "version": 0, "forgotten": 0}
         if one.fence is not None:
-            fencing.hold(act.principal, found, *one.fence)
-        _check_writers(act.principal, found, one.key)
-        by = KeyWriter(found.id, found.floor, found.now, clock.now(), act.principal.actor)
-        done = operations.removed(act, found, by, one)
+            fencing.hold(call.principal, found, *one.fence)
+        _check_writers(call.principal, found, one.key)
+        by = KeyWriter(found.id, found.floor, found.now, clock.now(), call.principal.actor)
+        done = operations.removed(call, found, by, one)
         if done is not None:
             quotas.count(found, keys=-1, size=-done.displaced)
-        gone = _erase(act, found, one.key)
+        gone = _erase(call, found, one.key)
         version = done.version if done is not None else 0
-        act.record(f"{where}/{one.key}", deleted=done is not None, version=version, forgotten=gone)
+        call.record(f"{where}/{one.key}", deleted=done is not None, version=version, forgotten=gone)
         told = {"in": str(where), "key": one.key, "version": version}
         if done is not None:
-            act.event("kv.deleted", str(where), {**told, "op": "delete"})
+            call.event("kv.deleted", str(where), {**told, "op": "delete"})
         if done is not None or gone:
-            act.event("kv.forgotten", str(where), {**told, "op": "forget", "versions": gone})
-            jobs.ask_to_scrub(at_once=act.principal.kind != "agent")
+            call.event("kv.forgotten", str(where), {**told, "op": "forget", "versions": gone})
+            jobs.ask_to_scrub(at_once=call.principal.kind != "agent")
         return {"key": one.key, "deleted": done is not None, "version": version, "forgotten": gone}
 
     return change
@@ -86,7 +86,7 @@ def _own(principal: Principal, where: NamespaceName) -> bool:
     return where.kind == Namespace.Kind.AGENT.value and where.name == principal.name
 
 
-def _erase(act: RunningCall, namespace: OpenNamespace, key: str) -> int:
+def _erase(call: RunningCall, namespace: OpenNamespace, key: str) -> int:
     """Remove what is kept of a key whose value is gone or has expired; how many versions that were."""
     item = Item.objects.filter(namespace=namespace.id, key=key).first()
     if item is None:
@@ -97,7 +97,7 @@ def _erase(act: RunningCall, namespace: OpenNamespace, key: str) -> int:
     kept = Revision.objects.filter(item=item)
     gone = kept.filter(kind=Revision.Kind.WRITTEN).count() or int(item.value is not None)
     history.remove(kept)
-    idempotency.redact(f"{act.principal.chain}/", key, lambda answer: _without_value(answer, key))
+    idempotency.redact(f"{call.principal.chain}/", key, lambda answer: _without_value(answer, key))
     return gone
 
 

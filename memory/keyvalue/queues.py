@@ -54,13 +54,13 @@ def _takes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[st
 
 
 @handles(calls.AddTask, asks=_writes)
-def add(act: RunningCall, request: calls.AddTask) -> Change:
+def add(call: RunningCall, request: calls.AddTask) -> Change:
     name, checked, identity = request.queue, check_value(request.value), uuid.uuid4()
-    ticket = quotas.share(act)
+    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        board = open_board(act, request.board)
+        board = open_board(call, request.board)
         quotas.count_tasks(board, tasks=1, size=checked.size)
         Task.objects.create(
             uuid=identity,
@@ -69,35 +69,35 @@ def add(act: RunningCall, request: calls.AddTask) -> Change:
             value=checked.text,
             size=checked.size,
             added_at=clock.now(),
-            added_by=act.principal.actor,
+            added_by=call.principal.actor,
         )
-        _tell(act, board, "queue.added", name, str(identity), sha=checked.sha)
+        _tell(call, board, "queue.added", name, str(identity), sha=checked.sha)
         return {"board": board.where.name, "queue": name, "task": str(identity)}
 
     return change
 
 
 @handles(calls.ClaimTask, asks=_takes)
-def claim(act: RunningCall, request: calls.ClaimTask) -> Change:
+def claim(call: RunningCall, request: calls.ClaimTask) -> Change:
     name, ttl = request.queue, request.ttl_secs or DEFAULT_SECONDS
-    ticket = quotas.share(act)
+    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        board = open_board(act, request.board)
+        board = open_board(call, request.board)
         until = board.now + ttl
         with connection.cursor() as cursor:
             lock = " FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
             cursor.execute(
                 _CLAIM.format(oldest=_OLDEST.format(lock=lock)),
-                [act.principal.actor, until, board.id, name, board.now, board.now],
+                [call.principal.actor, until, board.id, name, board.now, board.now],
             )
             row = cursor.fetchone()
         if row is None:
-            act.record(f"{board.where}/{name}", claimed=False)
+            call.record(f"{board.where}/{name}", claimed=False)
             return {"board": board.where.name, "queue": name, "task": None}
         task = str(row[0] if isinstance(row[0], uuid.UUID) else uuid.UUID(row[0]))
-        _tell(act, board, "queue.claimed", name, task, token=row[2])
+        _tell(call, board, "queue.claimed", name, task, token=row[2])
         return {
             "board": board.where.name,
             "queue": name,
@@ -113,24 +113,24 @@ def claim(act: RunningCall, request: calls.ClaimTask) -> Change:
 def _on_claimed(call: type[calls.ClaimedTask], statement: str, kind: str) -> Handler:
     """The handler of a call on a task that was claimed: one statement that holds only for the newest claim."""
 
-    def body(act: RunningCall, request: calls.ClaimedTask) -> Change:
+    def body(call: RunningCall, request: calls.ClaimedTask) -> Change:
         queue, token, identity = request.queue, request.token, _identity(request.task)
         ttl = (request.ttl_secs or DEFAULT_SECONDS) if isinstance(request, calls.RenewTask) else None
-        ticket = quotas.share(act)
+        ticket = quotas.share(call)
 
         def change() -> dict[str, Any]:
             ticket.take()
-            board = open_board(act, request.board)
+            board = open_board(call, request.board)
             key = identity.hex if connection.vendor == "sqlite" else identity
             until = [board.now + ttl] if ttl is not None else []
             with connection.cursor() as cursor:
-                cursor.execute(statement, [*until, key, board.id, token, act.principal.actor, board.now])
+                cursor.execute(statement, [*until, key, board.id, token, call.principal.actor, board.now])
                 row = cursor.fetchone()
             if row is None or row[0] != queue:  # of another queue: whatever was done is undone with the refusal
                 raise _not_yours(board, queue, identity, token)
             if statement is _DONE:
                 quotas.count_tasks(board, tasks=-1, size=-row[1])
-            _tell(act, board, kind, queue, str(identity), token=token)
+            _tell(call, board, kind, queue, str(identity), token=token)
             expires = {"expires_at": expiry_clock.told(until[0])} if until else {}
             return {"board": board.where.name, "queue": queue, "task": str(identity), "token": token, **expires}
 
@@ -159,9 +159,9 @@ def _identity(task: Any) -> uuid.UUID:
         raise Invalid("task is the id that claiming answered.", field="task") from None
 
 
-def _tell(act: RunningCall, board: OpenNamespace, kind: str, queue: str, task: str, **details: Any) -> None:
-    act.record(f"{board.where}/{queue}", task=task, **details)
-    act.event(kind, str(board.where), {"in": str(board.where), "key": queue, "task": task})
+def _tell(call: RunningCall, board: OpenNamespace, kind: str, queue: str, task: str, **details: Any) -> None:
+    call.record(f"{board.where}/{queue}", task=task, **details)
+    call.event(kind, str(board.where), {"in": str(board.where), "key": queue, "task": task})
 
 
 def _reads(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:

@@ -17,8 +17,8 @@ MAX_TASKS, MAX_LOCKS = 100_000, 10_000  # of a board
 _BOARD = Namespace.Kind.BOARD.value
 
 
-def share(act: RunningCall, cost: int = 1) -> Ticket:
-    return act.share("kv", cost=cost, limit=config.current().MAX_KV_WRITES_PER_MINUTE)
+def share(call: RunningCall, cost: int = 1) -> Ticket:
+    return call.share("kv", cost=cost, limit=config.current().MAX_KV_WRITES_PER_MINUTE)
 
 
 def count(namespace: OpenNamespace, *, keys: int, size: int, kept: int = 0) -> int:

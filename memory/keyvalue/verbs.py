@@ -25,21 +25,21 @@ def writes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[st
 
 
 @handles(calls.SetKey, asks=writes)
-def set_key(act: RunningCall, request: calls.SetKey) -> Change:
-    return _change(act, "set", request)
+def set_key(call: RunningCall, request: calls.SetKey) -> Change:
+    return _change(call, "set", request)
 
 
 @verb("kv.delete", needs="memory.write", asks=writes)
-def delete_key(act: RunningCall, **given: Any) -> Change:
+def delete_key(call: RunningCall, **given: Any) -> Change:
     """Take a key away and keep its history. `purging.py` has the call that may also purge it."""
-    return _change(act, "delete", checked(calls.DeleteKey, given))
+    return _change(call, "delete", checked(calls.DeleteKey, given))
 
 
 def _step(op: str) -> Verb:
     """One step on what is there."""
 
-    def body(act: RunningCall, **given: Any) -> Change:
-        return _change(act, op, checked(calls.ChangeKey, {**given, "op": op}))
+    def body(call: RunningCall, **given: Any) -> Change:
+        return _change(call, op, checked(calls.ChangeKey, {**given, "op": op}))
 
     return verb(f"kv.{op}", needs="memory.write", asks=writes)(body)
 
@@ -48,8 +48,8 @@ STEPS = {op: _step(op) for op in ("touch", "incr", "append", "restore")}
 
 
 @handles(calls.PatchKey, asks=writes)
-def patch_key(act: RunningCall, request: calls.PatchKey) -> Change:
-    return _change(act, "patch", request)
+def patch_key(call: RunningCall, request: calls.PatchKey) -> Change:
+    return _change(call, "patch", request)
 
 
 def change_key(principal: Principal, *, op: Any = None, **given: Any) -> Any:
@@ -72,13 +72,13 @@ register(calls.ChangeKey, change_key, asks=writes)
 register(calls.CompareAndSetKey, compare_and_set_key, asks=writes)
 
 
-def _change(act: RunningCall, op: str, request: calls.KeyWrite) -> Change:
+def _change(call: RunningCall, op: str, request: calls.KeyWrite) -> Change:
     operation, where = operations.prepared(op, request.key, request), place(request.place)
-    ticket = quotas.share(act)
+    ticket = quotas.share(call)
 
     def change() -> dict[str, Any]:
         ticket.take()
-        return operations.carry_out(act, open_namespace(act.principal, where), operation)
+        return operations.carry_out(call, open_namespace(call.principal, where), operation)
 
     return change
 
@@ -92,21 +92,21 @@ def _asks_for_all(principal: Principal, arguments: dict[str, Any]) -> Iterable[t
 
 
 @handles(calls.ChangeKeys, asks=_asks_for_all)
-def change_keys(act: RunningCall, request: calls.ChangeKeys) -> Change:
+def change_keys(call: RunningCall, request: calls.ChangeKeys) -> Change:
     where = place(request.place)
     prepared = []
     for index, one in enumerate(request.operations):
         with _at(index):
             prepared.append(operations.prepared(one.op, one.key, one))
-    ticket = quotas.share(act, len(prepared))
+    ticket = quotas.share(call, len(prepared))
 
     def change() -> dict[str, Any]:
         ticket.take()
-        namespace = open_namespace(act.principal, where)
+        namespace = open_namespace(call.principal, where)
         results = []
         for index, operation in enumerate(prepared):
             with _at(index):
-                results.append(operations.carry_out(act, namespace, operation))
+                results.append(operations.carry_out(call, namespace, operation))
         return {"results": results, "count": len(results)}
 
     return change

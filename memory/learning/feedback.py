@@ -83,23 +83,23 @@ class JudgedAnswer:
 
 
 @verb("grains.feedback", needs="grains.feedback")
-def feedback(act: RunningCall, **given: Any) -> Change:
+def feedback(call: RunningCall, **given: Any) -> Change:
     """Say whether a grain of an answer was useful, or what was missing from it."""
     ballot = vote_input.check_vote_input(given)
-    ticket = _count(act, ballot.votes)
-    said = _VoteTargets(act.principal, [ballot]).said(ballot)
+    ticket = _count(call, ballot.votes)
+    said = _VoteTargets(call.principal, [ballot]).said(ballot)
 
     def change() -> dict[str, Any]:
         ticket.take()
         scale = learning_scales(_named([said]), {ballot.trace})
         _refuse_what_is_gone(said, scale)
-        return _record(act, [said], scale)[0]
+        return _record(call, [said], scale)[0]
 
     return change
 
 
 @verb("grains.feedback_batch", needs="grains.feedback")
-def feedback_batch(act: RunningCall, *, items: object) -> Change:
+def feedback_batch(call: RunningCall, *, items: object) -> Change:
     """Up to a hundred ballots, each recorded or refused on its own."""
     if not isinstance(items, list) or not 1 <= len(items) <= vote_input.MAX_ITEMS:
         raise Invalid(f"items must be a list of 1 to {vote_input.MAX_ITEMS} objects.", field="items")
@@ -112,8 +112,8 @@ def feedback_batch(act: RunningCall, *, items: object) -> Change:
             good.append((index, vote_input.check_vote_input(item)))
         except FluxError as error:
             results[index] = _refused(index, error)
-    ticket = _count(act, sum(ballot.votes for _, ballot in good) + len(items) - len(good))
-    known = _VoteTargets(act.principal, [ballot for _, ballot in good])
+    ticket = _count(call, sum(ballot.votes for _, ballot in good) + len(items) - len(good))
+    known = _VoteTargets(call.principal, [ballot for _, ballot in good])
     said: list[tuple[int, JudgedAnswer]] = []
     for index, ballot in good:
         try:
@@ -131,18 +131,18 @@ def feedback_batch(act: RunningCall, *, items: object) -> Change:
                 there.append((index, one))
             except NotFound as error:
                 results[index] = _refused(index, error)
-        answers = _record(act, [one for _, one in there], scale) if there else []
+        answers = _record(call, [one for _, one in there], scale) if there else []
         for (index, _), answer in zip(there, answers, strict=True):
             results[index] = {"index": index, **answer, "error": None}
         if not there:
-            act.record("", refused=len(items))
+            call.record("", refused=len(items))
         return {"results": results, "count": len(there), "refused": len(items) - len(there)}
 
     return change
 
 
 @verb("grains.withdraw_feedback", needs="grains.feedback")
-def withdraw(act: RunningCall, *, trace: str, grain: str) -> Change:
+def withdraw(call: RunningCall, *, trace: str, grain: str) -> Change:
     """Withdraw the caller's own vote; its effect is undone exactly."""
     try:
         ids = uuid.UUID(trace), uuid.UUID(grain)
@@ -150,26 +150,26 @@ def withdraw(act: RunningCall, *, trace: str, grain: str) -> Change:
         raise Invalid(
             "trace_id and grain_id must be the ids of a trace and of a memory in it.", field="trace_id"
         ) from None
-    vote = Vote.objects.filter(judged__uuid=ids[0], grain__uuid=ids[1], judged__actor=act.principal.actor).first()
-    if vote is None or not act.principal.reaches(vote.space_id):
+    vote = Vote.objects.filter(judged__uuid=ids[0], grain__uuid=ids[1], judged__actor=call.principal.actor).first()
+    if vote is None or not call.principal.reaches(vote.space_id):
         raise NotFound("You gave no such feedback.")
-    act.space = vote.space_id
+    call.space = vote.space_id
 
     def change() -> dict[str, Any]:
         changed = Vote.objects.filter(pk=vote.pk, undone_at=None).update(
-            undone_at=clock.now(), undone_by=act.principal.actor, applied=False
+            undone_at=clock.now(), undone_by=call.principal.actor, applied=False
         )
-        act.record(str(ids[1]), trace=str(ids[0]), changed=bool(changed))
+        call.record(str(ids[1]), trace=str(ids[0]), changed=bool(changed))
         if changed:
-            act.event("vote.withdrawn", str(ids[1]), {"trace": str(ids[0])})
+            call.event("vote.withdrawn", str(ids[1]), {"trace": str(ids[0])})
             jobs.ask_for_learning(vote.space_id)
         return {"trace_id": str(ids[0]), "grain_id": str(ids[1]), "changed": bool(changed)}
 
     return change
 
 
-def _count(act: RunningCall, votes: int) -> Ticket:
-    return act.share("votes", cost=votes, limit=config.current().MAX_VOTES_PER_MINUTE)
+def _count(call: RunningCall, votes: int) -> Ticket:
+    return call.share("votes", cost=votes, limit=config.current().MAX_VOTES_PER_MINUTE)
 
 
 def _refused(index: int, error: FluxError) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def _refuse_what_is_gone(said: JudgedAnswer, there: Mapping[int, float]) -> None
             raise NotFound("There is no memory with this id.", grain_id=word.outside)
 
 
-def _record(act: RunningCall, given: Sequence[JudgedAnswer], scale: Mapping[int, float]) -> list[dict[str, Any]]:
+def _record(call: RunningCall, given: Sequence[JudgedAnswer], scale: Mapping[int, float]) -> list[dict[str, Any]]:
     """Write questions, votes and the rated flag of traces in a few statements."""
     moment = clock.now()
     receipts = {said.receipt.id: said.receipt for said in given}
@@ -265,18 +265,18 @@ def _record(act: RunningCall, given: Sequence[JudgedAnswer], scale: Mapping[int,
         jobs.ask_for_learning(space)
     for said in given:
         pending_feedback.mark_judged(said.receipt.space, said.receipt.actor, [str(said.receipt.id)])
-    return [_answer(act, said, judged[said.receipt.id], changed, scale) for said in given]
+    return [_answer(call, said, judged[said.receipt.id], changed, scale) for said in given]
 
 
 def _answer(
-    act: RunningCall, said: JudgedAnswer, question: int, changed: set[tuple[int, int]], scale: Mapping[int, float]
+    call: RunningCall, said: JudgedAnswer, question: int, changed: set[tuple[int, int]], scale: Mapping[int, float]
 ) -> dict[str, Any]:
     trace = str(said.receipt.id)
     for word in said.words:
-        act.record(word.outside, trace=trace, useful=word.useful, strength=word.strength, missed=word.missed)
+        call.record(word.outside, trace=trace, useful=word.useful, strength=word.strength, missed=word.missed)
     new = [word for word in said.words if (question, word.grain) in changed]
     for word in new:
-        act.event("vote.recorded", word.outside, {"trace": trace, "useful": word.useful, "missed": word.missed})
+        call.event("vote.recorded", word.outside, {"trace": trace, "useful": word.useful, "missed": word.missed})
     ballot = said.ballot
     return {
         "trace_id": trace,

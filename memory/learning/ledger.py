@@ -114,24 +114,24 @@ def _shortcuts(pairs: QuerySet[Pair]) -> list[dict[str, Any]]:
 
 
 @verb("grains.unlearn", needs="grains.manage")
-def undo_votes(act: RunningCall, **bounds: Any) -> Change:
+def undo_votes(call: RunningCall, **bounds: Any) -> Change:
     """Take back every vote within the bounds: of a trace, a grain, a caller, a time. There must be a bound."""
     if not any(value is not None for value in bounds.values()):
         raise Invalid("Which feedback is missing: give a trace, a grain, a caller or a time.", field="caller")
-    found = _bounded(act.principal, standing=True, **bounds)
+    found = _bounded(call.principal, standing=True, **bounds)
 
     def change() -> dict[str, Any]:
         numbers = list(found.order_by("id").values_list("id", "space_id")[: UNDONE_AT_ONCE + 1])
         now = numbers[:UNDONE_AT_ONCE]
         Vote.objects.filter(id__in=[number for number, _ in now]).update(
-            undone_at=clock.now(), undone_by=act.principal.actor, applied=False
+            undone_at=clock.now(), undone_by=call.principal.actor, applied=False
         )
         said = {name: str(value) for name, value in bounds.items() if value is not None}
-        act.record("", votes=len(now), **said)
+        call.record("", votes=len(now), **said)
         for space in sorted({space for _, space in now}):
             jobs.ask_for_learning(space)
         if now:
-            act.event("votes.undone", "", {"votes": len(now), **said})
+            call.event("votes.undone", "", {"votes": len(now), **said})
         return {"undone": len(now), "more": len(numbers) > UNDONE_AT_ONCE}
 
     return change

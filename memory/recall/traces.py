@@ -55,7 +55,7 @@ def queue_trace(trace: TraceRecord) -> None:
     """Queue a trace to be written soon. The answer does not wait; a kill may lose the latest traces."""
     if settings.BOOTH == "inline":
         row = _to_row(trace)
-        booth.post(lambda: _insert([trace], [row]), lane=write_locks.NO_LOCK)
+        booth.post(lambda: _insert([trace], [row]), lock=write_locks.NO_LOCK)
         _count_exploring([trace])
         return
     with _lock:
@@ -105,7 +105,7 @@ def _write_all() -> None:
         if queued:
             try:
                 rows = [_to_row(trace) for trace in queued]  # packed here, so that the booth does not wait for it
-                booth.write(lambda: _insert(queued, rows), lane=write_locks.NO_LOCK)
+                booth.write(lambda: _insert(queued, rows), lock=write_locks.NO_LOCK)
             finally:
                 _in_flight.clear()
             _count_exploring(queued)

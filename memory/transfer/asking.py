@@ -24,9 +24,9 @@ _PIECE = ("whole", "place", "links", "items", "report", "taken")
 
 
 @verb("transfer.import", needs="import")
-def begin(act: RunningCall, *, source: Source, provenance: str | None, ceiling: str) -> Change:
+def begin(call: RunningCall, *, source: Source, provenance: str | None, ceiling: str) -> Change:
     """Lay a source down in pieces and have the worker take them."""
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("The space to import into is missing.", field="space")
     items = list(islice(with_default_provenance(source.items(), provenance), MOST + 1))
@@ -46,7 +46,7 @@ def begin(act: RunningCall, *, source: Source, provenance: str | None, ceiling: 
         row = Import.objects.create(
             uuid=identity,
             space_id=space,
-            by=act.principal.name,
+            by=call.principal.name,
             source=source.name[:200],
             format=source.format,
             ceiling=ceiling,
@@ -60,8 +60,8 @@ def begin(act: RunningCall, *, source: Source, provenance: str | None, ceiling: 
         ]
         for start in range(0, len(values), AT_ONCE):
             raw_sql.insert(Piece, _PIECE, values[start : start + AT_ONCE])
-        act.record(str(identity), source=source.name[:200], format=source.format, items=len(items), links=len(ties))
-        act.event("import.asked", str(identity), {"items": len(items), "source": source.name[:200]})
+        call.record(str(identity), source=source.name[:200], format=source.format, items=len(items), links=len(ties))
+        call.event("import.asked", str(identity), {"items": len(items), "source": source.name[:200]})
         return {"id": str(identity), "items": len(items), "links": len(ties)}
 
     return change

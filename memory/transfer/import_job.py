@@ -31,12 +31,12 @@ def take_next_piece(run: Run) -> Apply | None:
     whole = Import.objects.filter(uuid=uuid.UUID(str(run.args.get("import", ""))), finished_at=None).first()
     if whole is None:
         return None
-    act = RunningCall(_asker(whole), "grains.import", f"import of {whole.source}"[:200])
+    call = RunningCall(_asker(whole), "grains.import", f"import of {whole.source}"[:200])
     known: dict[str, str] = {}
     for number in whole.pieces.order_by("place").values_list("pk", flat=True):
         piece = Piece.objects.get(pk=number)
         if not piece.taken:
-            booth.write(partial(_taken, act, whole, piece, known), lane=write_locks.lock_name(whole.space_id))
+            booth.write(partial(_taken, call, whole, piece, known), lock=write_locks.lock_name(whole.space_id))
         if not piece.links:
             known |= {key: grain for _, key, _, grain, _, _ in piece.report if key and grain}
     run.say(f"{whole.source}: import finished.")
@@ -57,7 +57,7 @@ def _may_still(whole: Import) -> bool:
     return user is not None and roles.allows(roles.roles_of(user).get(whole.space_id, ""), "import")
 
 
-def _taken(act: RunningCall, whole: Import, piece: Piece, known: dict[str, str]) -> None:
+def _taken(call: RunningCall, whole: Import, piece: Piece, known: dict[str, str]) -> None:
     """Inside one write: the grains or links, what became of them, and the mark that it is done."""
     if not Piece.objects.filter(pk=piece.pk, taken=False).update(taken=True):
         piece.refresh_from_db()
@@ -65,10 +65,10 @@ def _taken(act: RunningCall, whole: Import, piece: Piece, known: dict[str, str])
     some = [_incoming(*one) for one in piece.items]
 
     def bring(given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        return write_batch.write_items(act, *write_batch.check_items(given, ceiling=whole.ceiling), whole.source)
+        return write_batch.write_items(call, *write_batch.check_items(given, ceiling=whole.ceiling), whole.source)
 
     def tie(given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        return imported_link.write_links(act, *imported_link.check_links(given), whole.source)
+        return imported_link.write_links(call, *imported_link.check_links(given), whole.source)
 
     if not _may_still(whole):
         told = [refused_outcome(one, one.problem or Forbidden(_LOST), link=piece.links) for one in some]

@@ -47,7 +47,7 @@ class GraphWriter:
             self.tell(grains=[grain.pk], conduits=made)
             return grain
 
-        return booth.write(work, lane=write_locks.lock_name(self.space))
+        return booth.write(work, lock=write_locks.lock_name(self.space))
 
     def link(self, start: Grain, to: Grain, weight: float = 0.5, relation: int = 0) -> Conduit:
         def work() -> Conduit:
@@ -55,14 +55,14 @@ class GraphWriter:
             self.tell(conduits=[made])
             return made
 
-        return booth.write(work, lane=write_locks.lock_name(self.space))
+        return booth.write(work, lock=write_locks.lock_name(self.space))
 
     def change(self, grain: Grain, **values: Any) -> None:
         def work() -> None:
             Grain.objects.filter(pk=grain.pk).update(**values)
             self.tell(grains=[grain.pk])
 
-        booth.write(work, lane=write_locks.lock_name(self.space))
+        booth.write(work, lock=write_locks.lock_name(self.space))
 
     def weigh(self, conduit: Conduit, weight: float) -> None:
         def work() -> None:
@@ -70,7 +70,7 @@ class GraphWriter:
             conduit.save()
             self.tell(conduits=[conduit])
 
-        booth.write(work, lane=write_locks.lock_name(self.space))
+        booth.write(work, lock=write_locks.lock_name(self.space))
 
     def cut(self, conduit: Conduit) -> None:
         def work() -> None:
@@ -78,7 +78,7 @@ class GraphWriter:
             conduit.delete()
             self.tell(cut=[number])
 
-        booth.write(work, lane=write_locks.lock_name(self.space))
+        booth.write(work, lock=write_locks.lock_name(self.space))
 
     def purge(self, grain: Grain) -> None:
         def work() -> None:
@@ -89,7 +89,7 @@ class GraphWriter:
             grain.delete()
             self.tell(grains=[number], cut=gone)
 
-        booth.write(work, lane=write_locks.lock_name(self.space))
+        booth.write(work, lock=write_locks.lock_name(self.space))
 
     # Inside a write
 

@@ -89,7 +89,7 @@ def write(space: int, counter: Counter, commits: int) -> dict[str, object]:
     if connection.vendor == "postgresql":
         straggler.start()
     for number in range(1, commits + 1):
-        booth.write(lambda number=number: commit(number), lane=write_locks.lock_name(space))
+        booth.write(lambda number=number: commit(number), lock=write_locks.lock_name(space))
         counter.set(number)
         time.sleep(chance.uniform(0, 0.004))
     done.set()

@@ -30,7 +30,7 @@ def _town(world: ProbeWorld) -> GraphWriter:
 def _cluster(space: int) -> None:
     from memory.clusters.jobs import ask_for_clustering
 
-    booth.write(lambda: ask_for_clustering(space, anyway=True), lane=write_locks.lock_name(space))
+    booth.write(lambda: ask_for_clustering(space, anyway=True), lock=write_locks.lock_name(space))
     worker.drain()
 
 
@@ -121,7 +121,7 @@ def statements_of_a_clean_up(world: ProbeWorld) -> object:
     from memory.grains.models import Conduit
 
     town = _town(world)
-    booth.write(lambda: jobs.clean(town.space), lane=write_locks.lock_name(town.space))
+    booth.write(lambda: jobs.clean(town.space), lock=write_locks.lock_name(town.space))
     with CaptureQueriesContext(connection) as captured:
         worker.drain()
     return sum(Conduit._meta.db_table in one["sql"] for one in captured.captured_queries)

@@ -88,7 +88,7 @@ def neighbours_that_are_offered(world: ProbeWorld) -> object:
         memory.store(text, session="garden")
     memory.drain()
     space = memory.principal.space
-    booth.write(lambda: ask_for_clustering(space, anyway=True), lane=write_locks.lock_name(space))
+    booth.write(lambda: ask_for_clustering(space, anyway=True), lock=write_locks.lock_name(space))
     memory.drain()
     answer = memory.ask("something about a shed", k=1)
     return sorted((one["content"], bool(one["cluster"])) for one in answer["expansion_candidates"])
@@ -130,5 +130,5 @@ def recalls_a_shift_lasts(world: ProbeWorld) -> object:
             uuid=trace.uuid, space_id=space, actor="agent:a", asked_at=at, query="q", terms=b""
         )
         Vote.objects.create(space_id=space, judged=judged, grain=grain, useful=useful, strength=1.0, scale=1.0, at=at)
-    booth.write(lambda: context_shift.detect_shift(space), lane=write_locks.lock_name(space))
+    booth.write(lambda: context_shift.detect_shift(space), lock=write_locks.lock_name(space))
     return list(ContextShift.objects.filter(space=space).values_list("remaining", flat=True))

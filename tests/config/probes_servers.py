@@ -203,7 +203,7 @@ def alerts_of_two_warnings(world: ProbeWorld) -> object:
         held = alerts.request_alert(space, reading, SignalStatus(severity=WARNING), "opened", now)
         alerts.request_alert(space, reading, held, "opened", now)
 
-    booth.write(ask, lane=write_locks.lock_name(space))
+    booth.write(ask, lock=write_locks.lock_name(space))
     return Job.objects.filter(kind=health_jobs.ALERT, space=space).count()
 
 

@@ -196,7 +196,7 @@ from memory.grains.models import Grain
 agents.create_space(shell(), name="main")
 principal = shell(Space.objects.get())
 callers, real = [], booth.write
-booth.write = lambda work, lane="instance", agent="": callers.append(booth._Caller(work, lane))
+booth.write = lambda work, lock="instance", agent="": callers.append(booth._Caller(work, lock))
 for number in range(150):
     store.store(principal, content=f"{number} " + "x" * 60_000)
 booth.write = real

@@ -119,6 +119,6 @@ def test_a_tombstone_is_not_forgotten_under_a_writer(alice, configure):
         by = statements.KeyWriter(found.id, found.floor, found.now, clock.now(), alice.actor)
         return statements.put(by, "k", check_value(2), None, NONE).version
 
-    assert booth.write(write, lane=write_locks.lock_name(alice.space)) == 2
+    assert booth.write(write, lock=write_locks.lock_name(alice.space)) == 2
     sweeper.join()
     assert reads.get_key(alice, place=MINE, key="k")["value"] == 2

@@ -108,7 +108,7 @@ def remember(alice: Any, space: int) -> dict[str, Any]:
     missed = recall.recall(alice, query="What does the neighbour do for music?")
     votes.feedback(alice, trace_id=missed["trace_id"], missed=[ids[NOTES[2]]])
     jobs.drain()
-    booth.write(lambda: chores.ask_for_clustering(space, anyway=True), lane=lanes.of(space))
+    booth.write(lambda: chores.ask_for_clustering(space, anyway=True), lock=lanes.of(space))
     jobs.drain()
     traces.flush()
     learned = recall.recall(alice, query="What does the neighbour do for music?")

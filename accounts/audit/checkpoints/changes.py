@@ -37,11 +37,11 @@ def rotate_key(principal: Principal, *, reason: str = "") -> dict[str, Any]:
 
 
 @verb("audit.rotate_key", needs="instance.manage")
-def note_rotation(act: RunningCall, *, key: str) -> Change:
+def note_rotation(call: RunningCall, *, key: str) -> Change:
     """The instance's chain names the public key that follows."""
 
     def change() -> dict[str, Any]:
-        act.record(signing.SIGNING_KEY, key=key)
+        call.record(signing.SIGNING_KEY, key=key)
         return {}
 
     return change

@@ -49,11 +49,11 @@ def export_links(principal: Principal) -> Iterator[dict[str, Any]]:
 
 
 @verb("grains.exported", needs="graph.export")
-def record_export(act: RunningCall, *, grains: int, links: int, form: str) -> Change:
+def record_export(call: RunningCall, *, grains: int, links: int, form: str) -> Change:
     """That a space was taken out as a whole stands in its audit."""
 
     def change() -> dict[str, Any]:
-        act.record("", grains=grains, links=links, form=form)
+        call.record("", grains=grains, links=links, form=form)
         return {"grains": grains, "links": links}
 
     return change

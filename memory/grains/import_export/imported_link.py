@@ -65,12 +65,12 @@ class ImportedLink:
 
 
 @verb("grains.import_links", needs="import")
-def import_links(act: RunningCall, *, links: Sequence[Any], source: str) -> Change:
+def import_links(call: RunningCall, *, links: Sequence[Any], source: str) -> Change:
     """Take up to AT_ONCE conduits in one commit. Their grains are of this space, by id."""
     if not 1 <= len(links) <= AT_ONCE:
         raise Invalid(f"links must be a list of 1 to {AT_ONCE}.", field="links")
     good, results = check_links(links)
-    return lambda: write_links(act, good, results, source)
+    return lambda: write_links(call, good, results, source)
 
 
 def check_links(links: Sequence[Any]) -> tuple[list[tuple[int, ImportedLink]], list[dict[str, Any]]]:
@@ -85,10 +85,10 @@ def check_links(links: Sequence[Any]) -> tuple[list[tuple[int, ImportedLink]], l
 
 
 def write_links(
-    act: RunningCall, good: Sequence[tuple[int, ImportedLink]], results: list[dict[str, Any]], source: str
+    call: RunningCall, good: Sequence[tuple[int, ImportedLink]], results: list[dict[str, Any]], source: str
 ) -> list[dict[str, Any]]:
     """Write them inside the running write; what became of each."""
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("The space to import into is missing.", field="space")
     named = {one for _, link in good for one in (link.to, link.grain) if one is not None}
@@ -139,8 +139,8 @@ def write_links(
             for key, row in unique.items()
             if key in written
         )
-        act.record("", links=len(written), source=source)
-        act.event("links.imported", "", {"links": len(written), "source": source}, Changes((), packed).pack())
+        call.record("", links=len(written), source=source)
+        call.event("links.imported", "", {"links": len(written), "source": source}, Changes((), packed).pack())
     return results
 
 

@@ -47,14 +47,14 @@ _NEW = "RETURNING id, digest, origin, session"
 
 
 @verb("grains.import", needs="import")
-def import_grains(act: RunningCall, *, items: Sequence[Any], source: str) -> Change:
+def import_grains(call: RunningCall, *, items: Sequence[Any], source: str) -> Change:
     """Take up to AT_ONCE grains from elsewhere in one commit; each is stored, there already, or refused."""
     if not 1 <= len(items) <= AT_ONCE:
         raise Invalid(f"items must be a list of 1 to {AT_ONCE}.", field="items")
-    good, results = check_items(items, ceiling=act.principal.ceiling)
+    good, results = check_items(items, ceiling=call.principal.ceiling)
 
     def change() -> list[dict[str, Any]]:
-        return write_items(act, good, results, source)
+        return write_items(call, good, results, source)
 
     return change
 
@@ -87,10 +87,10 @@ def _removal(one: ImportedItem, then: Existing) -> FluxError | None:
 
 
 def write_items(
-    act: RunningCall, good: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]], source: str
+    call: RunningCall, good: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]], source: str
 ) -> list[dict[str, Any]]:
     """Write them inside the running write; what became of each."""
-    space = act.principal.space
+    space = call.principal.space
     if space is None:
         raise Invalid("The space to import into is missing.", field="space")
     first: dict[tuple[str, str, str], ImportedItem] = {}
@@ -104,12 +104,12 @@ def write_items(
         unique, before = [one for one, _ in pairs], [then for _, then in pairs]
     known = _there(before, unique)
     new = [(one, then) for one, then in zip(unique, before, strict=True) if then.same is None]
-    fits, no_room = usage.count_fitting(act.principal, [one.item.text for one, _ in new])
+    fits, no_room = usage.count_fitting(call.principal, [one.item.text for one, _ in new])
     new = new[:fits]
     salts = {one.item.key: texts.new_salt() for one, _ in new}
     if new:
-        _insert(act, space, new, salts, source)
-        usage.add_usage(act.principal, [one.item.text for one, _ in new])
+        _insert(call, space, new, salts, source)
+        usage.add_usage(call.principal, [one.item.text for one, _ in new])
         known |= {one.item.key: one.item.grain for one, _ in new}
     for index, one in good:
         grain = known.get(one.item.key)
@@ -120,7 +120,7 @@ def write_items(
         stored = grain == one.item.grain
         if stored:
             digest = texts.salted(one.item.digest, salts[one.item.key])
-            act.record(str(grain), digest=digest, origin=one.item.origin, status="imported", source=source)
+            call.record(str(grain), digest=digest, origin=one.item.origin, status="imported", source=source)
         results[index] = {
             "status": STORED if stored else THERE,
             "grain_id": str(grain),
@@ -154,13 +154,13 @@ def _there(before: Sequence[Existing], unique: Sequence[ImportedItem]) -> dict[t
 
 
 def _insert(
-    act: RunningCall,
+    call: RunningCall,
     space: int,
     new: Sequence[tuple[ImportedItem, Existing]],
     salts: dict[tuple[str, str, str], str],
     source: str,
 ) -> None:
-    moment, who = clock.now(), act.principal.actor
+    moment, who = clock.now(), call.principal.actor
     ordinals = linking.ordinals([one.item for one, _ in new], [then for _, then in new])
     values = [
         (
@@ -197,4 +197,4 @@ def _insert(
     told = linking.link_grains(space, placed, [then for _, then in new], moment)
     full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
     grains_jobs.ask_for_enrichment(space)
-    act.event("grains.imported", "", {"grains": len(new), "source": source}, changes.merge_packed(told.values()))
+    call.event("grains.imported", "", {"grains": len(new), "source": source}, changes.merge_packed(told.values()))

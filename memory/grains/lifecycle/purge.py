@@ -26,20 +26,20 @@ PAGE = 20
 
 
 @verb("grains.purge", needs="purge")
-def purge(act: RunningCall, *, grain: str) -> Change:
+def purge(call: RunningCall, *, grain: str) -> Change:
     """Remove a grain for good: its text, words, vectors, links, votes, and every question that quotes it."""
-    if not act.reason.strip():
+    if not call.reason.strip():
         raise Invalid("The reason is missing. Purging cannot be undone, so a reason is required.", field="reason")
-    row = find_for_change(act, grain)
+    row = find_for_change(call, grain)
 
     def change() -> dict[str, Any]:
         found = list(Grain.objects.filter(pk=row.pk))
         if not found:
             raise NotFound("There is no memory with this id.")
         found += derived_grains.find_derived(row.space_id, found)
-        left, *more = erase.erase(row.space_id, found, actor=act.principal.actor)
+        left, *more = erase.erase(row.space_id, found, actor=call.principal.actor)
         for one in (left, *more):
-            act.record(str(one.uuid), chain=row.space.uuid.hex, **_told(one))
+            call.record(str(one.uuid), chain=row.space.uuid.hex, **_told(one))
         return {"grain_id": str(left.uuid), "purged": True, "links": left.links, "votes": left.votes}
 
     return change

@@ -36,11 +36,11 @@ _NAMES = {value: name for name, value in CLASSES.items()}
 def _made(name: str, says: str, *, after: str, begins: tuple[str, ...]) -> Verb:
     """A verb that takes a grain from some statuses or classes to another; "" is where it was before."""
 
-    def body(act: RunningCall, *, grain: str) -> Change:
-        row = find_for_change(act, grain)
+    def body(call: RunningCall, *, grain: str) -> Change:
+        row = find_for_change(call, grain)
 
         def change() -> dict[str, Any]:
-            return _taken(act, row, after, begins)
+            return _taken(call, row, after, begins)
 
         return change
 
@@ -79,7 +79,7 @@ promote = _made(
 demote = _made("grains.demote", "Make a core memory a working one.", after=WORKING, begins=(CORE,))
 
 
-def _taken(act: RunningCall, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[str, Any]:
+def _taken(call: RunningCall, seen: Grain, after: str, begins: tuple[str, ...]) -> dict[str, Any]:
     row = Grain.objects.select_related("space").filter(pk=seen.pk).first()
     if row is None:
         raise NotFound("There is no memory with this id.")
@@ -94,17 +94,17 @@ def _taken(act: RunningCall, seen: Grain, after: str, begins: tuple[str, ...]) -
             status=now,
         )
     if changed:
-        _respect(act.principal, row, now, last)
+        _respect(call.principal, row, now, last)
         step = PlannedTransition(row.pk, row.uuid, now, wanted, BY_HAND)
-        if not transitions.apply_transitions(row.space_id, [step], actor=act.principal.actor, reason=act.reason):
+        if not transitions.apply_transitions(row.space_id, [step], actor=call.principal.actor, reason=call.reason):
             raise Conflict("The memory was changed at the same time. Try again.", status=now)
         if wanted == ACTIVE:
             revive.relink_grains(row.space_id, [row])
     others = 0
-    if changed and removals.is_person(act.principal) and (now in removals.REMOVED or wanted in removals.REMOVED):
-        others = removals.record_decision(row, wanted, actor=act.principal.actor)
+    if changed and removals.is_person(call.principal) and (now in removals.REMOVED or wanted in removals.REMOVED):
+        others = removals.record_decision(row, wanted, actor=call.principal.actor)
     more: dict[str, Any] = {"same_text": others} if others else {}
-    act.record(str(row.uuid), chain=row.space.uuid.hex, **{"from": now, "to": wanted}, changed=changed, **more)
+    call.record(str(row.uuid), chain=row.space.uuid.hex, **{"from": now, "to": wanted}, changed=changed, **more)
     answer = {
         "grain_id": str(row.uuid),
         "before": now,
@@ -115,7 +115,7 @@ def _taken(act: RunningCall, seen: Grain, after: str, begins: tuple[str, ...]) -
     if of_class:
         answer["decay_class"] = wanted
     if wanted == PENDING:
-        answer["purged_after"] = _purged_after(act.principal if changed else None, last)
+        answer["purged_after"] = _purged_after(call.principal if changed else None, last)
     return answer
 
 

@@ -29,7 +29,7 @@ class ClusteredSpace(GraphWriter):
 
     def cluster(self) -> None:
         booth.write(
-            lambda: cluster_jobs.ask_for_clustering(self.space, anyway=True), lane=write_locks.lock_name(self.space)
+            lambda: cluster_jobs.ask_for_clustering(self.space, anyway=True), lock=write_locks.lock_name(self.space)
         )
         worker.drain()
 

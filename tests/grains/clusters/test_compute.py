@@ -48,7 +48,7 @@ def test_an_entry_between_two_subjects_belongs_to_both_by_its_shares(town, two):
     garden, ferry = two
     booth.write(
         lambda: [town.conduit(grain, entry="zoe") for grain in (*garden[:2], *ferry[:2])],
-        lane=write_locks.lock_name(town.space),
+        lock=write_locks.lock_name(town.space),
     )
     town.cluster()
     shares = list(Member.objects.filter(entry__feature="zoe").values_list("weight", flat=True))
@@ -60,7 +60,7 @@ def test_an_entry_between_two_subjects_belongs_to_both_by_its_shares(town, two):
 
 def test_what_one_grain_alone_mentions_ties_nothing(town, two):
     garden, _ = two
-    booth.write(lambda: town.conduit(garden[0], entry="only here"), lane=write_locks.lock_name(town.space))
+    booth.write(lambda: town.conduit(garden[0], entry="only here"), lock=write_locks.lock_name(town.space))
     town.cluster()
     assert not Member.objects.filter(entry__feature="only here").exists()
 
@@ -140,7 +140,7 @@ def test_of_two_runs_at_once_one_is_applied(town, two):
     run = Run(0, Job.objects.last().uuid, cluster_jobs.COMPUTE, town.space, {}, 1)
     first, second = compute.cluster(run), compute.cluster(run)
     for apply in (first, second):
-        booth.write(apply, lane=write_locks.lock_name(town.space))
+        booth.write(apply, lock=write_locks.lock_name(town.space))
     assert Clustering.objects.get().run == 2
     assert Event.objects.filter(kind="clusters.computed").count() == 2
     assert run.lines[-1][1].startswith("Another run finished first")
@@ -152,7 +152,7 @@ def test_a_grain_that_was_purged_meanwhile_is_left_out(town):
     apply = compute.cluster(run)
     number = made[0].pk
     town.purge(made[0])
-    booth.write(apply, lane=write_locks.lock_name(town.space))
+    booth.write(apply, lock=write_locks.lock_name(town.space))
     assert not Member.objects.filter(grain_id=number).exists()
     assert Member.objects.filter(grain__in=[one.pk for one in made[1:]]).count() == 3
 
@@ -164,7 +164,7 @@ def test_an_empty_space_has_no_clusters(town):
 
 
 def asked(space: int) -> bool:
-    return booth.write(lambda: cluster_jobs.ask_for_clustering(space), lane=write_locks.lock_name(space))
+    return booth.write(lambda: cluster_jobs.ask_for_clustering(space), lock=write_locks.lock_name(space))
 
 
 def test_it_is_asked_for_when_enough_has_changed(town):

@@ -108,7 +108,7 @@ def test_while_it_explores_more_is_offered_and_sooner(unsure, settings_of):
         packed = Changes(exploring=True).pack()
         events.append("context.shifted", space=space, actor="test", subject="", packed=packed)
 
-    booth.write(begin, lane=write_locks.lock_name(space))
+    booth.write(begin, lock=write_locks.lock_name(space))
     first = offered(unsure)
     assert len(first["expansion_candidates"]) == 3
     assert "related memories are offered" in first["explanation"]["says"]

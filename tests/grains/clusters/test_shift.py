@@ -46,7 +46,7 @@ class Ballot:
         return found
 
     def look(self) -> int:
-        booth.write(lambda: context_shift.detect_shift(self.space), lane=write_locks.lock_name(self.space))
+        booth.write(lambda: context_shift.detect_shift(self.space), lock=write_locks.lock_name(self.space))
         return Event.objects.filter(kind="context.shifted").count()
 
 
@@ -135,7 +135,7 @@ def test_an_arena_that_is_built_meanwhile_knows(ballot):
     assert not build_arena(ballot.space, "").exploring
     ContextShift.objects.create(space_id=ballot.space, judged=1, was=1, became=0, at=clock.now(), remaining=3)
     assert build_arena(ballot.space, "").exploring
-    booth.write(lambda: context_shift._count_wide(ballot.space, 5), lane=write_locks.lock_name(ballot.space))
+    booth.write(lambda: context_shift._count_wide(ballot.space, 5), lock=write_locks.lock_name(ballot.space))
     assert ContextShift.objects.get().remaining == 0
     assert not build_arena(ballot.space, "").exploring
     assert Event.objects.filter(kind="context.settled").count() == 1

@@ -111,7 +111,7 @@ def test_neither_order_nor_retries_change_a_touch(club):
         for number in [*numbers, *numbers]:
             cluster_use.update_cluster_use(club.principal.space, [number])
 
-    booth.write(one_by_one, lane=write_locks.lock_name(club.principal.space))
+    booth.write(one_by_one, lock=write_locks.lock_name(club.principal.space))
     assert touches() == together
 
 
@@ -133,12 +133,12 @@ def test_touches_go_where_the_members_of_their_cluster_went(club):
     others = list(Cluster.objects.filter(layer=Cluster.Layer.ENTRIES).exclude(id=held.cluster_id))
     booth.write(
         lambda: cluster_use.move_cluster_use(space, {held.cluster_id: [(held.cluster_id, 0.75), (others[0].pk, 0.25)]}),
-        lane=write_locks.lock_name(space),
+        lock=write_locks.lock_name(space),
     )
     assert sorted(ClusterUse.objects.values_list("weight", flat=True)) == [pytest.approx(0.25), pytest.approx(0.75)]
     booth.write(
         lambda: cluster_use.move_cluster_use(space, {held.cluster_id: [(others[0].pk, 0.5)]}),
-        lane=write_locks.lock_name(space),
+        lock=write_locks.lock_name(space),
     )
     assert ClusterUse.objects.get().weight == pytest.approx(0.25 + 0.375)  # merged by sum
     feedback.withdraw(club.principal, trace=trace, grain=club.grains[0])

@@ -317,7 +317,7 @@ def test_a_vote_that_is_taken_back_while_it_is_applied_is_unlearned(talk):
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():
             list(Conduit.objects.select_for_update().values_list("id"))  # the worker comes as far as the links
-            working = pool.submit(in_a_thread, lambda: booth.write(work, lane=write_locks.lock_name(learn.space)))
+            working = pool.submit(in_a_thread, lambda: booth.write(work, lock=write_locks.lock_name(learn.space)))
             until(lambda: waiting() == 1)
             undoing = pool.submit(in_a_thread, lambda: ledger.undo_votes(shell(), grain=why["grain_id"]))
             until(lambda: waiting() == 2 or undoing.done())

@@ -159,6 +159,6 @@ def test_a_text_said_again_comes_back_and_its_history_says_why(life):
 def test_the_shell_takes_its_turn_among_the_writers_of_the_grains_space(life, verb):
     """On PostgreSQL those of other lanes would write beside them, and a grain may go while something is tied to it."""
     grain = life.memory.store(PLAIN)
-    act = RunningCall(shell(), "any", reason="trial")
-    verb.__wrapped__(act, grain=grain)
-    assert act.space == life.space.pk
+    call = RunningCall(shell(), "any", reason="trial")
+    verb.__wrapped__(call, grain=grain)
+    assert call.space == life.space.pk
