@@ -249,11 +249,9 @@ async def _refuse(scope: Scope, send: Any, refusal: FluxError, number: Any) -> N
     code = _UNAUTHORISED if refusal.status == 401 else _REFUSED
     if not isinstance(number, str | int) or isinstance(number, bool):
         number = None
-    error = {
-        "code": code,
-        "message": errors.error_text(refusal),
-        "data": errors.error_meta(refusal)[errors.ERROR_META_KEY],
-    }
+    meta = errors.error_meta(refusal)
+    data = meta.pop(errors.ERROR_META_KEY)
+    error = {"code": code, "message": errors.error_text(refusal), "data": {**data, **meta}}
     body = json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refusal.status == 401:

@@ -20,12 +20,13 @@ SOON = 20.0
 def open_feed(address: str, **headers: str) -> ClientConnection:
     """Open a socket and read its first message; a refusal raises `InvalidStatus`. Host names are not looked up."""
     origin, host = headers.pop("Origin", None), headers.pop("Host", None)
+    source = headers.pop("source", "")  # the address it connects from
     parts = urlsplit(address)
     feed = connect(
         parts._replace(netloc=host or parts.netloc).geturl(),
         additional_headers=headers,
         origin=origin,
-        sock=socket.create_connection((parts.hostname, parts.port)),
+        sock=socket.create_connection((parts.hostname, parts.port), source_address=(source, 0) if source else None),
         compression=None,
         max_size=None,
         legacy=True,
@@ -38,8 +39,8 @@ def agents_address(instance: Instance, since: str | None = None) -> str:
     return f"ws://127.0.0.1:{instance.state['ports']['mcp']}/live" + (f"?since={since}" if since else "")
 
 
-def agents_feed(instance: Instance, token: str, since: str | None = None) -> ClientConnection:
-    return open_feed(agents_address(instance, since), Authorization=f"Bearer {token}")
+def agents_feed(instance: Instance, token: str, since: str | None = None, source: str = "") -> ClientConnection:
+    return open_feed(agents_address(instance, since), Authorization=f"Bearer {token}", source=source)
 
 
 def peoples_address(instance: Instance, space: str = "main", since: str | None = None) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import secrets
 from collections import defaultdict
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import httptools
@@ -20,13 +21,16 @@ REFUSED_SECONDS, REFUSED_BYTES = 2.0, 4 * 1024 * 1024  # what a refused connecti
 
 
 class OpenConnections:
-    """The open connections by source address, oldest first."""
+    """The open connections of one port by source address, oldest first."""
 
     def __init__(self) -> None:
         self._by_source: defaultdict[str, dict[BoundedProtocol, None]] = defaultdict(dict)
 
     def add(self, one: BoundedProtocol) -> bool:
-        """Whether there is a place for it. A connection that has no request under way gives its place to a new one."""
+        """Whether there is a place for it.
+
+        A connection gives its place to a new one if it has no request under way, or none whose body is complete.
+        """
         limits = config.current()
         theirs = self._by_source[one.source]
         if len(theirs) >= limits.MAX_CONNECTIONS_PER_SOURCE and not _make_room(theirs):
@@ -49,13 +53,24 @@ class OpenConnections:
 def _make_room(theirs: dict[BoundedProtocol, None]) -> bool:
     ended = [one for one in theirs if one.transport.is_closing()]  # also WebSockets, which do not say when they end
     idle = next((one for one in theirs if one.is_idle()), None)
-    for one in ended or filter(None, [idle]):
+    waiting = min((one for one in theirs if one.awaits_body()), key=lambda one: one.body_started, default=None)
+    for one in ended or filter(None, [idle or waiting]):
         del theirs[one]
         one.transport.abort()
-    return bool(ended or idle)
+    return bool(ended or idle or waiting)
 
 
-_open = OpenConnections()
+# By port: who fills the dashboard's places leaves those of the MCP server.
+_open: defaultdict[int, OpenConnections] = defaultdict(OpenConnections)
+
+
+def source_of(address: str) -> str:
+    """Whom a connection counts for: its address, or the network of 64 bits that an IPv6 address comes from."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    return str(ip_network((parsed, 64), strict=False)) if parsed.version == 6 else address
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -70,6 +85,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_headers = True
         self._header_bytes = self._fed_bytes = self._body_bytes = self._discarded = 0
         self._announced = 0  # bytes of the body by its Content-Length
+        self.body_started = 0.0  # time of the event loop
         self._refusal: FluxError | None = None
         self._refused = self._upgraded = self._last_answer_sent = False
         self._timer: asyncio.TimerHandle | None = None
@@ -78,17 +94,22 @@ class BoundedProtocol(HttpToolsProtocol):
         """No request is under way: the last one is answered, and the headers of the next are not complete."""
         return not self._upgraded and (self._in_headers if self.cycle is None else self.cycle.response_complete)
 
+    def awaits_body(self) -> bool:
+        """The peer still has to send a part of the body of a request that is not answered."""
+        return not (self._upgraded or self._in_headers or self.cycle is None or self.cycle.response_complete)
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.source = self.client[0] if self.client else ""
-        if _open.add(self):
+        self.source = source_of(self.client[0]) if self.client else ""
+        self._listener = _open[(self.server[1] if self.server else None) or 0]
+        if self._listener.add(self):
             self._start_timer(config.current().REQUEST_SECONDS, self.transport.abort)
         else:
             self._refuse(Busy("You have too many connections open. Close some, or try again later.", retry_after=1))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
-        _open.discard(self)
+        self._listener.discard(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -141,8 +162,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_headers, self._header_bytes = False, 0
         length = dict(self.headers).get(b"content-length", b"0")
         self._announced = min(int(length), incoming_bodies.LINGER_BYTES) if length.isdigit() and len(length) < 20 else 0
-        self._body_started = self.loop.time()
-        self._start_timer(incoming_bodies.body_seconds(self._announced), self._end_body)
+        self.body_started = self.loop.time()
+        self._start_timer(incoming_bodies.body_seconds(0), self._end_body)
         super().on_headers_complete()
         if self.cycle is not None:
             self.cycle.transport = _LingeringTransport(self)  # type: ignore[assignment]
@@ -175,12 +196,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._start_timer(incoming_bodies.LINGER_SECONDS, self.transport.close)
 
     def _end_body(self) -> None:
-        """The deadline of a body. One without a Content-Length gets more time as it grows."""
-        left = (
-            self._body_started + incoming_bodies.body_seconds(max(self._announced, self._body_bytes)) - self.loop.time()
-        )
+        """The deadline of a body: it gets more time as it grows, whatever size was announced."""
+        left = self.body_started + incoming_bodies.body_seconds(self._body_bytes) - self.loop.time()
         if left > 0:
             self._start_timer(left, self._end_body)
+        elif self.flow.read_paused:  # by the application, which reads slowly: the peer is not to blame
+            self._start_timer(1.0, self._end_body)
         else:
             self._refuse(BodyTooSlow())
 
