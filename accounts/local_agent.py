@@ -23,8 +23,13 @@ _LOOKUP = f"""
 """  # noqa: S608
 
 
-def find_local_agent(space: str, name: str, ceiling: str = origins.DEFAULT) -> Principal:
-    """The agent as it may act now. Whoever can start a process in the data home could also mint it a token."""
+def find_local_agent(
+    space: str, name: str, ceiling: str = origins.DEFAULT, *, within: tuple[str, ...] | None = None
+) -> Principal:
+    """The agent as it may act now, `within` these capabilities if they are given.
+
+    Whoever can start a process in the data home could also mint it a token.
+    """
     if ceiling not in origins.CEILINGS:
         raise Invalid(f"Unknown maximum provenance. Allowed: {', '.join(origins.CEILINGS)}.", field="ceiling")
     now = clock.now()
@@ -35,7 +40,7 @@ def find_local_agent(space: str, name: str, ceiling: str = origins.DEFAULT) -> P
         raise NotFound(
             f"There is no agent {name!r} in space {space!r}. Create it: {typed_command(f'flux_agent create {name}')}."
         )
-    number, capabilities, trust, parent, active, must_rate, tools, home, chain, _ = rows[0]
+    number, capabilities, level, parent, active, must_rate, tools, home, chain, _ = rows[0]
     over = effective_capabilities.ancestor_layers(parent, now) if active else None
     if over is None:
         raise Forbidden(
@@ -47,7 +52,8 @@ def find_local_agent(space: str, name: str, ceiling: str = origins.DEFAULT) -> P
         space=home,
         chain=chain.hex if isinstance(chain, uuid.UUID) else chain,
         capabilities=effective_capabilities.combine_layers(
-            effective_capabilities.layers(capabilities, [row[-1] for row in rows], trust), over
+            effective_capabilities.layers(capabilities, [row[-1] for row in rows], level),
+            over if within is None else (*over, within),
         ),
         ceiling=ceiling,
         agent=number,

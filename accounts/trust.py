@@ -27,6 +27,8 @@ OTHERS: dict[str, frozenset[str]] = {
     "privileged": frozenset({"memory.read@*", "memory.write@*"}),
 }
 LAYERS: dict[str, tuple[str, ...]] = {level: tuple(sorted(reach | OTHERS[level])) for level, reach in REACH.items()}
+# The most that a caller without a token does, whatever its agent holds: a sandboxed agent that may store.
+WITHOUT_TOKEN: tuple[str, ...] = tuple(sorted(_SANDBOXED | {"grains.write"}))
 
 
 def check_level(trust: object) -> str:

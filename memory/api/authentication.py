@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rest_framework.authentication import BaseAuthentication
@@ -28,6 +30,21 @@ class BearerToken(BaseAuthentication):
         except Unauthenticated:
             anonymous_refusals.count_refusal(source(request))
             raise
+
+    @staticmethod
+    def again(request: Request) -> Callable[[], Principal]:
+        """Looks up anew who sent this request: what it holds may change while it is answered."""
+        header = request.META.get("HTTP_AUTHORIZATION")
+        if header is not None:
+            return partial(tokens.authenticate, header.partition(" ")[2].strip(" "))
+
+        def local() -> Principal:
+            found = loopback.loopback_agent(request)
+            if found is None:
+                raise Unauthenticated
+            return found
+
+        return local
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"

@@ -1,7 +1,8 @@
 """REST without a token, off by default: a program of this machine acts as the agent that REST_OPEN_TO_LOOPBACK names.
 
 Programs of flux-memory call its REST interface so. Whoever can open a socket on this machine can use it, so the agent
-must not be privileged, claims at most `ai_stated`, and nothing that a browser or a proxy sends is let through.
+must not be privileged, does what a sandboxed agent may and stores, claims at most `ai_stated`, and nothing that a
+browser or a proxy sends is let through.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework.request import Request
 
-from accounts import local_agent, origins
+from accounts import local_agent, origins, trust
 from accounts.models import Agent
 from accounts.principals import Principal
 from fluxcore import config
@@ -33,7 +34,7 @@ def loopback_agent(request: Request) -> Principal | None:
     if why_not:
         request._request.loopback_problem = why_not  # type: ignore[attr-defined]
         return None
-    return local_agent.find_local_agent(*_agent_of(named), MAX_ORIGIN)
+    return local_agent.find_local_agent(*_agent_of(named), MAX_ORIGIN, within=trust.WITHOUT_TOKEN)
 
 
 def _agent_of(named: str) -> tuple[str, str]:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
-from accounts import tokens
 from flux.calls.answers import Watched
 from flux.calls.rules import MAX_GLOB
 from flux.calls.types import NAME
 from fluxcore.errors import FluxError, Invalid
 from memory.api import parsers
+from memory.api.authentication import BearerToken
 from memory.api.calls_schema import answer_serializer
 from memory.api.errors import as_flux_error
 from memory.api.views import RestView, json_answer, principal
@@ -55,8 +54,7 @@ class WatchView(RestView):
         principal(request)
         what = watch.watch(value["place"], value.get("pattern"))
         since = value.get("since", request.META.get("HTTP_LAST_EVENT_ID"))
-        # Asked anew each time: what a token holds may change while it waits.
-        who = partial(tokens.authenticate, request.META["HTTP_AUTHORIZATION"].partition(" ")[2].strip(" "))
+        who = BearerToken.again(request)
         if STREAM in request.META.get("HTTP_ACCEPT", ""):
             told = watch.Stream(who, what, since, lasts=STREAM_SECONDS)
             response = StreamingHttpResponse(_EventStreamLines(told), content_type=STREAM)

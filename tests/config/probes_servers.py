@@ -80,7 +80,11 @@ def connections_that_find_a_place(world: ProbeWorld) -> object:
     from fluxsite.run.http_connections import OpenConnections
 
     places = OpenConnections()
-    busy = {"transport": SimpleNamespace(is_closing=lambda: False), "is_idle": lambda: False}
+    busy = {
+        "transport": SimpleNamespace(is_closing=lambda: False),
+        "is_idle": lambda: False,
+        "awaits_body": lambda: False,
+    }
     sources = ["one"] * 9 + [str(number) for number in range(9)]
     return [places.add(_Hashable(source=source, **busy)) for source in sources]
 
