@@ -31,6 +31,7 @@ from mcp_bridge.asgi import mcp_app  # noqa: E402
 
 checks.refuse_failed_checks()
 wakeup.use(celery.wake)
+celery.prepare_to_send()
 threads.set_switch_interval()
 feed.use(announcements.listen, from_everywhere=bool(settings.REDIS_URL))
 

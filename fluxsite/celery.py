@@ -48,6 +48,11 @@ def _end_after_running_jobs(**_: object) -> None:
     worker.end_soon()
 
 
+def prepare_to_send() -> None:
+    """Load what the first message needs, before the first caller waits for it."""
+    _ = app.amqp.router
+
+
 def wake(stored: Collection[str]) -> None:
     """Send a message for each kind, to its queue. A kind that is not declared here is the sweep's business."""
     from fluxcore.work import kinds

@@ -21,5 +21,6 @@ from fluxsite.run import parent_watch  # noqa: E402
 
 checks.refuse_failed_checks()
 wakeup.use(celery.wake)
+celery.prepare_to_send()
 announcements.from_a_thread()
 parent_watch.exit_with_parent()

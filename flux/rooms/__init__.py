@@ -18,14 +18,14 @@ class Rooms(
 
 
 __all__ = [
-    "Clusters",
-    "Feedback",
-    "Grains",
-    "Graph",
-    "Instance",
+    "ClusterCalls",
+    "FeedbackCalls",
+    "GrainCalls",
+    "GraphCalls",
+    "InstanceCalls",
     "KeyValue",
-    "Own",
-    "Recalls",
+    "OwnCalls",
+    "RecallCalls",
     "Rooms",
     "Watching",
 ]
