@@ -50,7 +50,7 @@ def _end_after_running_jobs(**_: object) -> None:
 
 def prepare_to_send() -> None:
     """Load what the first message needs, before the first caller waits for it."""
-    _ = app.amqp.router
+    _ = app.amqp.router, app.events
 
 
 def wake(stored: Collection[str]) -> None:

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 3.5  # Ctrl-C promises five, and the last ones are then killed
+KILLED_SECONDS = 10.0  # for a killed process to be gone
+AGAIN_SECONDS = 1.0  # a signal this long after the first is a second request, not an echo of it
 LOOK_SECONDS = 0.1  # between two looks at the children and at `stop_requested`
 
 
@@ -99,6 +101,7 @@ class Supervisor:
     # A plain attribute: a signal handler that set a threading.Event could wait for ever for the lock of the wait it
     # interrupted.
     stop_requested: bool = False
+    _stop_requested_at: float = 0.0
 
     def start(self) -> None:
         metrics = self.home.run / "metrics"
@@ -133,7 +136,7 @@ class Supervisor:
         waiting = [(self.rest, "/readyz"), (self.people, "/health"), (self.mcp, "/health")]
         while waiting and not self.stop_requested:
             self._raise_if_dead()
-            waiting = [(door, path) for door, path in waiting if not _answers(door, path)]
+            waiting = [(door, path) for door, path in waiting if self.stop_requested or not _answers(door, path)]
             if not waiting:
                 return
             if time.monotonic() > until:
@@ -172,8 +175,18 @@ class Supervisor:
         return None
 
     def request_stop(self, *_: object) -> None:
-        """Handler of SIGINT and SIGTERM: `watch` and `wait_until_ready` return at their next look."""
-        self.stop_requested = True
+        """Handler of SIGINT and SIGTERM: `watch` and `wait_until_ready` return at their next look.
+
+        A second signal, after AGAIN_SECONDS, ends everything at once: this process may hang in a call to a database
+        that does not answer.
+        """
+        now = time.monotonic()
+        if self.stop_requested and now - self._stop_requested_at > AGAIN_SECONDS:
+            for child in self.children.values():
+                _kill_group(child)
+            os._exit(1)
+        if not self.stop_requested:
+            self.stop_requested, self._stop_requested_at = True, now
 
     def stop(self) -> None:
         """SIGTERM to all, then SIGKILL to what does not end in time: no child outlives this call."""
@@ -190,6 +203,10 @@ class Supervisor:
             if child.poll() is None:
                 log.warning("the %s process did not end within %.1f s and is killed", name, STOP_SECONDS)
             _kill_group(child)
+            try:
+                child.wait(timeout=KILLED_SECONDS)
+            except subprocess.TimeoutExpired:  # in a call of the kernel that no signal ends, such as a flush to a disk
+                log.warning("the %s process has not ended %.1f s after it was killed", name, KILLED_SECONDS)
         for reserved in (self.rest, self.people, self.mcp):
             reserved.hold.close()
 
@@ -203,7 +220,6 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
             child.kill()
     except (ProcessLookupError, PermissionError):
         pass
-    child.wait()
 
 
 def _answers(reserved: ReservedPort, path: str) -> bool:
