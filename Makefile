@@ -61,7 +61,10 @@ postgres: $(VENV)/.dev
 # What CI runs after `make test`: whole upgrades, moves and installations, and the rest of the tests on PostgreSQL.
 proofs: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist=loadgroup -m "proof and not torture" $(PYTEST)
-	$(ON_POSTGRES) -n 2 --dist=loadgroup -m "storage and not torture" $(POSTGRES:%=--ignore=tests/%) $(PYTEST)
+	FLUX_TESTS_PROOFS=1 $(ON_POSTGRES) -n 2 --dist=loadgroup -m "storage and not torture" \
+		$(POSTGRES:%=--ignore=tests/%) $(PYTEST)
+	FLUX_TESTS_PROOFS=1 $(ON_POSTGRES) -n 2 --dist=loadgroup \
+		-m "storage and not torture and (either_database or proof)" $(POSTGRES:%=tests/%) $(PYTEST)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
