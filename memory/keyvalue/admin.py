@@ -15,7 +15,7 @@ from accounts.adminsite import formatting as showing
 from accounts.adminsite.forms import ActionForm, SpaceField
 from accounts.adminsite.modeladmin import Action, FluxModelAdmin, Section
 from memory.keyvalue import expiry_clock, formatting, namespaces
-from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task
+from memory.keyvalue.models import Item, Lock, Namespace, NamespaceKind, Revision, Task
 
 _MOST = 50
 
@@ -113,12 +113,12 @@ class NamespacePage(FluxModelAdmin):
             _delete_board,
             dangerous=True,
             done="The board is deleted.",
-            fits=lambda row: row.kind == Namespace.Kind.BOARD.value and row.name != namespaces.MAIN,
+            fits=lambda row: row.kind == NamespaceKind.BOARD.value and row.name != namespaces.MAIN,
             says="Its keys, their history, its locks and its tasks go with it. This cannot be undone.",
         ),
     )
     list_display = ["name_of", "kind", "keys", "size", "history", "lasts", "created", "space"]
-    list_filter = [filters.values("kind", "kind", Namespace.Kind.values), filters.spaces("space_id")]
+    list_filter = [filters.values("kind", "kind", NamespaceKind.values), filters.spaces("space_id")]
     ordering = ["-id"]
     fields = ["name_of", "kind", "keys", "size", "history", "lasts", "created", "created_by", "space"]
     empty_says = "No agent has kept anything under a key yet."

@@ -15,10 +15,10 @@ from flux.calls import boards as calls
 from fluxcore import clock
 from fluxcore.errors import Conflict, Forbidden, Held, Invalid
 from memory.keyvalue import namespaces, quotas
-from memory.keyvalue.models import Item, Lock, Namespace, Revision, Task, VersionFloor
+from memory.keyvalue.models import Item, Lock, Namespace, NamespaceKind, Revision, Task, VersionFloor
 from memory.keyvalue.namespaces import NamespaceName, OpenNamespace
 
-_BOARD = Namespace.Kind.BOARD.value
+_BOARD = NamespaceKind.BOARD.value
 
 
 def _makes(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:

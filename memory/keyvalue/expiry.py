@@ -13,7 +13,7 @@ from fluxcore.work.jobs import enqueue
 from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
 from memory.keyvalue import expiry_clock, history
-from memory.keyvalue.models import Horizon, Item, Namespace, Revision
+from memory.keyvalue.models import Item, Namespace, Revision, WatchLimit
 
 AT_ONCE = 1_000
 ACTOR = "worker"
@@ -85,9 +85,9 @@ def forget() -> None:
         if not found:
             continue
         last = max(found)
-        held = Horizon.objects.filter(pk=1).first()
+        held = WatchLimit.objects.filter(pk=1).first()
         if held is None or (held.xid, held.event) < last:
-            Horizon.objects.update_or_create(pk=1, defaults={"xid": last[0], "event": last[1]})
+            WatchLimit.objects.update_or_create(pk=1, defaults={"xid": last[0], "event": last[1]})
         Event.objects.filter(pk__in=[number for _, number in found]).delete()
 
 

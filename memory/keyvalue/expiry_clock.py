@@ -18,7 +18,7 @@ from django.db import connection
 from django.db.models import Max
 
 from fluxcore import clock, config, uptime
-from memory.keyvalue.models import Clockwork
+from memory.keyvalue.models import ExpiryClock
 
 # A wall clock this near is being set right, not wrong.
 NEAR_SECONDS = 60.0
@@ -53,7 +53,7 @@ def now(ahead: float | None) -> float:
 
 
 def current() -> float:
-    return now(Clockwork.objects.filter(pk=boot()).values_list("ahead", flat=True).first())
+    return now(ExpiryClock.objects.filter(pk=boot()).values_list("ahead", flat=True).first())
 
 
 def begin() -> float:
@@ -62,7 +62,7 @@ def begin() -> float:
     latest = max(wall(), reached)
     # A clock that jumped while the machine was off is not yet known to be true.
     defaults = {"ahead": latest - here, "reached": reached if uptime.now().doubt else latest}
-    return Clockwork.objects.get_or_create(boot=boot(), defaults=defaults)[0].ahead
+    return ExpiryClock.objects.get_or_create(boot=boot(), defaults=defaults)[0].ahead
 
 
 def _first_ahead() -> float:
@@ -71,12 +71,12 @@ def _first_ahead() -> float:
 
 def _reached() -> float:
     """The latest moment that was known to be true, in whatever boot."""
-    return Clockwork.objects.aggregate(latest=Max("reached"))["latest"] or 0.0
+    return ExpiryClock.objects.aggregate(latest=Max("reached"))["latest"] or 0.0
 
 
 def wind() -> None:
     """The minute's look at the wall clock, inside a write."""
-    row = Clockwork.objects.filter(pk=boot()).first()
+    row = ExpiryClock.objects.filter(pk=boot()).first()
     if row is None:
         return
     here = steady()
@@ -95,7 +95,7 @@ def wind() -> None:
     else:
         wandered = None
     reached = row.reached if uptime.now().doubt else max(row.reached, ahead + here)
-    Clockwork.objects.filter(pk=row.pk, ahead=row.ahead).update(ahead=ahead, reached=reached, wandered=wandered)
+    ExpiryClock.objects.filter(pk=row.pk, ahead=row.ahead).update(ahead=ahead, reached=reached, wandered=wandered)
 
 
 def told(moment: float | None) -> str | None:

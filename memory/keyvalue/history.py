@@ -11,7 +11,7 @@ from django.db.models import F, QuerySet
 
 from fluxcore import config, raw_sql
 from fluxcore.errors import NotFound
-from memory.keyvalue.models import Item, Namespace, Revision
+from memory.keyvalue.models import Item, Namespace, Revision, RevisionKind
 from memory.keyvalue.namespaces import OpenNamespace
 from memory.keyvalue.statements import KeyWriter, StatementResult
 from memory.keyvalue.validation import CanonicalValue
@@ -27,7 +27,7 @@ _OLDEST = (
     "r.id LIMIT %s"
 )
 _PIECE = 500  # revisions deleted in one statement
-_WRITTEN, _DELETED = Revision.Kind.WRITTEN.value, Revision.Kind.DELETED.value
+_WRITTEN, _DELETED = RevisionKind.WRITTEN.value, RevisionKind.DELETED.value
 
 
 def note(by: KeyWriter, done: StatementResult, value: CanonicalValue | None) -> int:

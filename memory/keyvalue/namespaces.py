@@ -17,10 +17,10 @@ from accounts.principals import Principal
 from fluxcore import clock, raw_sql
 from fluxcore.errors import Invalid, NotFound
 from memory.keyvalue import expiry_clock
-from memory.keyvalue.models import Clockwork, Namespace
+from memory.keyvalue.models import ExpiryClock, Namespace, NamespaceKind
 
 MAIN = "main"  # the board that is there without anybody making it
-_KINDS = {"agents": Namespace.Kind.AGENT.value, "boards": Namespace.Kind.BOARD.value}
+_KINDS = {"agents": NamespaceKind.AGENT.value, "boards": NamespaceKind.BOARD.value}
 Action = Literal["read", "write"]
 
 
@@ -36,14 +36,14 @@ class NamespaceName:
 
     def operation(self, principal: Principal, action: Action) -> str:
         """What an agent must hold; roles of people and the shell know no single namespaces."""
-        if self.kind == Namespace.Kind.BOARD.value:
+        if self.kind == NamespaceKind.BOARD.value:
             return f"bb.{action}@{self.name}" if principal.kind == "agent" else f"bb.{action}"
         if principal.kind == "agent" and principal.name != self.name:
             return f"memory.{action}@{self.name}"
         return f"memory.{action}"
 
 
-_MAIN_BOARD = NamespaceName(Namespace.Kind.BOARD.value, MAIN)
+_MAIN_BOARD = NamespaceName(NamespaceKind.BOARD.value, MAIN)
 
 
 def place(text: Any) -> NamespaceName:
@@ -63,7 +63,7 @@ def board(name: Any) -> NamespaceName:
     """A board by its name; None is the one that is always there."""
     if name is None:
         return _MAIN_BOARD
-    return NamespaceName(Namespace.Kind.BOARD.value, check_name(name, what="a board"))
+    return NamespaceName(NamespaceKind.BOARD.value, check_name(name, what="a board"))
 
 
 def reader(principal: Principal, where: NamespaceName) -> Callable[[str], bool]:
@@ -95,7 +95,7 @@ class OpenNamespace:
 
 
 # The clock's row is read along: whoever judges what has expired judges by the same clock.
-CLOCK = f"LEFT JOIN {Clockwork._meta.db_table} c ON c.boot = %s"
+CLOCK = f"LEFT JOIN {ExpiryClock._meta.db_table} c ON c.boot = %s"
 _TABLE = Namespace._meta.db_table
 _NAMESPACE = (
     f"SELECT n.id, n.ephemeral, n.keys, n.bytes, n.history_bytes, n.floor, c.ahead FROM {_TABLE} n {CLOCK} "  # noqa: S608
@@ -155,7 +155,7 @@ def _make(principal: Principal, where: NamespaceName) -> None:
 
 def absent(principal: Principal, where: NamespaceName) -> Agent | None:
     """Whose namespace it would be; a refusal where there could be none."""
-    if where.kind == Namespace.Kind.AGENT.value:
+    if where.kind == NamespaceKind.AGENT.value:
         agent = Agent.objects.filter(space=principal.space or 0, name=where.name).first()
         if agent is None:
             raise NotFound(f"There is no agent named {where.name!r} in this space.", agent=where.name)

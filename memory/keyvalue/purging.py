@@ -21,7 +21,7 @@ from fluxcore.models import IdempotencyKey
 from fluxcore.work.run import Run
 from fluxcore.writes import idempotency
 from memory.keyvalue import fencing, history, jobs, operations, quotas, verbs
-from memory.keyvalue.models import Item, Namespace, Revision
+from memory.keyvalue.models import Item, NamespaceKind, Revision, RevisionKind
 from memory.keyvalue.namespaces import NamespaceName, OpenNamespace, find_namespace, place
 from memory.keyvalue.statements import KeyWriter
 from memory.keyvalue.verbs import writes
@@ -83,7 +83,7 @@ def _check_writers(principal: Principal, namespace: OpenNamespace, key: str) -> 
 
 
 def _own(principal: Principal, where: NamespaceName) -> bool:
-    return where.kind == Namespace.Kind.AGENT.value and where.name == principal.name
+    return where.kind == NamespaceKind.AGENT.value and where.name == principal.name
 
 
 def _erase(call: RunningCall, namespace: OpenNamespace, key: str) -> int:
@@ -95,7 +95,7 @@ def _erase(call: RunningCall, namespace: OpenNamespace, key: str) -> int:
         quotas.count(namespace, keys=-1, size=-item.size)
         Item.objects.filter(pk=item.pk).update(value=None, sha="", size=0, expires=None, displaced=-1)
     kept = Revision.objects.filter(item=item)
-    gone = kept.filter(kind=Revision.Kind.WRITTEN).count() or int(item.value is not None)
+    gone = kept.filter(kind=RevisionKind.WRITTEN).count() or int(item.value is not None)
     history.remove(kept)
     idempotency.redact(f"{call.principal.chain}/", key, lambda answer: _without_value(answer, key))
     return gone

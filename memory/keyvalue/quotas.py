@@ -10,11 +10,11 @@ from fluxcore import config
 from fluxcore.writes import limit_messages
 from fluxcore.writes.limits import Ticket
 from memory.keyvalue import history
-from memory.keyvalue.models import Item, Lock, Namespace
+from memory.keyvalue.models import Item, Lock, Namespace, NamespaceKind
 from memory.keyvalue.namespaces import OpenNamespace
 
 MAX_TASKS, MAX_LOCKS = 100_000, 10_000  # of a board
-_BOARD = Namespace.Kind.BOARD.value
+_BOARD = NamespaceKind.BOARD.value
 
 
 def share(call: RunningCall, cost: int = 1) -> Ticket:

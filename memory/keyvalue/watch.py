@@ -27,7 +27,7 @@ from fluxcore.fair_queue import free_connection
 from fluxcore.globs import compile_glob
 from fluxcore.writes import limit_messages
 from memory.keyvalue import namespaces
-from memory.keyvalue.models import Horizon
+from memory.keyvalue.models import WatchLimit
 from memory.keyvalue.namespaces import NamespaceName
 from memory.keyvalue.validation import check_pattern
 
@@ -82,7 +82,7 @@ def start(since: str | None) -> Position:
     position = Position.parse(since)
     if position > head:
         raise Invalid("The log has not come that far. Begin anew, without since.", field="since")
-    horizon = Horizon.objects.first()
+    horizon = WatchLimit.objects.first()
     if horizon is not None and position < Position(horizon.xid, horizon.event):
         raise Gone(since=since)
     return position
