@@ -136,7 +136,7 @@ def held(board: OpenNamespace, name: str) -> Held:
         holder=row.holder,
         note=row.note,
         token=row.token,
-        expires_at=expiry_clock.told(row.expires),
+        expires_at=expiry_clock.rfc3339(row.expires),
     )
 
 
@@ -145,8 +145,8 @@ def _told(
 ) -> dict[str, Any]:
     call.record(f"{board.where}/{name}", fencing=token, **more)
     data = {"in": str(board.where), "key": name, "token": token, "holder": call.principal.actor if expires else ""}
-    call.event(kind, str(board.where), {**data, "expires_at": expiry_clock.told(expires)})
-    return {"board": board.where.name, "lock": name, "token": token, "expires_at": expiry_clock.told(expires)}
+    call.event(kind, str(board.where), {**data, "expires_at": expiry_clock.rfc3339(expires)})
+    return {"board": board.where.name, "lock": name, "token": token, "expires_at": expiry_clock.rfc3339(expires)}
 
 
 def _reads(principal: Principal, arguments: dict[str, Any]) -> Iterable[tuple[str, str | None]]:
@@ -172,7 +172,7 @@ def list_locks(principal: Principal, request: calls.ListLocks) -> dict[str, Any]
                 "token": row.token,
                 "note": row.note,
                 "acquired_at": clock.rfc3339(row.acquired_at),
-                "expires_at": expiry_clock.told(row.expires),
+                "expires_at": expiry_clock.rfc3339(row.expires),
             }
             for row in shown
         ],

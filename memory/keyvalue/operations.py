@@ -177,7 +177,7 @@ def carry_out(call: RunningCall, namespace: OpenNamespace, one: PreparedOperatio
     more = {"history_pruned": pruned} if pruned else {}
     # Its digest is not told: an entry of the chain stays for ever, and a value can be purged.
     _tell(call, namespace, one, done, size=value.size, **more)
-    answer = {"key": one.key, "version": done.version, "expires_at": expiry_clock.told(done.expires)}
+    answer = {"key": one.key, "version": done.version, "expires_at": expiry_clock.rfc3339(done.expires)}
     if one.value is not None:
         return {**answer, "sha": value.sha}
     if not _readable(call, namespace, one.key):
@@ -238,7 +238,7 @@ def _touch(call: RunningCall, namespace: OpenNamespace, by: KeyWriter, one: Prep
         raise NotFound(f"There is nothing under that key in {namespace.where}.", key=one.key)
     history.lasts(done)
     _tell(call, namespace, one, done)
-    return {"key": one.key, "version": done.version, "expires_at": expiry_clock.told(done.expires)}
+    return {"key": one.key, "version": done.version, "expires_at": expiry_clock.rfc3339(done.expires)}
 
 
 def _until(namespace: OpenNamespace, ttl: float | None) -> float | None:
@@ -255,7 +255,7 @@ def conflict(
     if _readable(call, namespace, key):
         shown |= {
             "current_sha": held.sha if held else "",
-            "expires_at": expiry_clock.told(held.expires if held else None),
+            "expires_at": expiry_clock.rfc3339(held.expires if held else None),
             "current_value": value_of(held.text) if held else None,
         }
     return Conflict(conflict_message(version), **shown)
@@ -274,7 +274,7 @@ def _tell(
     call.record(_object(namespace, one.key), version=done.version, **details)
     data = {"in": str(namespace.where), "key": one.key, "version": done.version, "op": one.op}
     if done.expires is not None:
-        data["expires_at"] = expiry_clock.told(done.expires) or ""
+        data["expires_at"] = expiry_clock.rfc3339(done.expires) or ""
     call.event(_KINDS.get(one.op, "kv.set"), str(namespace.where), data)
 
 

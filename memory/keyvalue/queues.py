@@ -104,7 +104,7 @@ def claim(call: RunningCall, request: calls.ClaimTask) -> Change:
             "task": task,
             "value": value_of(row[1]),
             "token": row[2],
-            "expires_at": expiry_clock.told(until),
+            "expires_at": expiry_clock.rfc3339(until),
         }
 
     return change
@@ -131,7 +131,7 @@ def _on_claimed(call: type[calls.ClaimedTask], statement: str, kind: str) -> Han
             if statement is _DONE:
                 quotas.count_tasks(board, tasks=-1, size=-row[1])
             _tell(call, board, kind, queue, str(identity), token=token)
-            expires = {"expires_at": expiry_clock.told(until[0])} if until else {}
+            expires = {"expires_at": expiry_clock.rfc3339(until[0])} if until else {}
             return {"board": board.where.name, "queue": queue, "task": str(identity), "token": token, **expires}
 
         return change

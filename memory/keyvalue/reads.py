@@ -56,7 +56,7 @@ def key_facts(
         "version": version,
         "sha": sha,
         "bytes": size,
-        "expires_at": expiry_clock.told(expires),
+        "expires_at": expiry_clock.rfc3339(expires),
         "writer": writer,
         "written_at": clock.rfc3339(written_at),
     }
@@ -97,7 +97,7 @@ def _revision_facts(one: Revision, namespace: OpenNamespace) -> dict[str, Any]:
         "bytes": one.size,
         "writer": one.writer,
         "at": clock.rfc3339(one.at),
-        "expires_at": expiry_clock.told(one.expires),
+        "expires_at": expiry_clock.rfc3339(one.expires),
         "expired": one.expires is not None and one.expires <= namespace.now,
     }
 
