@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from accounts.verbs import RunningCall
+from flux.calls.rules import FIELDS_OF_OP
 from fluxcore import clock
 from fluxcore.errors import Conflict, Invalid, NotFound
 from fluxcore.versioned import expected_details
@@ -41,25 +42,17 @@ class PreparedOperation:
     expected: Precondition = field(default=NONE)
 
 
-# What each takes beside the key and what it expects.
-FIELDS: dict[str, tuple[str, ...]] = {
-    "set": ("value", "ttl_secs", "keep_ttl", "fence"),
-    "delete": ("fence",),
-    "touch": ("ttl_secs", "fence"),
-    "incr": ("by", "ttl_secs", "fence"),
-    "append": ("value", "ttl_secs", "fence"),
-    "patch": ("patch", "ttl_secs", "fence"),
-    "restore": ("version", "ttl_secs", "fence"),
-}
-_CHOSEN_BY_OP = frozenset(name for names in FIELDS.values() for name in names)
+_FIELDS = frozenset(name for names in FIELDS_OF_OP.values() for name in names)
 
 
 def prepared(op: str, key: str, request: Expecting) -> PreparedOperation:
     """Check what only makes sense together: which fields an operation has, and its value as it will be kept."""
-    given = {name: getattr(request, name) for name in request.model_fields_set & _CHOSEN_BY_OP}
+    given = {name: getattr(request, name) for name in request.model_fields_set & _FIELDS}
     for name in sorted(given):
-        if name not in FIELDS[op] and given[name] is not None:
-            raise Invalid.unknown(name, ("key", *FIELDS[op], "expected_version", "expected_sha", "expected_value"))
+        if name not in FIELDS_OF_OP[op] and given[name] is not None:
+            raise Invalid.unknown(
+                name, ("key", *FIELDS_OF_OP[op], "expected_version", "expected_sha", "expected_value")
+            )
     fence = (request.fence.lock, request.fence.token) if request.fence else None
     made = PreparedOperation(op, key, ttl=given.get("ttl_secs"), fence=fence, expected=precondition(request))
     return _PREPARE[op](made, given) if op in _PREPARE else made

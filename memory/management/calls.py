@@ -15,7 +15,7 @@ from accounts import local_agent
 from accounts.calls import handler
 from accounts.principals import Principal, find_space, shell
 from flux.calls import schema
-from flux.calls.base import Call, Offer, Write, offers
+from flux.calls.base import Call, CallAtPlace, Write, calls_at_places
 from fluxcore.canonical_json import loads
 from fluxcore.errors import BadJSON, Invalid
 from memory.management.answers import AnswerCommand
@@ -29,7 +29,7 @@ class CommandLine:
     """An action: the call it makes, the fields it takes by position, and what it says by itself."""
 
     action: str
-    offer: Offer
+    offer: CallAtPlace
     takes: tuple[str, ...]
     says: dict[str, str]
 
@@ -53,7 +53,7 @@ class CommandLine:
 
 def lines(calls: Iterable[type[Call]], group: str) -> dict[str, CommandLine]:
     found = {}
-    for offer in offers(calls):
+    for offer in calls_at_places(calls):
         for text in offer.shell if offer.group == group else ():
             action, *words = text.split()
             takes = tuple(word.strip("{}") for word in words if word.startswith("{"))
@@ -132,7 +132,7 @@ class CallCommand(AnswerCommand):
         return self._with_place(line, options, given)
 
     def _with_place(self, line: CommandLine, options: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-        if line.offer.at is not None:
+        if line.offer.place is not None:
             return line.offer.fields_of_call({self.place: options[self.place] or "main", **given})
         if options[self.place] is not None and "board" in line.options:
             return {"board": options["board"], **given}
