@@ -12,8 +12,8 @@
         value: Any = Field(description="Any JSON.")
 
 REST route, OpenAPI, MCP tool, SDK methods, shell command and tables of the documents are generated from it; a handler
-(`accounts/calls.py`) carries it out. A call with a field `place` is offered at each of the `PLACES`: their words replace
-`{word}`, `{domain}` and `{whose}`.
+(`accounts/calls.py`) carries it out. A call with a field `place` is offered at each of the `PLACES`: their words
+replace `{word}`, `{domain}` and `{whose}`.
 """
 
 import inspect

@@ -100,7 +100,7 @@ class ListKeys(Read, Answers[KeyPage]):
 
     place: Place = _PLACE
     pattern: Glob | None = Field(None, description="Glob: ** matches across /, * does not; a lone * matches all.")
-    limit: Annotated[int, Field(ge=1, le=MAX_KEYS_PAGE)] | None = Field(None, description="Default 100.")
+    limit: Annotated[int, Field(ge=1, le=MAX_KEYS_PAGE)] | None = Field(None, description="Keys per page. Default 100.")
     cursor: Cursor | None = Field(None, description="next_cursor of the previous page.")
     values: bool | None = Field(None, description="Include the values. Default false.")
 
@@ -175,7 +175,7 @@ class GetHistory(Read, Answers[History]):
     place: Place = _PLACE
     key: Key = _KEY
     version: Version | None = Field(None, description="Version whose value is read.")
-    limit: Annotated[int, Field(ge=1, le=MAX_HISTORY_PAGE)] | None = Field(None, description="Default 20.")
+    limit: Annotated[int, Field(ge=1, le=MAX_HISTORY_PAGE)] | None = Field(None, description="Number of versions. Default 20.")
 
 
 HANDLERS = "memory.keyvalue.handlers"  # module of the server, imported with the first call
