@@ -175,7 +175,7 @@ class GetHistory(Read, Answers[History]):
     place: Place = _PLACE
     key: Key = _KEY
     version: Version | None = Field(None, description="Version whose value is read.")
-    limit: Annotated[int, Field(ge=1, le=MAX_HISTORY_PAGE)] | None = Field(None, description="Number of versions. Default 20.")
+    limit: Annotated[int, Field(ge=1, le=MAX_HISTORY_PAGE)] | None = Field(None, description="Page size. Default 20.")
 
 
 HANDLERS = "memory.keyvalue.handlers"  # module of the server, imported with the first call

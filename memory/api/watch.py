@@ -58,7 +58,7 @@ class WatchView(RestView):
         # Asked anew each time: what a token holds may change while it waits.
         who = partial(tokens.authenticate, request.META["HTTP_AUTHORIZATION"].partition(" ")[2].strip(" "))
         if STREAM in request.META.get("HTTP_ACCEPT", ""):
-            told = watch.Stream(who, what, since, lasts=STREAM_SECONDS)
+            told = watch.Stream(who, what, since, seconds=STREAM_SECONDS)
             response = StreamingHttpResponse(_EventStreamLines(told), content_type=STREAM)
             response["X-Accel-Buffering"] = "no"
             return response

@@ -1,4 +1,4 @@
-"""Boards that a start of the instance empties."""
+"""Ephemeral boards: emptied whenever the instance starts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from memory.keyvalue.models import Item, Lock, Namespace, NamespaceKind, Revisio
 
 
 def clear_ephemeral() -> int:
-    """A start of the instance empties these boards; versions and fencing tokens go on from where they were."""
-    found = list(Namespace.objects.filter(kind=NamespaceKind.BOARD.value, ephemeral=True))
-    for board in found:
+    """Empty all ephemeral boards; how many. Versions and fencing tokens continue to grow."""
+    boards = list(Namespace.objects.filter(kind=NamespaceKind.BOARD.value, ephemeral=True))
+    for board in boards:
         booth.write(lambda board=board: _clear(board), lock=write_locks.lock_name(board.space_id))  # type: ignore[misc]
-    return len(found)
+    return len(boards)
 
 
 def _clear(board: Namespace) -> None:
