@@ -60,7 +60,7 @@ class ValueWrite(KeyWrite):
 
 
 class SetKey(ValueWrite, Answers[Written]):
-    """Write a value, replacing the current one. If an expectation is given and does not hold, nothing is written."""
+    """Write a value, replacing the current one. If a given expectation does not hold, nothing is written."""
 
     sdk, verb, rest = "{word}_set", "kv.set", "PUT /{place}/kv/{key}"
     title, repeats = "Write {whose}", True

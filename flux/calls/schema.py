@@ -122,16 +122,16 @@ def _or_null(shape: Schema) -> Schema:
 
 def _marked(shape: Schema, marks: Iterable[Any]) -> Schema:
     """Add the metadata of `Annotated`: a description, a (keyword, value) of JSON schema, or a bound of pydantic."""
-    found = dict(shape)
+    marked = dict(shape)
     unit = "Items" if kind(shape) == "array" else "Length"
     names = {"min_length": f"min{unit}", "max_length": f"max{unit}", "ge": "minimum", "le": "maximum"}
     for mark in marks:
         if isinstance(mark, str):
-            found["description"] = mark
+            marked["description"] = mark
         elif isinstance(mark, tuple):
-            found[mark[0]] = mark[1]
+            marked[mark[0]] = mark[1]
         elif isinstance(mark, FieldInfo):
-            found = _marked(found, mark.metadata)
+            marked = _marked(marked, mark.metadata)
         else:
-            found |= {word: getattr(mark, name) for name, word in names.items() if hasattr(mark, name)}
-    return found
+            marked |= {word: getattr(mark, name) for name, word in names.items() if hasattr(mark, name)}
+    return marked

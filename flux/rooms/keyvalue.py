@@ -54,8 +54,7 @@ class KeyValueCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Written]:
-        """Write a value, replacing the current one. If an expectation is given and does not hold, nothing is written.
-        """
+        """Write a value, replacing the current one. If a given expectation does not hold, nothing is written."""
         return CallArguments(
             body={
                 "reason": reason,
@@ -230,8 +229,7 @@ class KeyValueCalls:
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> CallArguments[Written]:
-        """Write a value, replacing the current one. If an expectation is given and does not hold, nothing is written.
-        """
+        """Write a value, replacing the current one. If a given expectation does not hold, nothing is written."""
         return CallArguments(
             body={
                 "reason": reason,

@@ -290,8 +290,8 @@ class BoardLockPage(_Page):
 
     @admin.display(description="holder")
     def held_by(self, row: Any) -> Any:
-        held = row.holder and row.expires > row.now
-        return formatting.badge(row.holder, "warn") if held else formatting.badge("free", "good")
+        is_held = row.holder and row.expires > row.now
+        return formatting.badge(row.holder, "warn") if is_held else formatting.badge("free", "good")
 
     @admin.display(description="acquired", ordering="acquired_at")
     def acquired(self, row: Any) -> Any:

@@ -20,7 +20,7 @@ ACTOR = "worker"
 
 
 def sweep(run: Run) -> Apply:
-    """The handler of `keyvalue.sweep`. While a clock jump is in doubt it only adjusts the clock."""
+    """The handler of `keyvalue.sweep`: expire keys, prune histories and events. Only the clock while it is in doubt."""
 
     def apply() -> None:
         expiry_clock.adjust()

@@ -57,13 +57,13 @@ def acquire(call: RunningCall, request: calls.AcquireLock) -> Change:
         ticket.take()
         board = open_board(call, request.board)
         expires = board.now + ttl
-        who, at = call.principal.actor, raw_sql.adapt_moment(clock.now())
-        values = [board.id, name, board.floor + 1, who, request.note or "", expires, at, board.now]
+        holder, at = call.principal.actor, raw_sql.adapt_moment(clock.now())
+        values = [board.id, name, board.floor + 1, holder, request.note or "", expires, at, board.now]
         with connection.cursor() as cursor:
             cursor.execute(_ACQUIRE, values)
             row = cursor.fetchone()
         if row is None:
-            raise held(board, name)
+            raise _held_error(board, name)
         if row[0] == board.floor + 1:  # a new name
             quotas.count_locks(board)
         return _record(call, board, "lock.acquired", name, token=row[0], expires=expires)
@@ -126,7 +126,7 @@ def _execute_as_holder(
             raise Fenced(lock=name, token=token, current_token=row.token if row else 0)
 
 
-def held(board: OpenNamespace, name: str) -> Held:
+def _held_error(board: OpenNamespace, name: str) -> Held:
     """The error of a lock that is held; it names the holder and the expiry to anybody who may acquire the lock."""
     row = Lock.objects.get(board=board.id, name=name)
     return Held(

@@ -76,9 +76,9 @@ def reader(principal: Principal, where: NamespaceName) -> Callable[[str], bool]:
 
 def reads_something(principal: Principal, where: NamespaceName) -> bool:
     """Whether the caller may read any key there."""
-    held: Capabilities = principal.capabilities
+    capabilities: Capabilities = principal.capabilities
     operation = where.operation(principal, "read")
-    return may(principal, operation) or (principal.kind == "agent" and held.scoped(operation))
+    return may(principal, operation) or (principal.kind == "agent" and capabilities.scoped(operation))
 
 
 @dataclass
