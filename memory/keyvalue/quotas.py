@@ -64,7 +64,7 @@ def count_tasks(namespace: OpenNamespace, *, tasks: int, size: int) -> None:
 
 
 def count_locks(namespace: OpenNamespace) -> None:
-    """Refuse more than MAX_LOCKS lock names on a board, because rows of released locks stay. Called for each new name."""
+    """Refuse more than MAX_LOCKS lock names on a board (rows of released locks stay). Called for each new name."""
     if Lock.objects.filter(board=namespace.id).count() > MAX_LOCKS:
         do = "Reuse the name of an existing lock"
         raise limit_messages.quota_reached(str(namespace.where), limit=MAX_LOCKS, what="locks", raised_by=None, do=do)
