@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from accounts.principals import Principal
 from accounts.verbs import Asks, RunningCall, selector, verb
 from flux.calls import schema
-from flux.calls.base import PLACES, Call, Offer
+from flux.calls.base import PLACES, Call, CallAtPlace
 from fluxcore.errors import Invalid
 
 C = TypeVar("C", bound=Call)
@@ -66,7 +66,7 @@ def asked_by(call: type[Call]) -> Asks:
 
 def needed(call: type[Call]) -> str:
     """The capability a verb is registered with."""
-    return Offer(call, PLACES[0] if "place" in call.model_fields else None).needs[-1]
+    return CallAtPlace(call, PLACES[0] if "place" in call.model_fields else None).needs[-1]
 
 
 def checked(call: type[C], given: dict[str, Any]) -> C:

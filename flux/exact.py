@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flux import errors
-from flux.answers import Changed, Deleted, History, Kept, KeyPage, Lock, Written
+from flux.answers import Changed, Deleted, History, KeyPage, KeyValue, Lock, Written
 from flux.client import FluxClient
 from flux.errors import FluxError
 from flux.rooms.saying import NOT_SAID, must_expect
@@ -37,10 +37,10 @@ class _Keys:
     def _call(self, what: str, *given: Any, **named: Any) -> Any:
         return getattr(self.client, f"{self._prefix}_{what}")(self.name, *given, **named)
 
-    def entry(self, key: str) -> Kept | None:
+    def entry(self, key: str) -> KeyValue | None:
         """The value with its version, expiry and writer; None where there is nothing."""
         try:
-            found: Kept = self._call("get", key)
+            found: KeyValue = self._call("get", key)
         except errors.NotFound:
             return None
         return found

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from flux import errors
-from flux.answers import Changed, Deleted, History, Kept, KeyPage, Lock, Written
+from flux.answers import Changed, Deleted, History, KeyPage, KeyValue, Lock, Written
 from flux.client import AsyncFluxClient
 from flux.errors import FluxError
 from flux.exact import PAUSE_SECONDS, TRIES
@@ -30,9 +30,9 @@ class _AsyncKeys:
     async def _call(self, what: str, *given: Any, **named: Any) -> Any:
         return await getattr(self.client, f"{self._prefix}_{what}")(await self.name(), *given, **named)
 
-    async def entry(self, key: str) -> Kept | None:
+    async def entry(self, key: str) -> KeyValue | None:
         try:
-            found: Kept = await self._call("get", key)
+            found: KeyValue = await self._call("get", key)
         except errors.NotFound:
             return None
         return found

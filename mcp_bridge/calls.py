@@ -8,7 +8,7 @@ from typing import Any
 from accounts.calls import asked_by, handler
 from accounts.principals import Principal
 from flux.calls import schema
-from flux.calls.base import Call, Offer, Write, answer_of, offers
+from flux.calls.base import Call, CallAtPlace, Write, answer_of, calls_at_places
 from flux.calls.rules import MAX_VERSION
 from fluxcore.errors import Invalid
 from mcp_bridge.registry import Tool
@@ -22,14 +22,14 @@ _WORDS = ("type", "description", "enum", "maxLength", "minimum", "maximum", "max
 
 def tools(calls: Iterable[type[Call]], group: str) -> tuple[Tool, ...]:
     """The tools of a group, in the order the calls are declared in."""
-    return tuple(_tool(offer) for offer in offers(calls) if offer.group == group and offer.tool is not None)
+    return tuple(_tool(offer) for offer in calls_at_places(calls) if offer.group == group and offer.tool is not None)
 
 
-def _tool(offer: Offer) -> Tool:
+def _tool(offer: CallAtPlace) -> Tool:
     call = offer.call
     known = {name: _short(shape) for name, shape in schema.properties(call).items()}
     own = {name: shape for name, shape in known.items() if name not in (*_OPTIONS, "place")}
-    place = {offer.at.field: text(offer.at.says)} if offer.at else {}
+    place = {offer.place.field: text(offer.place.says)} if offer.place else {}
     options = {name: known[name] for name in _OPTIONS if name in known}
     answer = _short(schema.answer_schema(answer_of(call)), closed=True)
     return Tool(
@@ -49,15 +49,15 @@ def _tool(offer: Offer) -> Tool:
     )
 
 
-def _fields(offer: Offer, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
+def _fields(offer: CallAtPlace, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     """As the call has them; a caller that names no place means its own memory, or the main board."""
-    at = offer.at
+    at = offer.place
     if at is None:
         return given
     return offer.fields_of_call({at.field: principal.name if at.field == "agent" else _MAIN, **given})
 
 
-def _given(offer: Offer, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
+def _given(offer: CallAtPlace, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     found = _fields(offer, principal, given)
     if not issubclass(offer.call, Write):
         return found

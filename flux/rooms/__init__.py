@@ -5,14 +5,14 @@ from flux.rooms.feedback import FeedbackCalls
 from flux.rooms.grains import GrainCalls
 from flux.rooms.graph import GraphCalls
 from flux.rooms.instance import InstanceCalls
-from flux.rooms.keyvalue import KeyValue
+from flux.rooms.keyvalue import KeyValueCalls
 from flux.rooms.me import OwnCalls
 from flux.rooms.recalls import RecallCalls
 from flux.rooms.watching import Watching
 
 
 class Rooms(
-    GrainCalls, RecallCalls, FeedbackCalls, ClusterCalls, GraphCalls, KeyValue, Watching, OwnCalls, InstanceCalls
+    GrainCalls, RecallCalls, FeedbackCalls, ClusterCalls, GraphCalls, KeyValueCalls, Watching, OwnCalls, InstanceCalls
 ):
     """What both clients can call."""
 
@@ -23,7 +23,7 @@ __all__ = [
     "GrainCalls",
     "GraphCalls",
     "InstanceCalls",
-    "KeyValue",
+    "KeyValueCalls",
     "OwnCalls",
     "RecallCalls",
     "Rooms",

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from accounts.calls import handler
 from flux.calls import schema
-from flux.calls.base import Call, Offer, Write, offers
+from flux.calls.base import Call, CallAtPlace, Write, calls_at_places
 from fluxcore.errors import Invalid
 from fluxcore.writes import preconditions
 from memory.api import parsers
@@ -30,7 +30,7 @@ _EXPECTED = ("expected_version", "expected_sha", "expected_value")
 class Endpoint:
     """One method of one address: a declared call at one place."""
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: CallAtPlace) -> None:
         self.offer, self.call = offer, offer.call
         kinds = schema.kinds(offer.call)
         given = tuple(name for name in offer.call.model_fields if name not in (*offer.in_path, *_OPTIONS, "place"))
@@ -106,7 +106,7 @@ def _unchanged(request: Request, answer: dict[str, Any]) -> bool:
 def routes(calls: Iterable[type[Call]]) -> list[tuple[str, Any]]:
     """The addresses of declared calls, each with the view that answers all its methods."""
     by_path: dict[str, dict[str, Endpoint]] = {}
-    for offer in offers(calls):
+    for offer in calls_at_places(calls):
         if offer.method:
             by_path.setdefault(offer.path, {})[offer.method.lower()] = Endpoint(offer)
     return [(route(path), _view(path, endpoints)) for path, endpoints in by_path.items()]

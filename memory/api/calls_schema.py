@@ -120,7 +120,7 @@ class CallSchema(AutoSchema):
         return [*found, *headers]
 
     def _in_path(self, name: str) -> OpenApiParameter:
-        at = self.endpoint.offer.at
+        at = self.endpoint.offer.place
         if at is not None and name == at.field:
             shape = {"type": "string", "pattern": NAME}
             return OpenApiParameter(name, shape, OpenApiParameter.PATH, description=f"The {name}'s name.")

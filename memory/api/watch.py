@@ -56,7 +56,7 @@ class WatchView(RestView):
         since = value.get("since", request.META.get("HTTP_LAST_EVENT_ID"))
         who = BearerToken.again(request)
         if STREAM in request.META.get("HTTP_ACCEPT", ""):
-            told = watch.Stream(who, what, since, lasts=STREAM_SECONDS)
+            told = watch.Stream(who, what, since, seconds=STREAM_SECONDS)
             response = StreamingHttpResponse(_EventStreamLines(told), content_type=STREAM)
             response["X-Accel-Buffering"] = "no"
             return response

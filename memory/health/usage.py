@@ -15,10 +15,10 @@ from memory.extraction import budget
 from memory.extraction import mode as model
 from memory.grains.models import GrainUsage
 from memory.grains.usage import SPACE
-from memory.keyvalue.models import Namespace
+from memory.keyvalue.models import Namespace, NamespaceKind
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-_BOARD = Namespace.Kind.BOARD.value
+_BOARD = NamespaceKind.BOARD.value
 
 
 @dataclass

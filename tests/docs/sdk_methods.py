@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from flux.calls import schema
-from flux.calls.base import Call, Offer, Write, answer_of, offers
+from flux.calls.base import Call, CallAtPlace, Write, answer_of, calls_at_places
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "flux/rooms/keyvalue.py"
@@ -25,7 +25,7 @@ _WIDTH = 120
 
 def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
     """A module with one class that has a method for each call over REST."""
-    made = [offer for offer in offers(calls) if offer.method]
+    made = [offer for offer in calls_at_places(calls) if offer.method]
     methods = [_method(offer) for offer in made]
     answers = sorted({answer_of(offer.call).__name__ for offer in made})
     body = "\n\n".join(methods)
@@ -59,7 +59,7 @@ def _import(module: str, names: list[str]) -> str:
     )
 
 
-def _method(offer: Offer) -> str:
+def _method(offer: CallAtPlace) -> str:
     answer = answer_of(offer.call).__name__
     positional, named = _arguments(offer)
     given = ["self", *positional, *(["*", *named] if named else [])]
@@ -73,7 +73,7 @@ def _method(offer: Offer) -> str:
     )
 
 
-def _arguments(offer: Offer) -> tuple[list[str], list[str]]:
+def _arguments(offer: CallAtPlace) -> tuple[list[str], list[str]]:
     """By position: what stands in the address, what is required, and what the declaration lets stand there."""
     call, kinds = offer.call, schema.kinds(offer.call)
     required = schema.required(call)
@@ -90,7 +90,7 @@ def _arguments(offer: Offer) -> tuple[list[str], list[str]]:
     return [typed(name) for name in first], [typed(name) for name in rest]
 
 
-def _taken(offer: Offer) -> list[str]:
+def _taken(offer: CallAtPlace) -> list[str]:
     """Fields beside those of the address: all of them in a body, plain ones in a query."""
     kinds = schema.kinds(offer.call)
     own = [name for name in offer.call.model_fields if name not in (*offer.in_path, "place")]
@@ -117,7 +117,7 @@ def _docstring(says: str) -> list[str]:
     return [*lines, '        """']
 
 
-def _returned(offer: Offer) -> list[str]:
+def _returned(offer: CallAtPlace) -> list[str]:
     parts = []
     body = [name for name in _taken(offer) if offer.method not in ("GET", "DELETE") or name in _LAST]
     query = [name for name in _taken(offer) if name not in body]
@@ -133,7 +133,7 @@ def _returned(offer: Offer) -> list[str]:
     return ["        return CallArguments(", *(f"            {_wrapped(part)}," for part in parts), "        )"]
 
 
-def _dictionary(offer: Offer, names: list[str]) -> str:
+def _dictionary(offer: CallAtPlace, names: list[str]) -> str:
     kinds = schema.kinds(offer.call)
 
     def value(name: str) -> str:
@@ -161,4 +161,4 @@ def write(page: Path = PAGE) -> None:
 def source() -> str:
     from flux.calls import boards, keys
 
-    return module("Keys of agents and boards, boards, locks and queues.", "KeyValue", (*keys.CALLS, *boards.CALLS))
+    return module("Keys of agents and boards, boards, locks and queues.", "KeyValueCalls", (*keys.CALLS, *boards.CALLS))

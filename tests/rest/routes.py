@@ -13,7 +13,7 @@ from accounts.capabilities import SCOPED, parsed
 from accounts.models import Agent, Space
 from accounts.principals import shell
 from flux.calls import boards, keys
-from flux.calls.base import Call, Offer, offers
+from flux.calls.base import Call, CallAtPlace, calls_at_places
 from fluxcore import clock
 from memory.api.calls import route
 from memory.grains.models import Cluster, Grain, JudgedQuestion, Trace, Vote
@@ -198,7 +198,7 @@ _MADE: dict[str, Any] = {
 def declared(calls: Iterable[type[Call]]) -> list[Route]:
     """The rows of declared calls: address, capability and what a refusal names follow from the declaration."""
     found = []
-    for offer in offers(calls):
+    for offer in calls_at_places(calls):
         if offer.method:
             *besides, needs = offer.needs
             found.append(
@@ -214,7 +214,7 @@ def declared(calls: Iterable[type[Call]]) -> list[Route]:
     return found
 
 
-def _body(offer: Offer) -> Any:
+def _body(offer: CallAtPlace) -> Any:
     if offer.method in ("GET", "DELETE"):
         return None
     if offer.sdk in _MADE:
@@ -222,7 +222,7 @@ def _body(offer: Offer) -> Any:
     return {**({"queue": KEY} if "queue" in offer.fields else {}), **offer.call.example}
 
 
-def _target(offer: Offer) -> str:
+def _target(offer: CallAtPlace) -> str:
     """`@BOARD:NAME` as far as the call says which board and which name."""
     board = offer.call.example.get("board", "disposable" if offer.path == "boards/{board}" else "main")
     at = f"@{board}" if "board" in offer.fields else ""
