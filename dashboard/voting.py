@@ -18,7 +18,7 @@ from dashboard import page_frame
 from dashboard.account import sign_in_required
 from dashboard.answer_cards import AnswerCard
 from fluxcore.errors import FluxError, Forbidden, NotFound
-from memory.grains.models import Effect, Vote
+from memory.grains.models import Vote, VoteEffect
 from memory.learning import credit, feedback
 
 _LINKS = 6  # shown of those that one vote changed
@@ -84,8 +84,10 @@ def own_votes(me: Principal, trace: UUID) -> dict[str, OwnVote]:
             "id", "grain__uuid", "useful", "applied"
         )
     )
-    moved: dict[int, list[Effect]] = {number: [] for number, *_ in found}
-    effects = Effect.objects.filter(vote__in=list(moved)).select_related("conduit__from_entry", "conduit__from_grain")
+    moved: dict[int, list[VoteEffect]] = {number: [] for number, *_ in found}
+    effects = VoteEffect.objects.filter(vote__in=list(moved)).select_related(
+        "conduit__from_entry", "conduit__from_grain"
+    )
     for one in effects.order_by("conduit_id"):
         moved[one.vote_id].append(one)
     return {
@@ -96,7 +98,7 @@ def own_votes(me: Principal, trace: UUID) -> dict[str, OwnVote]:
     }
 
 
-def _moved(effect: Effect) -> MovedLink:
+def _moved(effect: VoteEffect) -> MovedLink:
     conduit = effect.conduit
     start = f"the entity “{conduit.from_entry.feature}”" if conduit.from_entry else "the previous memory on the path"
     without = credit.credited_weight(

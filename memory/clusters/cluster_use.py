@@ -17,7 +17,7 @@ from django.db.models import Exists, Max, OuterRef, Sum
 
 from fluxcore import raw_sql
 from memory.engine.text import question
-from memory.grains.models import ClusterUse, ClusterUseVote, Conduit, Effect, Entry, Member, Vote
+from memory.grains.models import ClusterUse, ClusterUseVote, Conduit, Entry, Member, Vote, VoteEffect
 from memory.learning.credit import UNIT
 
 # Votes without a passage that one clustering looks at again: they came before their entries had a cluster.
@@ -94,7 +94,7 @@ def _passages(space: int, votes: Sequence[int]) -> Passages:
 def _entries(space: int, standing: Sequence[tuple[Any, ...]]) -> dict[int, set[int]]:
     """By vote: the entries its conduits begin at, and those its question names that lead to the grain."""
     found: dict[int, set[int]] = {vote: set() for vote, *_ in standing}
-    effects = Effect.objects.filter(space=space, vote__in=list(found)).exclude(conduit__from_entry=None)
+    effects = VoteEffect.objects.filter(space=space, vote__in=list(found)).exclude(conduit__from_entry=None)
     for vote, entry in effects.values_list("vote_id", "conduit__from_entry_id"):
         found[vote].add(entry)
     named = {

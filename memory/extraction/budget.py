@@ -13,7 +13,7 @@ from django.db.models import F
 
 from accounts.models import Agent
 from fluxcore import clock, config
-from memory.extraction.models import AgentSpend, Spend
+from memory.extraction.models import AgentSpend, ModelSpend
 
 _AGENT = "agent:"
 
@@ -23,8 +23,8 @@ def reserve_call(space: int, tokens: int, who: str = "") -> date | None:
     settings, day = config.current(), clock.now().date()
     if not fits_share(space, tokens, who):
         return None
-    Spend.objects.get_or_create(space_id=space, day=day)
-    left = Spend.objects.filter(
+    ModelSpend.objects.get_or_create(space_id=space, day=day)
+    left = ModelSpend.objects.filter(
         space=space, day=day, calls__lt=settings.LLM_CALLS_PER_DAY, tokens__lte=settings.LLM_TOKENS_PER_DAY - tokens
     )
     if not left.update(calls=F("calls") + 1, tokens=F("tokens") + tokens):
@@ -39,7 +39,7 @@ def reserve_call(space: int, tokens: int, who: str = "") -> date | None:
 def settle_call(space: int, day: date, *, taken: int, spent: int | None, failed: bool = False, who: str = "") -> None:
     """What it did cost, where the server said so; what it could have cost stands otherwise."""
     more = (spent - taken) if spent is not None else 0
-    Spend.objects.filter(space=space, day=day).update(tokens=F("tokens") + more, failed=F("failed") + int(failed))
+    ModelSpend.objects.filter(space=space, day=day).update(tokens=F("tokens") + more, failed=F("failed") + int(failed))
     if more:
         AgentSpend.objects.filter(space=space, day=day, who=who).update(tokens=F("tokens") + more)
 
@@ -61,9 +61,9 @@ def fits_share(space: int, tokens: int, who: str) -> bool:
     return (own.calls if own else 0) < calls and (own.tokens if own else 0) + tokens <= most
 
 
-def spent(space: int | None = None) -> list[Spend]:
+def spent(space: int | None = None) -> list[ModelSpend]:
     """What was spent today, by space."""
-    found = Spend.objects.filter(day=clock.now().date())
+    found = ModelSpend.objects.filter(day=clock.now().date())
     return list(found.order_by("space") if space is None else found.filter(space=space))
 
 
@@ -73,7 +73,7 @@ def spent_by_agents(space: int | None = None) -> list[AgentSpend]:
     return list(found if space is None else found.filter(space=space))
 
 
-def is_spent(one: Spend) -> bool:
+def is_spent(one: ModelSpend) -> bool:
     """Whether not even a small call is left of the day."""
     settings = config.current()
     return one.calls >= settings.LLM_CALLS_PER_DAY or one.tokens >= settings.LLM_TOKENS_PER_DAY

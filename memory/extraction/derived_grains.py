@@ -17,7 +17,7 @@ from fluxcore import clock, config, events
 from fluxcore.errors import FluxError
 from memory.arena.changes import Changes, conduit_array
 from memory.extraction.model_answer import Statement
-from memory.extraction.models import Derived
+from memory.extraction.models import DerivedGrain
 from memory.grains import grain_input, linking, store
 from memory.grains.grain_input import GrainInput
 from memory.grains.models import Grain, Relation
@@ -68,9 +68,9 @@ def store_statements(source: Grain, found: Sequence[tuple[GrainInput, Statement]
         linking.NewConduit(source.pk, Relation.CAUSED_BY, weight, grain=numbers[one]) for one in dict.fromkeys(ids)
     ]
     made = [row for row in linking.insert_conduits(space, links, int(now.timestamp())) if row]
-    Derived.objects.bulk_create(
+    DerivedGrain.objects.bulk_create(
         [
-            Derived(
+            DerivedGrain(
                 space_id=space,
                 source=source,
                 grain_id=numbers[key],

@@ -15,7 +15,7 @@ from memory.grains.grain_input import check_grain_input
 from memory.grains.models import Grain
 
 OFF = "off"  # the mode is caller_extracts: nobody will look at it
-_WAITING = Extraction.State.WAITING
+_WAITING = Extraction.ExtractionState.WAITING
 
 
 @verb("grains.extract", needs="grains.write")
@@ -44,7 +44,7 @@ def _wanted(call: RunningCall, grain: str) -> str:
         "due_at": now,
     }
     row, new = Extraction.objects.get_or_create(grain=found, defaults=defaults)
-    if row.state == Extraction.State.GIVEN_UP:
+    if row.state == Extraction.ExtractionState.GIVEN_UP:
         row.asked_by = call.principal.actor
         _afresh(row)
     if new or row.state == _WAITING:
@@ -68,7 +68,9 @@ def retry_given_up(call: RunningCall) -> Change:
         raise Invalid("The space is missing.", field="space")
 
     def change() -> dict[str, Any]:
-        rows = list(Extraction.objects.filter(space=space, state=Extraction.State.GIVEN_UP).order_by("id")[:1000])
+        rows = list(
+            Extraction.objects.filter(space=space, state=Extraction.ExtractionState.GIVEN_UP).order_by("id")[:1000]
+        )
         for row in rows:
             _afresh(row)
         if rows and mode.on():

@@ -32,7 +32,11 @@ RETRY_PAUSES = tuple(timedelta(minutes=minutes) for minutes in (1, 10, 60, 360, 
 # Both of a worker's threads waiting for a model would keep everything else waiting too.
 _one = threading.Semaphore(1)
 _BUSY = timedelta(seconds=1)
-_WAITING, _DONE, _GIVEN_UP = Extraction.State.WAITING, Extraction.State.DONE, Extraction.State.GIVEN_UP
+_WAITING, _DONE, _GIVEN_UP = (
+    Extraction.ExtractionState.WAITING,
+    Extraction.ExtractionState.DONE,
+    Extraction.ExtractionState.GIVEN_UP,
+)
 
 
 @dataclass

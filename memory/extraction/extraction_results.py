@@ -9,7 +9,7 @@ from accounts.principals import Principal
 from accounts.verbs import selector
 from fluxcore import clock
 from memory.extraction import derived_grains
-from memory.extraction.models import Derived, Extraction
+from memory.extraction.models import DerivedGrain, Extraction
 from memory.grains.lookup import find_grain
 from memory.grains.models import Grain
 
@@ -21,8 +21,8 @@ def statements_found(principal: Principal, grain: uuid.UUID) -> dict[str, Any]:
     """The statements found in a grain, and what the grain itself rests on if it is one."""
     row = find_grain(principal, str(grain))
     wanted = Extraction.objects.filter(grain=row).first()
-    inward = Derived.objects.filter(source=row).select_related("grain").order_by("begins", "id")[:MOST]
-    outward = Derived.objects.filter(grain=row).select_related("source").order_by("id")[:MOST]
+    inward = DerivedGrain.objects.filter(source=row).select_related("grain").order_by("begins", "id")[:MOST]
+    outward = DerivedGrain.objects.filter(grain=row).select_related("source").order_by("id")[:MOST]
     return {
         "grain_id": str(row.uuid),
         "extraction": wanted.state if wanted else None,
@@ -32,7 +32,7 @@ def statements_found(principal: Principal, grain: uuid.UUID) -> dict[str, Any]:
     }
 
 
-def _link(one: Derived, other: Grain, said_in: Grain) -> dict[str, Any]:
+def _link(one: DerivedGrain, other: Grain, said_in: Grain) -> dict[str, Any]:
     """The other grain, and the words between the two; a text that is held back is not quoted."""
     return {
         "grain_id": str(other.uuid),

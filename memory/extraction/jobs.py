@@ -23,7 +23,7 @@ def ask_for_what_waits() -> int:
     """Once a minute: what waited for its next try, for the model or for tomorrow's budget."""
     if not mode.on():
         return 0
-    waiting = Extraction.objects.filter(state=Extraction.State.WAITING, due_at__lte=clock.now())
+    waiting = Extraction.objects.filter(state=Extraction.ExtractionState.WAITING, due_at__lte=clock.now())
     poor = {one.space_id for one in budget.spent() if budget.is_spent(one)}
     found = [space for space in waiting.order_by().values_list("space", flat=True).distinct() if space not in poor]
     for space in found:

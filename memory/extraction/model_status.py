@@ -22,7 +22,7 @@ def overview(space: int | None = None) -> dict[str, Any]:
         return {"state": "off", "mode": settings.OPERATING_MODE}
     server, wrong = circuit_breaker.server_state(), ollama_client.url_problem(settings.LLM_BASE_URL)
     down = bool(server.failures) or wrong is not None
-    counts = Extraction.objects.exclude(state=Extraction.State.DONE)
+    counts = Extraction.objects.exclude(state=Extraction.ExtractionState.DONE)
     counts = counts if space is None else counts.filter(space=space)
     left = dict(counts.order_by().values_list("state").annotate(Count("pk")))
     days = budget.spent(space)
@@ -36,8 +36,8 @@ def overview(space: int | None = None) -> dict[str, Any]:
         "down_since": clock.rfc3339(server.down_since),
         "next_try_at": clock.rfc3339(server.next_at),
         "well_at": clock.rfc3339(server.well_at),
-        "waiting": left.get(Extraction.State.WAITING.value, 0),
-        "given_up": left.get(Extraction.State.GIVEN_UP.value, 0),
+        "waiting": left.get(Extraction.ExtractionState.WAITING.value, 0),
+        "given_up": left.get(Extraction.ExtractionState.GIVEN_UP.value, 0),
         "today": {
             "calls": sum(one.calls for one in days),
             "failed": sum(one.failed for one in days),

@@ -9,7 +9,7 @@ from django.db.models import Q
 class Extraction(models.Model):
     """A grain whose statements the model is to find. The row is its own place in the queue."""
 
-    class State(models.TextChoices):
+    class ExtractionState(models.TextChoices):
         WAITING = "waiting"
         DONE = "done"
         GIVEN_UP = "given_up"
@@ -20,7 +20,7 @@ class Extraction(models.Model):
     # Position in `origins.AUTHORITY` of the highest origin its writer's token could vouch for.
     ceiling = models.SmallIntegerField()
     asked_by = models.CharField(max_length=160, default="", db_default="")  # whose share of the budget it takes
-    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    state = models.CharField(max_length=8, choices=ExtractionState.choices, default=ExtractionState.WAITING)
     tries = models.PositiveSmallIntegerField(default=0)
     asked_at = models.DateTimeField()
     due_at = models.DateTimeField()
@@ -39,7 +39,7 @@ class Extraction(models.Model):
         return f"{self.state} {self.grain_id}"
 
 
-class Derived(models.Model):
+class DerivedGrain(models.Model):
     """Which words of which grain a statement rests on, by the model's word."""
 
     id = models.BigAutoField(primary_key=True)
@@ -52,6 +52,7 @@ class Derived(models.Model):
     at = models.DateTimeField()
 
     class Meta:
+        db_table = "extraction_derived"  # the name of release 0.5: tables keep theirs
         verbose_name_plural = "derived"
         constraints = [models.UniqueConstraint(fields=["source", "grain"], name="derived_once")]
 
@@ -59,7 +60,7 @@ class Derived(models.Model):
         return f"{self.grain_id} from {self.source_id}"
 
 
-class Spend(models.Model):
+class ModelSpend(models.Model):
     """What one space has spent on the model in one day (UTC). Counted before a call is made, never given back."""
 
     id = models.BigAutoField(primary_key=True)
@@ -70,6 +71,7 @@ class Spend(models.Model):
     tokens = models.BigIntegerField(default=0)
 
     class Meta:
+        db_table = "extraction_spend"  # the name of release 0.5: tables keep theirs
         constraints = [models.UniqueConstraint(fields=["space", "day"], name="spend_space_day")]
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ from memory.extraction import mode as model
 from memory.grains import store
 from memory.health import usage
 from memory.health.event_sums import hour_of
-from memory.health.models import Tally
+from memory.health.models import HourlySum
 
 HOURS = 24
 MOST = 100  # agents on one page, those that called last
@@ -125,7 +125,7 @@ def quota_shares(own: usage.QuotaUse, budgeted: tuple[int, int] | None) -> tuple
 def _sums(space: int, hour: int) -> tuple[dict[str, dict[tuple[str, int], float]], int]:
     """What each caller did in each of the last hours, and the hour that is not over yet."""
     found: dict[str, dict[tuple[str, int], float]] = defaultdict(dict)
-    rows = Tally.objects.filter(space=space, hour__gt=hour - HOURS, name__in=_COUNTED).exclude(who="")
+    rows = HourlySum.objects.filter(space=space, hour__gt=hour - HOURS, name__in=_COUNTED).exclude(who="")
     for who, name, at, value in rows.values_list("who", "name", "hour", "value"):
         found[who][name, at] = value
     return found, hour

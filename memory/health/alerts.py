@@ -60,7 +60,7 @@ def send_alert(run: Run) -> Apply | None:
     said = alert_problem()
     if said:
         run.say(said)
-        raise webhook.Unsendable(said)
+        raise webhook.AlertUndeliverable(said)
     body = orjson.dumps(alert_message(run))
     try:
         webhook.post_signed(
@@ -70,7 +70,7 @@ def send_alert(run: Run) -> Apply | None:
             at=int(clock.now().timestamp()),
             private=here.ALERT_PRIVATE_ADDRESSES,
         )
-    except webhook.Unsendable as error:
+    except webhook.AlertUndeliverable as error:
         run.say(f"The webhook failed: {error}.")
         raise
     run.say("Sent to the webhook.")

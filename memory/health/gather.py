@@ -19,7 +19,7 @@ from fluxcore.events import Position
 from fluxcore.work.run import Apply, Run
 from memory.health import jobs, judged_questions
 from memory.health.event_sums import ALL_TIME_HOUR, EventSums, Key, hour_of
-from memory.health.models import CountedQuestion, LogPosition, Reading, SpaceHealth, Tally
+from memory.health.models import CountedQuestion, HourlySum, LogPosition, Reading, SpaceHealth
 from memory.health.signals import MONTH
 
 PAGE = 500
@@ -29,7 +29,7 @@ _ONE = 1
 _TALLY = ("space", "who", "hour", "name", "value")
 _OR_ADD = (
     "ON CONFLICT (space_id, who, hour, name) "
-    f"DO UPDATE SET value = {Tally._meta.db_table}.value + excluded.value RETURNING id"
+    f"DO UPDATE SET value = {HourlySum._meta.db_table}.value + excluded.value RETURNING id"
 )
 _TOGETHER = 1_000
 _FORGET_AT_ONCE = 5_000
@@ -84,7 +84,7 @@ def _move(begin: Position, end: Position) -> None:
 def add_sums(sums: Iterable[tuple[Key, float]]) -> None:
     values = [(*key, value) for key, value in sorted(sums) if value]
     for begin in range(0, len(values), _TOGETHER):
-        raw_sql.upsert(Tally, _TALLY, values[begin : begin + _TOGETHER], _OR_ADD)
+        raw_sql.upsert(HourlySum, _TALLY, values[begin : begin + _TOGETHER], _OR_ADD)
 
 
 def _due() -> list[int]:
@@ -100,7 +100,7 @@ def _due() -> list[int]:
 def delete_old_sums(now: datetime) -> None:
     """Let go of what no window reaches any more, a bounded part at a time."""
     hour = hour_of(now.timestamp())
-    old = Tally.objects.exclude(hour=ALL_TIME_HOUR)
+    old = HourlySum.objects.exclude(hour=ALL_TIME_HOUR)
     _delete(old.filter(hour__lt=hour - KEEP_CALLERS).exclude(who=""))
     _delete(old.filter(hour__lt=hour - KEEP_SUMS, who="").exclude(name__in=WEEKLY))
     _delete(old.filter(hour__lt=hour - KEEP_WEEKS, who=""))

@@ -14,9 +14,9 @@ from accounts.verbs import selector
 from fluxcore import clock
 from fluxcore.errors import Invalid
 from memory.health.event_sums import ALL_TIME_HOUR, hour_of
-from memory.health.models import Reading, Tally, Warning
+from memory.health.models import HourlySum, Reading, Warning
 
-_READINGS, _TALLIES = Reading._meta.db_table, Tally._meta.db_table
+_READINGS, _TALLIES = Reading._meta.db_table, HourlySum._meta.db_table
 # By the name of a range: its hours, and the seconds that one point stands for.
 RANGES = {"day": (24, 900), "week": (168, 3600), "month": (720, 6 * 3600)}
 WEEKS = 12

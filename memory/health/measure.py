@@ -18,15 +18,15 @@ from fluxcore.errors import Conflict
 from fluxcore.work.run import Apply, Run
 from memory.health import alerts, incremental_counts, warning_rules
 from memory.health.event_sums import ALL_TIME_HOUR, hour_of
+from memory.health.models import HourlySum, SpaceHealth, Warning
 from memory.health.models import Reading as Kept
-from memory.health.models import SpaceHealth, Tally, Warning
 from memory.health.signals import DAY, MONTH, SETTLED, SIGNALS, WEEK, SignalCounts
 from memory.health.signals import SignalReading as Read
 from memory.health.warning_rules import SignalStatus
 
 FIRST_STRETCHES = 10  # of the first count of a space, so that a large one need not wait days for its levels
 REPLAY_DAYS = 30  # how long a replay's word counts
-_TALLIES = Tally._meta.db_table
+_TALLIES = HourlySum._meta.db_table
 # By window: how many hours back it begins, and how many before now it ends.
 _WINDOWS = {DAY: (DAY, 0), WEEK: (WEEK, 0), MONTH: (MONTH, 0), SETTLED: (DAY, 1)}
 _BETWEEN = "SUM(CASE WHEN hour > %s AND hour <= %s THEN value ELSE 0 END)"

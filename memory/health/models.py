@@ -20,7 +20,7 @@ class LogPosition(models.Model):
         return f"{self.xid}.{self.event}"
 
 
-class Tally(models.Model):
+class HourlySum(models.Model):
     """How much of something there was in one hour, of a space or of one caller in it. Only ever added to."""
 
     id = models.BigAutoField(primary_key=True)
@@ -31,6 +31,7 @@ class Tally(models.Model):
     value = models.FloatField()
 
     class Meta:
+        db_table = "health_tally"  # the name of release 0.5: tables keep theirs
         verbose_name_plural = "tallies"
         indexes = [models.Index(fields=["space", "hour"], name="tally_callers", condition=~Q(who=""))]
         constraints = [models.UniqueConstraint(fields=["space", "who", "hour", "name"], name="tally_once")]

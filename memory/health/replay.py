@@ -28,7 +28,7 @@ from memory.arena.votes import VoteRow
 from memory.embedding import active_encoder
 from memory.engine.ranking import recall as engine
 from memory.engine.text import question, words
-from memory.grains.models import Conduit, Effect, JudgedQuestion, Vote
+from memory.grains.models import Conduit, JudgedQuestion, Vote, VoteEffect
 from memory.health.models import CountedQuestion, SpaceHealth
 from memory.learning import credit
 from memory.recall import engine_settings, filters
@@ -194,7 +194,7 @@ class _ReplayArena:
         """The links a question's own votes moved, as they would be without them and as they are."""
         mine = [vote for vote, judged in self.votes.items() if judged == number]
         own: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-        for conduit, gain, loss in Effect.objects.filter(space=self.space, vote__in=mine).values_list(
+        for conduit, gain, loss in VoteEffect.objects.filter(space=self.space, vote__in=mine).values_list(
             "conduit_id", "gain", "loss"
         ):
             own[conduit][0] += gain

@@ -22,7 +22,7 @@ _HEADER = "X-Flux-Signature"
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 
 
-class Unsendable(Exception):
+class AlertUndeliverable(Exception):
     """Why a message was not taken, in words without the address's own secrets."""
 
 
@@ -65,13 +65,13 @@ def post_signed(url: str, body: bytes, *, secret: str, at: int, private: bool) -
     try:
         found = answer.get(timeout=SECONDS)
     except queue.Empty:
-        raise Unsendable(f"no answer within {SECONDS:g} seconds") from None
-    if isinstance(found, Unsendable):
+        raise AlertUndeliverable(f"no answer within {SECONDS:g} seconds") from None
+    if isinstance(found, AlertUndeliverable):
         raise found
     if isinstance(found, Exception):
-        raise Unsendable(f"no connection ({type(found).__name__})")
+        raise AlertUndeliverable(f"no connection ({type(found).__name__})")
     if not 200 <= found < 300:
-        raise Unsendable(f"the answer was {found}")
+        raise AlertUndeliverable(f"the answer was {found}")
     return found
 
 
@@ -95,7 +95,9 @@ def _address(host: str, port: int, private: bool) -> str:
     found = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for one in found:
         if not address_allowed(str(one), private=private):
-            raise Unsendable("the address is on this machine or its network: set ALERT_PRIVATE_ADDRESSES to allow that")
+            raise AlertUndeliverable(
+                "the address is on this machine or its network: set ALERT_PRIVATE_ADDRESSES to allow that"
+            )
     return str(found[0])
 
 

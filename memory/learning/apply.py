@@ -24,7 +24,7 @@ from memory.engine.text import words
 from memory.grains.lifecycle import jobs as lifecycle_jobs
 from memory.grains.lifecycle import revive
 from memory.grains.lifecycle.rules import QUARANTINED
-from memory.grains.models import Conduit, DecayClass, Effect, Entry, Grain, JudgedQuestion, Relation, Trace, Vote
+from memory.grains.models import Conduit, DecayClass, Entry, Grain, JudgedQuestion, Relation, Trace, Vote, VoteEffect
 from memory.learning import credit, jobs, pairs, ranker_weights, weights
 from memory.learning.credit import ConduitCredit
 from memory.learning.weights import ConduitUses
@@ -32,7 +32,7 @@ from memory.recall import filters, trace_record
 
 PAGE = 200  # votes of one commit
 MOST_WORDS = 8  # words of a question that are linked to a grain useful for it
-_VOTES, _EFFECTS, _CONDUITS = Vote._meta.db_table, Effect._meta.db_table, Conduit._meta.db_table
+_VOTES, _EFFECTS, _CONDUITS = Vote._meta.db_table, VoteEffect._meta.db_table, Conduit._meta.db_table
 _WAITING = (
     "SELECT v.id, v.judged_id, v.grain_id, v.useful, v.strength, v.scale, v.missed, v.at, v.undone_at, j.query, "  # noqa: S608
     f"j.uuid, g.text FROM {_VOTES} v JOIN {JudgedQuestion._meta.db_table} j ON j.id = v.judged_id "
@@ -207,7 +207,7 @@ def _taken_back(before: dict[int, dict[int, ConduitCredit]]) -> tuple[dict[int, 
 def _effects(space: int, votes: Sequence[int]) -> dict[int, dict[int, ConduitCredit]]:
     """Effects of these votes when they were last applied, by vote and conduit."""
     found: dict[int, dict[int, ConduitCredit]] = {vote: {} for vote in votes}
-    for vote, conduit, gain, loss in Effect.objects.filter(space=space, vote__in=votes).values_list(
+    for vote, conduit, gain, loss in VoteEffect.objects.filter(space=space, vote__in=votes).values_list(
         "vote_id", "conduit_id", "gain", "loss"
     ):
         found[vote][conduit] = ConduitCredit(gain, loss)
@@ -295,10 +295,10 @@ def _write_effects(
 ) -> None:
     changed = [vote for vote in after if before[vote] != after[vote]]
     if any(before[vote] for vote in changed):
-        Effect.objects.filter(space=space, vote__in=changed).delete()
+        VoteEffect.objects.filter(space=space, vote__in=changed).delete()
     found = [(space, vote, conduit, step.gain, step.loss) for vote in changed for conduit, step in after[vote].items()]
     if found:
-        raw_sql.insert(Effect, _EFFECT, found)
+        raw_sql.insert(VoteEffect, _EFFECT, found)
 
 
 def _keep_vectors(vectors: tuple[str, dict[int, tuple[float, bytes]]]) -> None:

@@ -24,7 +24,7 @@ from memory.engine.learning import weight_fitting as engine
 from memory.engine.ranking import features, rank
 from memory.engine.ranking.scoring import score_candidates
 from memory.engine.text import question
-from memory.grains.models import Attunement, JudgedQuestion, Vote
+from memory.grains.models import JudgedQuestion, SpaceRankerWeights, Vote
 from memory.learning import jobs
 from memory.recall import engine_settings, filters
 
@@ -54,7 +54,7 @@ class AskedQuestion:
 
 def request_fitting(space: int, *, at_once: bool) -> None:
     """Request a fit after votes were applied; `at_once` if votes were undone, whose effect must be removed."""
-    if Attunement.objects.filter(space=space).exists():
+    if SpaceRankerWeights.objects.filter(space=space).exists():
         jobs.ask_for_attunement(space, due_at=None if at_once else clock.now() + PAUSE)
         return
     with connection.cursor() as cursor:
@@ -146,11 +146,11 @@ def _lesson(arena: Arena, one: AskedQuestion) -> engine.FittingQuestion | None:
 def _keep(space: int, found: engine.FittedWeights) -> None:
     """Write or delete the row of the weights, and notify arenas of a change."""
     weights = {name: round(float(step), 4) for name, step in zip(features.NAMES, found.weights, strict=True) if step}
-    before = Attunement.objects.filter(space=space).values_list("weights", "version").first()
+    before = SpaceRankerWeights.objects.filter(space=space).values_list("weights", "version").first()
     if not found.moved:
-        Attunement.objects.filter(space=space).delete()
+        SpaceRankerWeights.objects.filter(space=space).delete()
     else:
-        Attunement.objects.update_or_create(
+        SpaceRankerWeights.objects.update_or_create(
             space_id=space,
             defaults={
                 "version": rank.FITTED_RANKER.version,

@@ -15,7 +15,7 @@ from fluxcore.work.jobs import enqueue
 from memory.grains.import_export.write_batch import AT_ONCE
 from memory.transfer.formats.source import Source, SourceItem
 from memory.transfer.importer import split_into_batches, with_default_provenance
-from memory.transfer.models import Import, Piece
+from memory.transfer.models import Import, ImportPiece
 
 KIND = "transfer.import"
 MOST = 200_000  # items of one import in the browser; flux_import at the shell has no bound
@@ -59,7 +59,7 @@ def begin(call: RunningCall, *, source: Source, provenance: str | None, ceiling:
             for place, (links, some) in enumerate(pieces)
         ]
         for start in range(0, len(values), AT_ONCE):
-            raw_sql.insert(Piece, _PIECE, values[start : start + AT_ONCE])
+            raw_sql.insert(ImportPiece, _PIECE, values[start : start + AT_ONCE])
         call.record(str(identity), source=source.name[:200], format=source.format, items=len(items), links=len(ties))
         call.event("import.asked", str(identity), {"items": len(items), "source": source.name[:200]})
         return {"id": str(identity), "items": len(items), "links": len(ties)}
@@ -100,7 +100,7 @@ def shown(principal: Principal, wanted: uuid.UUID) -> Import | None:
 @selector("transfer.report", needs="jobs.read")
 def report(principal: Principal, wanted: uuid.UUID, *, most: int) -> list[dict[str, Any]]:
     """What was refused, in the order of the file."""
-    found = Piece.objects.filter(whole__space=principal.space, whole__uuid=wanted, taken=True).order_by("place")
+    found = ImportPiece.objects.filter(whole__space=principal.space, whole__uuid=wanted, taken=True).order_by("place")
     refused = (
         {"place": place, "code": code, "message": message}
         for piece in found.values_list("report", flat=True).iterator()

@@ -22,7 +22,7 @@ from fluxcore.writes import booth, write_locks
 from memory.grains.import_export import imported_link, write_batch
 from memory.transfer.formats.source import SourceItem
 from memory.transfer.importer import ImportTally, ItemOutcome, import_grains, import_links, refused_outcome
-from memory.transfer.models import Import, Piece
+from memory.transfer.models import Import, ImportPiece
 
 _LOST = "The person who started this import may no longer import into the space."
 
@@ -34,7 +34,7 @@ def take_next_piece(run: Run) -> Apply | None:
     call = RunningCall(_asker(whole), "grains.import", f"import of {whole.source}"[:200])
     known: dict[str, str] = {}
     for number in whole.pieces.order_by("place").values_list("pk", flat=True):
-        piece = Piece.objects.get(pk=number)
+        piece = ImportPiece.objects.get(pk=number)
         if not piece.taken:
             booth.write(partial(_taken, call, whole, piece, known), lock=write_locks.lock_name(whole.space_id))
         if not piece.links:
@@ -57,9 +57,9 @@ def _may_still(whole: Import) -> bool:
     return user is not None and roles.allows(roles.roles_of(user).get(whole.space_id, ""), "import")
 
 
-def _taken(call: RunningCall, whole: Import, piece: Piece, known: dict[str, str]) -> None:
+def _taken(call: RunningCall, whole: Import, piece: ImportPiece, known: dict[str, str]) -> None:
     """Inside one write: the grains or links, what became of them, and the mark that it is done."""
-    if not Piece.objects.filter(pk=piece.pk, taken=False).update(taken=True):
+    if not ImportPiece.objects.filter(pk=piece.pk, taken=False).update(taken=True):
         piece.refresh_from_db()
         return  # another worker was faster
     some = [_incoming(*one) for one in piece.items]
@@ -75,7 +75,7 @@ def _taken(call: RunningCall, whole: Import, piece: Piece, known: dict[str, str]
     else:
         told = import_links(some, known, tie) if piece.links else import_grains(some, bring)
     piece.report, piece.items, piece.taken = [_row(one) for one in told], [], True
-    Piece.objects.filter(pk=piece.pk).update(report=piece.report, items=[])
+    ImportPiece.objects.filter(pk=piece.pk).update(report=piece.report, items=[])
     tally = ImportTally()
     tally.add(told)
     counts = tally.shape()

@@ -39,7 +39,7 @@ class Import(models.Model):
         return 100 if self.finished_at else min(99, 100 * self.done // max(1, self.total))
 
 
-class Piece(models.Model):
+class ImportPiece(models.Model):
     """As much of an import as one commit takes. What was in it is let go when it is taken; what became of it stays."""
 
     id = models.BigAutoField(primary_key=True)
@@ -51,6 +51,7 @@ class Piece(models.Model):
     taken = models.BooleanField(default=False)
 
     class Meta:
+        db_table = "transfer_piece"  # the name of release 0.5: tables keep theirs
         constraints = [models.UniqueConstraint(fields=["whole", "place"], name="piece_once")]
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ from fluxcore.work import worker
 from memory.grains.models import Conduit, Grain
 from memory.transfer import asking, formats, import_job, importer
 from memory.transfer import jobs as transfer_jobs
-from memory.transfer.models import Import, Piece
+from memory.transfer.models import Import, ImportPiece
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_the_job_takes_it_and_says_what_became_of_each(begin, ada, vault):
     assert one.finished_at and Job.objects.get(uuid=one.job).state == "done"
     assert set(Grain.objects.values_list("writer", flat=True)) == {"user:ada"}
     assert Conduit.objects.filter(use_count=1).count() == 2
-    assert [piece.items for piece in Piece.objects.all()] == [[]] * 3  # the texts are held once, as grains
+    assert [piece.items for piece in ImportPiece.objects.all()] == [[]] * 3  # the texts are held once, as grains
 
 
 def test_what_is_refused_is_told(begin, ada, tmp_path):
@@ -153,7 +153,7 @@ def test_too_much_is_sent_to_the_shell(begin, vault, monkeypatch):
     monkeypatch.setattr(asking, "MOST", 3)
     with pytest.raises(Invalid, match=r"flux_import PATH .*has no size limit"):
         begin(vault)
-    assert Import.objects.count() == Piece.objects.count() == 0
+    assert Import.objects.count() == ImportPiece.objects.count() == 0
 
 
 def test_after_a_month_it_is_forgotten_and_its_grains_stay(begin, vault):
@@ -161,5 +161,5 @@ def test_after_a_month_it_is_forgotten_and_its_grains_stay(begin, vault):
     worker.drain()
     Import.objects.update(finished_at=clock.now() - transfer_jobs.KEPT - timedelta(minutes=1))
     transfer_jobs.forget_old()
-    assert Import.objects.count() == Piece.objects.count() == 0
+    assert Import.objects.count() == ImportPiece.objects.count() == 0
     assert Grain.objects.count() == 4

@@ -19,11 +19,11 @@ from memory.arena.changes import Changes
 from memory.grains.lifecycle import jobs, rules
 from memory.grains.lifecycle.last_use import unused_days
 from memory.grains.lifecycle.transitions import WORKER
-from memory.grains.models import Conduit, Effect, Grain, Pair, Relation
+from memory.grains.models import Conduit, Grain, Relation, UsefulPair, VoteEffect
 
 LOOKED_AT = 10  # conduits read at once for each that may be cut: most of them stay
 READS = 20  # of one step that finds little
-_TABLE, _EFFECTS, _GRAINS = Conduit._meta.db_table, Effect._meta.db_table, Grain._meta.db_table
+_TABLE, _EFFECTS, _GRAINS = Conduit._meta.db_table, VoteEffect._meta.db_table, Grain._meta.db_table
 # Neighbourhood only: the other relations say what is true.
 _KINDS = f"{int(Relation.RELATED)}, {int(Relation.NEXT)}"
 _LOOK = (
@@ -104,7 +104,7 @@ def _apply(run: Run, space: int, seen: list[tuple[int, int, int]], after: int | 
             cut = sorted(number for number, at in cursor.fetchall() if used[number] == at)
     if cut:
         # The pair may earn its shortcut again.
-        Pair.objects.filter(space=space, conduit__in=cut).update(conduit=None)
+        UsefulPair.objects.filter(space=space, conduit__in=cut).update(conduit=None)
         Conduit.objects.filter(space=space, id__in=cut)._raw_delete("default")
         run.say(f"{len(cut)} decayed links were removed.")
         events.append(

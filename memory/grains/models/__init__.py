@@ -6,10 +6,9 @@ from memory.grains.models.graph import Conduit, DecayClass, Entry, Grain, Relati
 from memory.grains.models.lifecycle import Cursor, LastRecall, Removal, Tombstone, Transition
 from memory.grains.models.traces import Trace, TraceGrain
 from memory.grains.models.usage import GrainUsage
-from memory.grains.models.votes import Attunement, Effect, JudgedQuestion, Pair, Vote
+from memory.grains.models.votes import JudgedQuestion, SpaceRankerWeights, UsefulPair, Vote, VoteEffect
 
 __all__ = [
-    "Attunement",
     "Cluster",
     "ClusterUse",
     "ClusterUseVote",
@@ -18,20 +17,21 @@ __all__ = [
     "ContextShift",
     "Cursor",
     "DecayClass",
-    "Effect",
     "Entry",
     "Grain",
     "GrainUsage",
     "JudgedQuestion",
     "LastRecall",
     "Member",
-    "Pair",
     "Relation",
     "Removal",
+    "SpaceRankerWeights",
     "Tombstone",
     "Trace",
     "TraceGrain",
     "Transition",
+    "UsefulPair",
     "Vector",
     "Vote",
+    "VoteEffect",
 ]

@@ -71,7 +71,7 @@ class Vote(models.Model):
         return f"{'useful' if self.useful else 'not useful'}: {self.grain_id}"
 
 
-class Attunement(models.Model):
+class SpaceRankerWeights(models.Model):
     """How far a space's own ranker weights lie from the shipped ones, fitted anew from the votes that stand."""
 
     id = models.BigAutoField(primary_key=True)
@@ -84,11 +84,14 @@ class Attunement(models.Model):
     after = models.FloatField()
     at = models.DateTimeField()
 
+    class Meta:
+        db_table = "grains_attunement"  # the name of release 0.5: tables keep theirs
+
     def __str__(self) -> str:
         return f"{self.space_id}: {self.questions} questions"
 
 
-class Effect(models.Model):
+class VoteEffect(models.Model):
     """What one vote did to one conduit, so that it can be told and taken back."""
 
     id = models.BigAutoField(primary_key=True)
@@ -99,6 +102,7 @@ class Effect(models.Model):
     loss = models.BigIntegerField()
 
     class Meta:
+        db_table = "grains_effect"  # the name of release 0.5: tables keep theirs
         indexes = [models.Index(fields=["space", "vote"], name="effect_vote")]
         constraints = [models.UniqueConstraint(fields=["conduit", "vote"], name="effect_once")]
 
@@ -106,7 +110,7 @@ class Effect(models.Model):
         return f"{self.vote_id} on {self.conduit_id}"
 
 
-class Pair(models.Model):
+class UsefulPair(models.Model):
     """Two grains that were useful together, and how often: enough of it makes a shortcut between them."""
 
     id = models.BigAutoField(primary_key=True)
@@ -117,6 +121,7 @@ class Pair(models.Model):
     conduit = models.BigIntegerField(null=True)  # of the shortcut that was made for it
 
     class Meta:
+        db_table = "grains_pair"  # the name of release 0.5: tables keep theirs
         constraints = [models.UniqueConstraint(fields=["space", "one", "other"], name="pair_once")]
 
     def __str__(self) -> str:
