@@ -93,7 +93,7 @@ def trace(request: HttpRequest, trace: UUID) -> HttpResponse:
         "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",
         "replay": trace_drawing.draw_replay(kept, names),
         "cards": answer_cards.build_cards(kept["grains"], names, kept["texts"], {}),
-        "receipt": reverse("receipt", args=[trace]),
+        "answer_page": reverse("trace", args=[trace]),
     }
     return render(request, "dashboard/replay.html", found)
 

@@ -46,7 +46,7 @@ class GrainDossier:
     number: int
     particulars: dict[str, Any]
     ties: GrainLinks
-    doors: list[GrainFeature]
+    entry_links: list[GrainFeature]
     uses: list[GrainUse]
     steps: list[grain_history.HistoryStep] = field(default_factory=list)
     opinions: list[grain_votes.GrainVote] = field(default_factory=list)
@@ -58,7 +58,7 @@ class GrainDossier:
                 "in": [tie.shape() for tie in self.ties.inward],
                 "out": [tie.shape() for tie in self.ties.outward],
             },
-            "found_by": [door.shape() for door in self.doors],
+            "found_by": [link.shape() for link in self.entry_links],
             "recalls": [use.shape() for use in self.uses],
             "transitions": [step.shape() for step in self.steps],
             "votes": [one.shape() for one in self.opinions],
@@ -83,22 +83,22 @@ def load_dossier(principal: Principal, grain: UUID) -> GrainDossier:
     row = select.load_row(principal, grain)
     number, own = row[0], select.grain_shape(row)
     space = principal.space or 0  # never 0: the row was found in it
-    hangs = grain_links.load_links(space, number, own["digest"], int(clock.now().timestamp()))
+    links = grain_links.load_links(space, number, own["digest"], int(clock.now().timestamp()))
     uses, steps = grain_recalls.last_recalls(principal, space, number), grain_history.load_history(space, number)
     opinions = grain_votes.last_votes(principal, space, number)
-    return GrainDossier(number, own, hangs, _doors(space, own, hangs), uses, steps, opinions)
+    return GrainDossier(number, own, links, _entry_links(space, own, links), uses, steps, opinions)
 
 
-def _doors(space: int, own: dict[str, Any], hangs: GrainLinks) -> list[GrainFeature]:
+def _entry_links(space: int, own: dict[str, Any], links: GrainLinks) -> list[GrainFeature]:
     """What a question can find it by: entries with rows of their own, and every term of the text and the speaker."""
-    entries = {tie.entry: tie.weight for tie in hangs.inward if tie.entry is not None}
+    entries = {tie.entry: tie.weight for tie in links.inward if tie.entry is not None}
     terms = list(dict.fromkeys([*words.terms(own["content"]), *words.terms(own["speaker"] or "")]))
     idf = _idf(space, terms)
     term = str(Entry.Kind.TERM)
     stored = [
         GrainFeature(term, one, entries.pop((term, one), None), rarity) for one, rarity in zip(terms, idf, strict=True)
     ]
-    stored.sort(key=lambda door: (-(door.idf or 0.0), door.feature))
+    stored.sort(key=lambda link: (-(link.idf or 0.0), link.feature))
     learned = [GrainFeature(kind, feature, weight) for (kind, feature), weight in entries.items()]
     return [*learned, *stored[:TERMS]]
 

@@ -78,9 +78,9 @@ def check_limit(limit: int) -> None:
 def page(
     principal: Principal, *, status: str = "active", limit: int = 50, cursor: str | None = None, **narrowed: Any
 ) -> dict[str, Any]:
-    """The newest grains of a status, narrowed by `narrowing.FIELDS`, and the cursor of the next page.
+    """The newest grains of a status, filtered by `list_filters.FIELDS`, and the cursor of the next page.
 
-    A narrowed page may be short, even empty, and still have a next one: it looked at as many rows as it may.
+    A filtered page may be short, even empty, and still have a next one: a page reads a limited number of rows.
     """
     if status not in Grain.Status.values:
         raise Invalid(f"status must be one of {', '.join(Grain.Status.values)}.", field="status")

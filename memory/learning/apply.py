@@ -219,7 +219,7 @@ def _planned(space: int, votes: Sequence[PendingVote]) -> tuple[dict[int, dict[i
     settings = config.current()
     standing = [vote for vote in votes if not vote.undone]
     paths = _paths(standing)
-    doors = _doors(space, standing)
+    entry_links = _create_entry_links(space, standing)
     there = set(
         Conduit.objects.filter(space=space, id__in={one for path, _ in paths.values() for one in path}).values_list(
             "id", flat=True
@@ -236,9 +236,9 @@ def _planned(space: int, votes: Sequence[PendingVote]) -> tuple[dict[int, dict[i
                     if vote.useful
                     else credit.credit_harmful(settings.DECAY_FACTOR, amount * share)
                 )
-        for conduit in doors.get(vote.id, ()):
+        for conduit in entry_links.get(vote.id, ()):
             after[vote.id][conduit] = credit.credit_useful(settings.INITIAL_ENTRY_WEIGHT, vote.strength)
-    return after, {conduit for some in doors.values() for conduit in some}
+    return after, {conduit for some in entry_links.values() for conduit in some}
 
 
 def _paths(votes: Sequence[PendingVote]) -> dict[int, tuple[list[int], float]]:
@@ -261,7 +261,7 @@ def _uuid(value: str) -> Any:
     return Trace._meta.get_field("uuid").to_python(value)
 
 
-def _doors(space: int, votes: Sequence[PendingVote]) -> dict[int, list[int]]:
+def _create_entry_links(space: int, votes: Sequence[PendingVote]) -> dict[int, list[int]]:
     """Link words of a question to its useful grain if the grain does not have them; conduits by vote."""
     wanted: dict[int, list[str]] = {}
     for vote in votes:

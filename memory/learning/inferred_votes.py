@@ -155,12 +155,12 @@ def _answered(space: int, grain: int, actor: str, until: datetime) -> UUID | Non
 
 
 def _apply(run: Run, space: int, found: Sequence[InferredVote]) -> None:
-    receipts = traces.load_traces(sorted({one.trace for one in found}))
-    there = set(Grain.objects.filter(space=space, id__in={one.grain for one in found}).values_list("id", flat=True))
-    kept = [one for one in found if one.trace in receipts and one.grain in there]
+    records = traces.load_traces(sorted({one.trace for one in found}))
+    existing = set(Grain.objects.filter(space=space, id__in={one.grain for one in found}).values_list("id", flat=True))
+    kept = [one for one in found if one.trace in records and one.grain in existing]
     if not kept:
         return
-    questions = feedback.judged_questions(list(receipts.values()))
+    questions = feedback.judged_questions(list(records.values()))
     scales = feedback.learning_scales({one.grain for one in kept})
     strength, moment = config.current().IMPLIED_VOTE_STRENGTH, clock.now()
     written = raw_sql.upsert(
@@ -190,7 +190,7 @@ def _apply(run: Run, space: int, found: Sequence[InferredVote]) -> None:
     )
     if not written:
         return
-    told: dict[str, Any] = {"votes": len(written), "corrected": sum(one.corrected for one in kept)}
+    data: dict[str, Any] = {"votes": len(written), "corrected": sum(one.corrected for one in kept)}
     run.say(f"{len(written)} weak negative ratings inferred from repeated questions.")
-    events.append("votes.implied", space=space, actor="worker", subject="", data=told)
+    events.append("votes.implied", space=space, actor="worker", subject="", data=data)
     jobs.ask_for_learning(space)

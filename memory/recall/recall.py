@@ -39,10 +39,10 @@ from memory.recall import (
     filters,
     pending_feedback,
     query_expansion,
+    recall_request,
     results,
     traces,
 )
-from memory.recall import recall_request as asking
 from memory.recall.recall_request import RecallRequest
 from memory.recall.results import SearchHit, SearchResult
 from memory.recall.trace_record import TraceRecord, trace_body
@@ -68,7 +68,7 @@ _creating = threading.Lock()
 @selector("grains.recall", needs="grains.read")
 def recall(principal: Principal, **given: Any) -> dict[str, Any]:
     """The grains that answer a question, best first, with the confidence that a right one is among the first five."""
-    request = asking.check_request(given)
+    request = recall_request.check_request(given)
     if principal.space is None:
         raise Invalid("The space to recall from is missing.", field="space")
     _count_recall(principal)

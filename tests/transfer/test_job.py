@@ -15,7 +15,7 @@ from fluxcore.errors import Forbidden, Invalid, StepUpRequired
 from fluxcore.models import Job
 from fluxcore.work import worker
 from memory.grains.models import Conduit, Grain
-from memory.transfer import asking, formats, import_job, importer
+from memory.transfer import formats, import_job, import_requests, importer
 from memory.transfer import jobs as transfer_jobs
 from memory.transfer.models import Import, ImportPiece
 
@@ -33,7 +33,7 @@ def begin(ada, monkeypatch):
 
     def call(path, who=ada, **how):
         given = {"provenance": None, "ceiling": "user_stated", **how}
-        return asking.begin(who, source=formats.read(path), **given)
+        return import_requests.begin(who, source=formats.read(path), **given)
 
     return call
 
@@ -57,7 +57,7 @@ def test_what_is_refused_is_told(begin, ada, tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     made = begin(path)
     worker.drain()
-    found = asking.report(ada, made["id"], most=10)
+    found = import_requests.report(ada, made["id"], most=10)
     assert [(one["place"], one["code"]) for one in found] == [("line 3", "invalid"), ("line 4", "invalid")]
     assert Import.objects.get().refused == 2
 
@@ -79,7 +79,7 @@ def test_what_no_column_can_hold_costs_itself_alone(begin, ada, tmp_path, bad):
     worker.drain()
     one = Import.objects.get()
     assert (one.stored, one.refused, one.percent) == (1, 1, 100)
-    assert [told["place"] for told in asking.report(ada, made["id"], most=10)] == ["line 3"]
+    assert [told["place"] for told in import_requests.report(ada, made["id"], most=10)] == ["line 3"]
 
 
 @pytest.mark.parametrize("lost", ["membership", "role", "account"])
@@ -94,7 +94,7 @@ def test_a_right_that_was_lost_meanwhile_ends_the_import(begin, ada, vault, lost
     worker.drain()
     one = Import.objects.get()
     assert (Grain.objects.count(), one.stored, one.refused, one.percent) == (0, 0, 6, 100)
-    assert {told["code"] for told in asking.report(ada, made["id"], most=10)} == {"forbidden"}
+    assert {told["code"] for told in import_requests.report(ada, made["id"], most=10)} == {"forbidden"}
 
 
 def test_a_worker_that_dies_in_between_leaves_whole_pieces(begin, vault, monkeypatch):
@@ -150,7 +150,7 @@ def test_nothing_to_import_is_refused_at_once(begin, tmp_path):
 
 
 def test_too_much_is_sent_to_the_shell(begin, vault, monkeypatch):
-    monkeypatch.setattr(asking, "MOST", 3)
+    monkeypatch.setattr(import_requests, "MOST", 3)
     with pytest.raises(Invalid, match=r"flux_import PATH .*has no size limit"):
         begin(vault)
     assert Import.objects.count() == ImportPiece.objects.count() == 0

@@ -112,7 +112,7 @@ def measure_features(index: Index, query: Query, columns: CandidateColumns, pool
     put("hop_meaning", hop * meaning)
     put("cites", candidates.cites[pool])
     put("links", candidates.links[pool])
-    put("doors", candidates.doors[pool])
+    put("doors", candidates.entry_links[pool])
     return table.values
 
 

@@ -1,5 +1,4 @@
-"""The tables of grains: the graph, the receipts of recalls, what was learned from votes, what hangs together,
-what became of each grain."""
+"""Tables of grains: graph, traces of recalls, votes and learning, clusters, lifecycle."""
 
 from memory.grains.models.clusters import Cluster, Clustering, ClusterUse, ClusterUseVote, ContextShift, Member
 from memory.grains.models.graph import Conduit, DecayClass, Entry, Grain, Relation, Vector

@@ -1,4 +1,4 @@
-"""The receipts of recalls: who asked what, and which grains came back."""
+"""Tables of traces: one row for each recall, and one for each grain it returned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.grains.models.graph import Grain
 
 
 class Trace(models.Model):
-    """The receipt of one recall: who asked what, what came back and which way."""
+    """Trace of one recall: who asked what, which grains were returned, and by which path."""
 
     id = models.BigAutoField(primary_key=True)
     uuid = models.UUIDField(unique=True, default=uuid.uuid4)
