@@ -1,4 +1,4 @@
-"""Everything known about one grain: its particulars, what it hangs on, what finds it, when it was of use."""
+"""Dossier of one grain: its fields, links, entries and terms, recalls, votes and history."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from memory.learning import grain_votes
 from memory.recall import grain_recalls
 from memory.recall.grain_recalls import GrainUse
 
-TERMS = 50  # of a long text, the rarest
+TERMS = 50  # terms shown of a long text, the rarest
 
 
 @dataclass(frozen=True)
 class GrainFeature:
-    """A feature that leads to the grain: an entry's has the weight of its conduit, a term of the text its idf."""
+    """Entry or term that leads to the grain: an entry with the weight of its conduit, a term of the text with its idf."""
 
     kind: str
     feature: str
@@ -79,7 +79,7 @@ class GrainDossier:
 
 @selector("grains.get", needs="grains.read")
 def load_dossier(principal: Principal, grain: UUID) -> GrainDossier:
-    """One grain of the principal's space with all that belongs to it, in six statements whatever hangs on it."""
+    """One grain of the principal's space with all that belongs to it, in six statements however many links it has."""
     row = select.load_row(principal, grain)
     number, own = row[0], select.grain_shape(row)
     space = principal.space or 0  # never 0: the row was found in it
@@ -90,7 +90,7 @@ def load_dossier(principal: Principal, grain: UUID) -> GrainDossier:
 
 
 def _entry_links(space: int, own: dict[str, Any], links: GrainLinks) -> list[GrainFeature]:
-    """What a question can find it by: entries with rows of their own, and every term of the text and the speaker."""
+    """Entries linked to the grain, and every term of its text and speaker: what a question can match."""
     entries = {tie.entry: tie.weight for tie in links.inward if tie.entry is not None}
     terms = list(dict.fromkeys([*words.terms(own["content"]), *words.terms(own["speaker"] or "")]))
     idf = _idf(space, terms)
@@ -104,7 +104,7 @@ def _entry_links(space: int, own: dict[str, Any], links: GrainLinks) -> list[Gra
 
 
 def _idf(space: int, terms: list[str]) -> list[float | None]:
-    """How rare each term is, if an index of the space is in memory here; nothing is read for it."""
+    """Inverse document frequency of each term if the space's index is in memory; nothing is read for it."""
     arena = arena_cache()._get(space, encoder_name())
     if arena is None or not terms:
         return [None] * len(terms)

@@ -222,7 +222,7 @@ class GrainAdmin(FluxModelAdmin):
 
     @admin.display(description="confidence")
     def believed(self, row: Any) -> Any:
-        """With the provenance the memory counts as, where writers of a higher one have confirmed it."""
+        """Confidence, with the provenance the memory counts as where writers of a higher one have confirmed it."""
         authority = origins.AUTHORITY[row.authority]
         if authority == row.origin:
             return cells.bar(row.confidence)

@@ -1,5 +1,5 @@
-"""Grains from elsewhere become grains of a space. What is here already is left as it is, so that an import that was
-broken off or is repeated goes on where it was and changes nothing twice."""
+"""Write a batch of imported grains. Existing grains are not changed, so that an interrupted or repeated import
+continues and changes nothing twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.grains.import_export.imported_item import ImportedItem, check_import
 from memory.grains.linking import Existing
 from memory.grains.models import Grain
 
-AT_ONCE = 250  # of one commit
+AT_ONCE = 250  # grains or conduits of one commit
 STORED, THERE, REFUSED = "stored", "there", "refused"
 _COLUMNS = (
     "uuid",
@@ -48,7 +48,7 @@ _NEW = "RETURNING id, digest, origin, session"
 
 @verb("grains.import", needs="import")
 def import_grains(call: RunningCall, *, items: Sequence[Any], source: str) -> Change:
-    """Take up to AT_ONCE grains from elsewhere in one commit; each is stored, there already, or refused."""
+    """Import up to AT_ONCE grains in one commit; each is stored, exists already, or is refused."""
     if not 1 <= len(items) <= AT_ONCE:
         raise Invalid(f"items must be a list of 1 to {AT_ONCE}.", field="items")
     good, results = check_items(items, ceiling=call.principal.ceiling)
@@ -60,7 +60,7 @@ def import_grains(call: RunningCall, *, items: Sequence[Any], source: str) -> Ch
 
 
 def check_items(items: Sequence[Any], *, ceiling: str) -> tuple[list[tuple[int, ImportedItem]], list[dict[str, Any]]]:
-    """What can be taken, by its place, and the refusals of the rest at theirs."""
+    """Validated items by index, and the refusals of all others by theirs."""
     good: list[tuple[int, ImportedItem]] = []
     results: list[dict[str, Any]] = [{} for _ in items]
     for index, given in enumerate(items):
@@ -76,7 +76,7 @@ def _refused(error: FluxError) -> dict[str, Any]:
 
 
 def _removal(one: ImportedItem, then: Existing) -> FluxError | None:
-    """An import brings back nothing a person removed here: whoever wants it back says so on its page."""
+    """Refusal of a text that a person removed: an import does not restore it, only the page of the memory does."""
     status = then.status_for(one.authority)
     if then.same is not None or status == Grain.Status.ACTIVE:
         return None
@@ -89,7 +89,7 @@ def _removal(one: ImportedItem, then: Existing) -> FluxError | None:
 def write_items(
     call: RunningCall, good: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]], source: str
 ) -> list[dict[str, Any]]:
-    """Write them inside the running write; what became of each."""
+    """Write grains inside the running write; returns the result of each."""
     space = call.principal.space
     if space is None:
         raise Invalid("The space to import into is missing.", field="space")
@@ -133,7 +133,7 @@ def write_items(
 def preview_items(
     space: int, good: Sequence[tuple[int, ImportedItem]], results: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What would become of each, with nothing written."""
+    """Result that each item would have; writes nothing."""
     before = linking.find_existing(space, [one.item for _, one in good], clock.now()) if good else []
     seen: set[tuple[str, str, str]] = set()
     for (index, one), then in zip(good, before, strict=True):
