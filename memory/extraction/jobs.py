@@ -1,4 +1,4 @@
-"""Background work of extraction: texts that wait for the model."""
+"""Jobs of extraction: texts that wait for the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ask(space: int, *, due_at: datetime | None = None) -> None:
 
 
 def ask_for_what_waits() -> int:
-    """Once a minute: what waited for its next try, for the model or for tomorrow's budget."""
+    """Request jobs for texts whose next attempt is due. Called once a minute."""
     if not mode.on():
         return 0
     waiting = Extraction.objects.filter(state=Extraction.ExtractionState.WAITING, due_at__lte=clock.now())

@@ -1,4 +1,4 @@
-"""How the model is and what it has cost today, for flux_status, /health and the pages."""
+"""Status of the model and its use today, for flux_status, /health and pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def overview(space: int | None = None) -> dict[str, Any]:
-    """Of one space, or of all together."""
+    """Status and use of one space, or of all together."""
     settings = config.current()
     if not mode.on():
         return {"state": "off", "mode": settings.OPERATING_MODE}
@@ -49,7 +49,7 @@ def overview(space: int | None = None) -> dict[str, Any]:
 
 
 def warnings() -> list[str]:
-    """What an operator should look at, each with the next step."""
+    """Warnings for operators, each with the next step."""
     found = overview()
     if found["state"] == "off":
         return []

@@ -25,7 +25,7 @@ TERMS = 50  # terms shown of a long text, the rarest
 
 @dataclass(frozen=True)
 class GrainFeature:
-    """Entry or term that leads to the grain: an entry with the weight of its conduit, a term of the text with its idf."""
+    """Entry or term that leads to the grain: an entry has the weight of its conduit, a term its idf."""
 
     kind: str
     feature: str
