@@ -42,7 +42,7 @@ class ClusterGraph:
 
 
 def load_graphs(space: int, now: int, enough: int) -> tuple[ClusterGraph, ClusterGraph, int]:
-    """Grains, entries, and the number of conduits that were read. `enough` shared grains tie two entries fully."""
+    """Graphs of grains and of entries, and the number of conduits read; `enough` shared grains give full weight."""
     numbers = _read(_NUMBERS, [space, *SHOWN], 1)[:, 0].astype(np.int64)
     between, entry_links = _read(_BETWEEN, [space], 6), _read(_FROM_ENTRIES, [space], 2)
     return (
@@ -77,7 +77,7 @@ def _shown(entry_links: NDArray[np.float64], numbers: Numbers) -> tuple[Numbers,
 def build_entry_graph(entry: Numbers, grain: Numbers, enough: int) -> ClusterGraph:
     """Entries that share n grains: n / √(frequency · frequency) · min(1, n / enough).
 
-    What one grain alone mentions ties nothing.
+    An entry that one grain alone mentions has no links.
     """
     numbers, place, frequency = np.unique(entry, return_inverse=True, return_counts=True)
     often = frequency[place] > 1

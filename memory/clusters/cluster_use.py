@@ -1,9 +1,9 @@
-"""Touches: through which clusters a grain came to be of use.
+"""Cluster use: the clusters through which a grain was useful.
 
-A useful vote adds one passage for each cluster that the entries on its way belong to: those its conduits begin at, and
-those its question names. Together they weigh as much as the vote is strong, so that many uses make a grain widely
-useful and one question never does. Passages are whole numbers and a touch is their sum: neither the order of votes nor
-a second try changes it, and a vote taken back leaves nothing.
+A useful vote adds one ClusterUseVote for each cluster of the entries on its path: those its conduits begin at, and
+those its question names. Their amounts add up to the strength of the vote, so that many uses make a grain widely useful and
+one question never does. Amounts are whole numbers and ClusterUse is their sum: neither the order of votes nor a retry
+changes it, and an undone vote leaves nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory.engine.text import question
 from memory.grains.models import ClusterUse, ClusterUseVote, Conduit, Entry, Member, Vote, VoteEffect
 from memory.learning.credit import UNIT
 
-# Votes without a passage that one clustering looks at again: they came before their entries had a cluster.
+# Votes without ClusterUseVote rows that one clustering examines again: their entries had no cluster before.
 LATE = 2_000
 _PIECE = 500
 _PASSAGE = ("space", "vote", "grain", "cluster", "amount")
@@ -36,7 +36,7 @@ Passages = dict[tuple[int, int], tuple[int, int]]
 
 
 def update_cluster_use(space: int, votes: Sequence[int]) -> None:
-    """Bring the passages of these votes, and the touches of their grains, to how the votes stand now."""
+    """Update ClusterUseVote rows of these votes, and the ClusterUse of their grains."""
     before: Passages = {}
     numbers: dict[tuple[int, int], int] = {}
     for number, vote, cluster, grain, amount in ClusterUseVote.objects.filter(vote__in=votes).values_list(
@@ -104,7 +104,7 @@ def _entries(space: int, standing: Sequence[tuple[Any, ...]]) -> dict[int, set[i
     grains = {grain for vote, grain, *_ in standing if named[vote]}
     wired: dict[int, list[tuple[int, tuple[str, str]]]] = defaultdict(list)
     if grains:
-        # What a vote made has no base of its own: only what the text itself names counts here.
+        # Conduits created by votes have no base: only entries of the text itself count here.
         conduits = Conduit.objects.filter(space=space, to_grain__in=grains, from_grain=None).exclude(base=0)
         conduits = conduits.exclude(from_entry__kind=Entry.Kind.TERM)
         for grain, entry, kind, feature in conduits.values_list(
@@ -117,7 +117,7 @@ def _entries(space: int, standing: Sequence[tuple[Any, ...]]) -> dict[int, set[i
 
 
 def move_cluster_use(space: int, moves: dict[int, list[tuple[int, float]]]) -> int:
-    """Passages of clusters that were split, merged or dissolved go where their members went; how many there were."""
+    """Move ClusterUseVote rows of split, merged or dissolved clusters to those of their members; returns how many."""
     grains: set[int] = set()
     lost: list[int] = []
     gained: dict[tuple[int, int, int], int] = defaultdict(int)
@@ -138,7 +138,7 @@ def move_cluster_use(space: int, moves: dict[int, list[tuple[int, float]]]) -> i
 
 
 def recompute_use(space: int, grains: Iterable[int]) -> None:
-    """Touches of these grains as the sum of their passages; one statement for each kind of change."""
+    """Set ClusterUse of these grains to the sum of their ClusterUseVote rows; one statement for each kind of change."""
     wanted = sorted(grains)
     for at in range(0, len(wanted), _PIECE):
         _retouch(space, wanted[at : at + _PIECE])

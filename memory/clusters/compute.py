@@ -1,7 +1,7 @@
-"""The job `clusters.compute`: what hangs together is worked out anew, going on from how it was.
+"""The job `clusters.compute`: computes the clusters of a space, starting from the present ones.
 
-Everything is read and computed outside any transaction and written in one commit. A run that finds that another one
-was faster leaves everything as it is.
+Everything is read and computed outside any transaction and written in one commit. If another run has finished
+meanwhile, nothing is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memory.clusters.recompute_due import EVENT
 from memory.grains.models import Cluster, Clustering, Entry, Member
 from memory.grains.vectors import existing_grains
 
-# How long a dissolved cluster can still be read.
+# How long a dissolved cluster can be read.
 DISSOLVED_KEPT = timedelta(days=30)
 _PIECE = 500
 _CLUSTER = ("uuid", "space", "layer", "name", "terms", "size", "made_at", "changed_at")
@@ -123,7 +123,7 @@ def _name(terms: Sequence[str]) -> str:
 
 
 def _write_members(space: int, one: ClusterPlan, numbers: dict[int, int]) -> list[tuple[int, int, float]]:
-    """Bring the rows to the plan, touching only what differs: (row, cluster or 0, weight) of what does."""
+    """Write changed members; returns (row, cluster or 0, weight) of each change."""
     wanted = {(row, numbers[label]): weight for (row, label), weight in one.members.items()}
     there = _still_there(space, one.layer, {row for row, _ in wanted.keys() - one.held.keys()})
     left = {key: number for key, (number, _) in one.held.items() if key not in wanted}
@@ -168,7 +168,7 @@ def _still_there(space: int, layer: Layer, numbers: set[int]) -> set[int]:
 def _write_clusters(
     space: int, one: ClusterPlan, numbers: dict[int, int], moment: datetime, made: set[int], moved: int
 ) -> dict[str, Any]:
-    """Names and sizes where they differ, touches where clusters were split, merged or dissolved; what is told of it."""
+    """Write changed names and sizes, move uses of split, merged or dissolved clusters; returns data of the event."""
     sizes = {numbers[label]: size for label, size in one.sizes.items()}
     terms = {numbers[label]: found for label, found in one.terms.items()}
     held = {

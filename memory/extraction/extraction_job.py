@@ -142,7 +142,7 @@ def _asked(space: int, taken: TakenText) -> list[Statement]:
 
 
 def _again(space: int, taken: TakenText) -> date | None:
-    """Whether a second call may be made at once: not while the breaker allows single calls after a failure."""
+    """Reserve a second call at once; returns its day, None after failures of the server or without budget."""
     return (
         None if circuit_breaker.server_state().failures else budget.reserve_call(space, taken.most, taken.row.asked_by)
     )

@@ -50,15 +50,15 @@ _MAX_VALUES = 30_000  # SQLite takes 32,766 in one statement
 class Existing:
     """Existing grain, session and decision that an item to store meets in its space."""
 
-    same: int | None  # the grain it corroborates
-    status: str  # of that grain
-    over: bool  # whether that grain is not valid now
+    same: int | None  # id of the grain it corroborates
+    status: str  # status of the grain `same`
+    over: bool  # whether the grain `same` is not valid now
     oldest: int | None  # the first grain with the same text, of at most EQUALS
     tail: int | None  # the last grain of the session
-    ordinal: int  # place of that last grain; -1: the session is new
+    ordinal: int  # place of the grain `tail` in its session; -1: the session is new
     removal: int | None = None  # id of a person's decision about this text
-    removed: str = ""  # status that the decision gives
-    removed_authority: int = 0  # highest authority that the decision covers
+    removed: str = ""  # status given by that person's decision
+    removed_authority: int = 0  # highest authority covered by that person's decision
 
     def status_for(self, authority: int) -> str:
         """The status a grain of that authority is stored with: active, unless a person's decision covers it."""

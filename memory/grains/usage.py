@@ -25,7 +25,7 @@ _ADD = (
     f"ON CONFLICT (space_id, writer) DO UPDATE SET grains = {_TABLE}.grains + excluded.grains, "
     f"bytes = {_TABLE}.bytes + excluded.bytes RETURNING writer, grains, bytes"
 )
-_Used = dict[str, tuple[int, int]]  # grains and bytes by writer
+_Used = dict[str, tuple[int, int]]  # number of grains and their bytes, by writer
 _DO = "Delete memories and purge them"
 
 

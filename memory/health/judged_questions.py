@@ -34,7 +34,7 @@ _TOGETHER = 500
 
 @dataclass(frozen=True)
 class QuestionVotes:
-    """What the votes on one question come down to."""
+    """Summary of the votes on one question."""
 
     space: int
     who: str
@@ -59,7 +59,7 @@ class QuestionVotes:
 
 
 def add_changed_votes(sheet: EventSums) -> None:
-    """Look at every question whose votes changed and add to the sheet what is different now. Call inside a write."""
+    """Read every question whose votes changed and add the differences to the sums. Call inside a write."""
     for questions in sheet.judged.values():
         wanted = sorted(questions)
         for begin in range(0, len(wanted), _TOGETHER):
@@ -78,7 +78,7 @@ def _settle(sheet: EventSums, questions: Sequence[int]) -> None:
     for question in {*before, *now}:
         known, said = before.get(question), now.get(question)
         if known is not None:
-            # The receipt may be gone by now, or the question itself; what it was counted under stays.
+            # Trace or question may have been deleted since; the caller and hour it was counted under are kept.
             found = (said.judged, said.useful, said.evidence) if said else (False, False, False)
             known.count(sheet, -1)
             said = QuestionVotes(known.space, known.who, known.hour, known.confidence, *found)

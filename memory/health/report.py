@@ -1,6 +1,6 @@
-"""What is told about a space's health: the last measurement, open warnings, who judges answers, who claims what.
+"""Health report of a space: last measurement, open warnings, feedback and provenance by caller.
 
-Nothing is computed here, so it costs the same whatever the space has lived through.
+Nothing is computed here, so the cost does not depend on the history of the space.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DIGITS = 4
 
 @selector("health.report", needs="health.read")
 def report(principal: Principal) -> dict[str, Any]:
-    """In the shape flux-memory's users know."""
+    """Health report of a space in the format of flux-memory."""
     if principal.space is None:
         raise Invalid("The space is missing.", field="space")
     kept = SpaceHealth.objects.filter(space=principal.space).first()
@@ -97,7 +97,7 @@ def _open(space: int) -> QuerySet[Warning]:
 
 @verb("health.acknowledge", needs="jobs.manage")
 def acknowledge(call: RunningCall, *, signal: str) -> Change:
-    """Say that a warning is known: it stays listed, but no longer makes the space look ill."""
+    """Acknowledge a warning: it is still listed, but does not affect the status of the space any more."""
     if signal not in SIGNALS_BY_NAME:
         raise Invalid(f"There is no signal {str(signal)[:40]!r}.", field="signal")
     space = call.principal.space

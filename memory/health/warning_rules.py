@@ -1,4 +1,4 @@
-"""From readings to warnings: one bad reading is chance, several in a row are news, and so are as many good ones."""
+"""Rules of warnings: several bad readings in a row raise a warning, several good ones clear it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _ORDER = (INFO, WARNING, CRITICAL)
 
 @dataclass(frozen=True)
 class SignalStatus:
-    """What is remembered of a signal between two measurements."""
+    """State of a signal that is stored between two measurements."""
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
     state: str = ReadingState.IDLE.value
-    bad: int = 0  # readings outside in a row
-    good: int = 0  # inside in a row, while a warning is open
-    severity: str = ""  # of the open warning; "" for none
+    bad: int = 0  # readings outside the range in a row
+    good: int = 0  # readings inside the range in a row, while a warning is open
+    severity: str = ""  # severity of the open warning; "" without one
     times: int = 0  # warnings so far
     alerted: int = 0  # when the webhook was last asked for, in seconds since 1970
 
@@ -35,7 +35,7 @@ class SignalStatus:
 
 
 def next_status(before: SignalStatus, reading: SignalReading) -> tuple[SignalStatus, str]:
-    """What is held after one more reading, and what that means for the signal's warning."""
+    """State of a signal after one more reading, and the change of its warning."""
     now = replace(
         before, value=reading.value, low=reading.low, high=reading.high, state=reading.state.value, bad=0, good=0
     )
@@ -55,6 +55,6 @@ def next_status(before: SignalStatus, reading: SignalReading) -> tuple[SignalSta
 
 
 def overall_status(open_warnings: list[tuple[str, bool]]) -> str:
-    """By the severities of open warnings; one that somebody has acknowledged is known and no longer news."""
+    """Status of a space by the severities of its open warnings, without acknowledged ones."""
     severities = {severity for severity, acknowledged in open_warnings if not acknowledged}
     return "critical" if CRITICAL in severities else "warning" if WARNING in severities else "healthy"

@@ -1,5 +1,5 @@
-"""The job of an import: piece after piece, each one commit with its mark, so that any kill costs at most one piece
-of work and none is taken twice."""
+"""The job of an import: takes its pieces one by one, each in one commit with its mark, so that a kill costs at most
+one piece and none is imported twice."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def take_next_piece(run: Run) -> Apply | None:
 
 
 def _asker(whole: Import) -> Principal:
-    """The person who asked, who gave a code then: what the job writes is theirs, up to the ceiling they chose."""
+    """Principal of the person who started the import with a fresh code: the job writes as them, up to their ceiling."""
     space = Space.objects.get(pk=whole.space_id)
     return Principal(
         kind="user", name=whole.by, space=space.pk, chain=space.uuid.hex, capabilities=parsed(()), ceiling=whole.ceiling
@@ -52,16 +52,16 @@ def _asker(whole: Import) -> Principal:
 
 
 def _may_still(whole: Import) -> bool:
-    """Asked anew with every piece: an import waits in a queue, and goes on for hours, longer than a right may last."""
+    """Authorise again before every piece: an import can take hours, and rights may be removed meanwhile."""
     user = User.objects.filter(username=whole.by, is_active=True).first()
     return user is not None and roles.allows(roles.roles_of(user).get(whole.space_id, ""), "import")
 
 
 def _taken(call: RunningCall, whole: Import, piece: ImportPiece, known: dict[str, str]) -> None:
-    """Inside one write: the grains or links, what became of them, and the mark that it is done."""
+    """Import a piece inside one write: its grains or links, their results, and the mark that it is done."""
     if not ImportPiece.objects.filter(pk=piece.pk, taken=False).update(taken=True):
         piece.refresh_from_db()
-        return  # another worker was faster
+        return  # another worker has taken it
     some = [_incoming(*one) for one in piece.items]
 
     def bring(given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
