@@ -58,7 +58,7 @@ def connect(request: HttpRequest, agent: UUID) -> HttpResponse:
     if not who.may("accounts.manage", space.pk):
         raise PermissionDenied
     if not who.fresh:
-        raise StepUpRequired  # before the form, so that nobody fills it in for nothing
+        raise StepUpRequired  # before the form, so that it is not filled in for nothing
     form = ConnectTokenForm(row, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         try:
@@ -98,7 +98,7 @@ def client_snippets(token: str) -> list[ClientSnippet]:
 
 
 def _place(client: programs.McpClientProgram) -> str:
-    """The client's own file, as whoever runs it would find it; this machine's user says nothing about theirs."""
+    """Path of the client's configuration file, relative to the home of the user who runs the client."""
     return client.file(PurePosixPath("~")).as_posix()  # type: ignore[arg-type]  # only joined, never opened
 
 

@@ -119,7 +119,7 @@ SENTENCES = {
     "job.parked": "parked {job} after {tries|try}: somebody has to look at it",
     "job.running": "still running {job} after {seconds} s",
 }
-# Names of events and of their data that have another word on pages.
+# Words on pages for names of events and of their data.
 WORDS = {
     "grain": "memory",
     "grains": "memories",

@@ -22,7 +22,7 @@ from fluxcore.db_errors import translate
 from fluxcore.errors import FluxError
 from fluxsite.run import running_state
 
-_NAMED = 20  # administrators shown to somebody who has to ask one
+_NAMED = 20  # administrators shown to a person without a role
 
 
 @require_safe
@@ -36,7 +36,7 @@ def handle_error(request: HttpRequest) -> HttpResponse:
     told = translate(error) if error is not None else None
     if not isinstance(told, FluxError):
         return server_error(request)
-    # Without the request, because the signed-in person cannot be looked up now either.
+    # Rendered without the request, because the signed-in person cannot be read from the database either.
     page = loader.get_template("503.html").render({"says": told.message})
     return HttpResponse(page, status=told.status, headers={"Retry-After": str(math.ceil(told.retry_after or 5))})
 

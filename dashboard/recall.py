@@ -106,7 +106,7 @@ class RecallForm(forms.Form):
 def recall_page(request: HttpRequest) -> HttpResponse:
     space = page_frame.current_space(request)
     if space is None:
-        return redirect("home")  # it shows whom to ask for a role, or how to create a space
+        return redirect("home")  # which shows whom to ask for a role, or how to create a space
     me = current_visitor(request).principal(space.pk)
     form = RecallForm(request.POST if request.method == "POST" else None)
     active_encoder.load_soon()  # while the query is typed, so that the encoder is ready for it

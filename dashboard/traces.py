@@ -20,7 +20,7 @@ from memory.grains import graph_picture
 from memory.recall import explain, trace_list
 
 _JUDGED = {"yes": True, "no": False}
-# Labels of the search modes, with the name that `rung` has in the API.
+# Labels of search modes, by their name in the API (`rung`).
 _MODES = {
     "warm": "All signals (warm)",
     "behind": "Index behind newest writes (behind)",

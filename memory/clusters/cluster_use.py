@@ -1,7 +1,7 @@
 """Cluster use: the clusters through which a grain was useful.
 
 A useful vote adds one ClusterUseVote for each cluster of the entries on its path: those its conduits begin at, and
-those its question names. Their amounts add up to the strength of the vote, so that many uses make a grain widely useful and
+those its question names. Their amounts add up to the strength of the vote: many uses make a grain widely useful,
 one question never does. Amounts are whole numbers and ClusterUse is their sum: neither the order of votes nor a retry
 changes it, and an undone vote leaves nothing.
 """

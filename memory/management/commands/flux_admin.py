@@ -1,4 +1,4 @@
-"""People, from the shell: whoever runs the machine can always make, help and shut out an administrator."""
+"""flux_admin: list, create, invite, unlock, suspend and reactivate people; without an action, the menu."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Command(FluxCommand):
         self.answer(changed, says=f"{changed['username']} {says}")
 
     def _hand_over(self, made: dict[str, Any], lasts: str) -> None:
-        """The link once, on the terminal; its secret is nowhere else."""
+        """Print a one-time link, whose secret is stored nowhere."""
         path = f"/enrol/{made.pop('secret')}"
         address = (running_state.read_state(settings.HOME) or {}).get("urls", {}).get("people")
         link = f"{address}{path}" if address else path

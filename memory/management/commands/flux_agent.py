@@ -112,7 +112,7 @@ class Command(FluxCommand):
         )
 
     def _apply(self, options: dict[str, Any]) -> None:
-        """All manifests of the file are checked before the first is applied."""
+        """Apply the manifests of a file; all are checked before the first is applied."""
         found = manifests.read(Path(options["agent"]), options["named"])
         wanted = [(options["space"] or one.space or FIRST_SPACE, one) for one in found]
         for space in {space for space, _ in wanted}:

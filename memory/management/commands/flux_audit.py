@@ -1,4 +1,4 @@
-"""Read, verify and export the audit chains; sign where they stand."""
+"""flux_audit: show, verify and export the audit chains, sign checkpoints, rotate the key."""
 
 from __future__ import annotations
 
@@ -128,13 +128,13 @@ class Command(FluxCommand):
             self.console.print(Text(says, "yellow"))
 
     def export(self, chain: str | None, options: dict[str, Any]) -> None:
-        """One JSON object a line, in the order of the chain."""
+        """Export entries as JSON lines, in the order of the chain."""
         for name in [chain] if chain else audit.chains():
             for entry in audit.export(name):
                 self.stdout.write(json.dumps(entry, ensure_ascii=False))
 
     def checkpoint(self, chain: str | None, options: dict[str, Any]) -> None:
-        """Sign where the chains stand now."""
+        """Sign a checkpoint of the present heads of the chains."""
         with self.notes.status("Verifying new entries ..."):
             made = checkpoints.make_checkpoint()
         self.answer(
@@ -156,7 +156,7 @@ class Command(FluxCommand):
             sys.exit(EXIT_BROKEN)
 
     def rotate_key(self, chain: str | None, options: dict[str, Any]) -> None:
-        """Let a new key sign from now on."""
+        """Create a new signing key for all later checkpoints."""
         found = checkpoints.rotate_key(shell(), reason=options["reason"])
         self.answer(found, says=f"Active key: {found['key']}")
         if found["outside"]:

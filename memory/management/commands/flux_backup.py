@@ -1,4 +1,4 @@
-"""Back up a whole instance into one file, check such a file, put an instance back to it."""
+"""flux_backup: back up a whole instance into one file, verify a backup, restore one."""
 
 from __future__ import annotations
 

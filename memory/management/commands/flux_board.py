@@ -1,4 +1,4 @@
-"""What agents share, from the shell: boards, locks and queues."""
+"""flux_board: keys, locks and queues of boards that agents share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Was learning worth it? A space's own judged questions, asked again with and without what votes taught."""
+"""flux_eval: measure the effect of learning by replaying a space's judged questions with and without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hand a text over to be kept as it stands and looked at by the local model."""
+"""flux_extract: store a text unchanged and have the local model extract its statements."""
 
 from __future__ import annotations
 

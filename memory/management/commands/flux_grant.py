@@ -1,4 +1,4 @@
-"""Grants: what an agent may do beyond its own capabilities, until it runs out or is taken back."""
+"""flux_grant: list, give and revoke grants of capabilities to agents, and answer their requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fluxsite.setup import FIRST_SPACE
 from memory.management.base import FluxCommand
 
 MAX_HOURS = 24 * 36_500
-SHORT = 8  # as much of an id as a table shows
+SHORT = 8  # characters of an id in a table
 _BEGINNING = re.compile(r"[0-9a-f]{4,8}")
 
 
@@ -52,7 +52,7 @@ class Command(FluxCommand):
         getattr(self, f"_{options['action']}")(options)
 
     def _say(self, value: Any, words: str) -> None:
-        """A capability may hold anything that looks like markup: people see it as it is."""
+        """Print a result without markup: a capability may contain square brackets."""
         self.answer(value)
         if not self.as_json:
             self.console.print(Text(words))
@@ -140,7 +140,7 @@ class Command(FluxCommand):
 
 
 def _named(options: dict[str, Any], kind: type[Grant] | type[GrantRequest]) -> str:
-    """The id that was given, or the only one that begins with it."""
+    """Full id from a given id or its unique beginning."""
     where = "list" if kind is Grant else "requests"
     given = options["what"]
     if given is None:

@@ -1,4 +1,4 @@
-"""Make an instance: data home, keys, configuration, database and, if wanted, its administrator."""
+"""flux_init: create an instance with data home, keys, configuration, database and, if wanted, an administrator."""
 
 from __future__ import annotations
 

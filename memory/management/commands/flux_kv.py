@@ -1,4 +1,4 @@
-"""An agent's exact memory from the shell."""
+"""flux_kv: exact memory (keys and values) of an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spaces: the tenants of an instance."""
+"""flux_space: list and create spaces, the tenants of an instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: minted for an agent, shown once, revoked at once."""
+"""flux_token: list, mint and revoke tokens of agents; a new token is shown once."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Command(FluxCommand):
         )
         self.answer(made, says=made["token"])
         if not self.as_json:
-            # Beside standard output: TOKEN=$(flux token mint ...) takes the token alone.
+            # To standard error, so that TOKEN=$(flux token mint ...) gets the token alone.
             self.notes.print(f"[dim]Shown only once. Maximum provenance: {made['ceiling']}.[/]")
 
     def _revoke(self, options: dict[str, Any]) -> None:
