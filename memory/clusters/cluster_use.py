@@ -37,26 +37,26 @@ Passages = dict[tuple[int, int], tuple[int, int]]
 
 def update_cluster_use(space: int, votes: Sequence[int]) -> None:
     """Update ClusterUseVote rows of these votes, and the ClusterUse of their grains."""
-    before: Passages = {}
+    stored: Passages = {}
     numbers: dict[tuple[int, int], int] = {}
     for number, vote, cluster, grain, amount in ClusterUseVote.objects.filter(vote__in=votes).values_list(
         "id", "vote_id", "cluster_id", "grain_id", "amount"
     ):
-        before[vote, cluster], numbers[vote, cluster] = (grain, amount), number
-    after = _passages(space, votes)
-    if before == after:
+        stored[vote, cluster], numbers[vote, cluster] = (grain, amount), number
+    computed = _passages(space, votes)
+    if stored == computed:
         return
-    lost = [key for key in before if before[key] != after.get(key)]
-    new = [key for key in after if before.get(key) != after[key]]
+    lost = [key for key in stored if stored[key] != computed.get(key)]
+    new = [key for key in computed if stored.get(key) != computed[key]]
     with connection.cursor() as cursor:
         cursor.executemany(_LOST, [(numbers[key],) for key in lost])
     if new:
         raw_sql.insert(
             ClusterUseVote,
             _PASSAGE,
-            [(space, vote, after[vote, one][0], one, after[vote, one][1]) for vote, one in new],
+            [(space, vote, computed[vote, one][0], one, computed[vote, one][1]) for vote, one in new],
         )
-    recompute_use(space, {*(before[key][0] for key in lost), *(after[key][0] for key in new)})
+    recompute_use(space, {*(stored[key][0] for key in lost), *(computed[key][0] for key in new)})
 
 
 def find_late_votes(space: int) -> list[int]:

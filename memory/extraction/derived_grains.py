@@ -34,21 +34,21 @@ def lowest_origin(source: Grain, ceiling: int) -> str:
 
 def prepare_items(source: Grain, ceiling: int, found: Sequence[Statement]) -> list[tuple[GrainInput, Statement]]:
     """Validate statements before the write. They have no session: the source keeps its place there."""
-    said = {
+    context = {
         "speaker": source.speaker or None,
         "time": clock.rfc3339(source.said_at),
         "tags": source.tags or None,
         "valid_from": clock.rfc3339(source.valid_from),
         "valid_to": clock.rfc3339(source.valid_to),
     }
-    made = []
+    prepared = []
     for one in found:
         try:
-            item = grain_input.check_grain_input({"content": one.text, **said}, ceiling="external_source")
+            item = grain_input.check_grain_input({"content": one.text, **context}, ceiling="external_source")
         except FluxError:
             continue  # not storable: the limit of this instance may be lower than the model's
-        made.append((replace(item, origin=lowest_origin(source, ceiling)), one))
-    return made
+        prepared.append((replace(item, origin=lowest_origin(source, ceiling)), one))
+    return prepared
 
 
 def store_statements(source: Grain, found: Sequence[tuple[GrainInput, Statement]], model: str) -> int:

@@ -45,15 +45,15 @@ def find_words(space: int, query: str, who: str = "") -> Sequence[str]:
     day = booth.write(lambda: _take(space, most, who), lock=write_locks.lock_name(space))
     if day is None:
         return ()
-    said, problem = None, None
+    reply, problem = None, None
     try:
-        said = ollama_client.ask_model(
+        reply = ollama_client.ask_model(
             config.current().LLM_BASE_URL, _body(query), seconds=max(mode.question_seconds(), 0.001)
         )
-        found = _read(said.content)
+        found = _read(reply.content)
     except ModelProblem as error:
         problem, found = error, []
-    spent = said.tokens if said is not None else None
+    spent = reply.tokens if reply is not None else None
     booth.write(lambda: _settle(space, day, most, spent, problem, who), lock=write_locks.lock_name(space))
     (_late.failed if problem else _late.succeeded)()
     return found

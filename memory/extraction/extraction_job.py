@@ -151,11 +151,11 @@ def _again(space: int, taken: TakenText) -> date | None:
 def _once(taken: TakenText) -> list[Statement]:
     settings, grain = config.current(), taken.grain
     seconds = settings.LLM_TIMEOUT_SECONDS
-    said = ollama_client.ask_model(
+    reply = ollama_client.ask_model(
         settings.LLM_BASE_URL, prompt.extraction_request(grain), seconds=seconds, stop=ending.is_ending
     )
-    taken.calls[-1] = taken.calls[-1][0], said.tokens
-    return model_answer.parse_answer(said.content, source=grain.text, speaker=grain.speaker)
+    taken.calls[-1] = taken.calls[-1][0], reply.tokens
+    return model_answer.parse_answer(reply.content, source=grain.text, speaker=grain.speaker)
 
 
 def _keep(run: Run, space: int, taken: TakenText, ready: list[tuple[GrainInput, Statement]], model: str) -> None:

@@ -53,25 +53,25 @@ def warnings() -> list[str]:
     found = overview()
     if found["state"] == "off":
         return []
-    said = []
+    sentences = []
     if found["state"] == "down":
-        said.append(f"the model does not answer: {found['problem']}; texts stay queued")
+        sentences.append(f"the model does not answer: {found['problem']}; texts stay queued")
     if found["given_up"]:
-        said.append(
+        sentences.append(
             f"{found['given_up']} text(s) could not be processed by the model. "
             f"To try again: {typed_command('flux_extract --again')}"
         )
     if found["spaces_without_budget"]:
-        said.append(
+        sentences.append(
             f"{found['spaces_without_budget']} space(s) have used up today's model budget "
             "(LLM_CALLS_PER_DAY, LLM_TOKENS_PER_DAY)"
         )
     without = [one.who.partition(":")[2] for one in budget.spent_by_agents() if budget.share_is_spent(one)]
     if without:
-        said.append(
+        sentences.append(
             f"{len(without)} agent(s) have used up their share of today's model budget, for example {without[0]} "
             "(LLM_AGENT_SHARE)"
         )
     if found["server"] not in (None, *_HERE):
-        said.append(f"texts are sent to another machine for extraction: LLM_BASE_URL is {found['server']}")
-    return said
+        sentences.append(f"texts are sent to another machine for extraction: LLM_BASE_URL is {found['server']}")
+    return sentences

@@ -149,75 +149,75 @@ def insert(call: RunningCall, given: list[GrainInput]) -> list[dict[str, Any]]:
     for item in given:
         first.setdefault(item.key, item)
     unique = list(first.values())
-    before = linking.find_existing(space, unique, moment)
-    known = _upsert(call, unique, before, moment)
-    pairs = list(zip(unique, before, strict=True))
-    new = [(item, then) for item, then in pairs if known[item.key].uuid == item.grain]
-    told = {}
+    existing = linking.find_existing(space, unique, moment)
+    known = _upsert(call, unique, existing, moment)
+    pairs = list(zip(unique, existing, strict=True))
+    new = [(item, earlier) for item, earlier in pairs if known[item.key].uuid == item.grain]
+    packed = {}
     if new:
         usage.add_usage(call.principal, [item.text for item, _ in new])
-        placed = [linking.NewGrain(known[item.key].number, item) for item, _ in new]
-        told = linking.link_grains(space, placed, [then for _, then in new], moment)
-        full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
+        linked = [linking.NewGrain(known[item.key].number, item) for item, _ in new]
+        packed = linking.link_grains(space, linked, [earlier for _, earlier in new], moment)
+        full_text.index_terms(space, [(one.grain, one.item.keys) for one in linked])
         jobs.ask_for_enrichment(space)
     # Stored again, a grain was restored: arenas must show it, and its history needs the reason.
-    moved = [(item, then) for item, then in pairs if then.same and then.status != known[item.key].status]
-    back = [(item, then) for item, then in moved if known[item.key].status == _ACTIVE]
-    if back:
+    changed = [(item, earlier) for item, earlier in pairs if earlier.same and earlier.status != known[item.key].status]
+    restored = [(item, earlier) for item, earlier in changed if known[item.key].status == _ACTIVE]
+    if restored:
         steps = [
-            PlannedTransition(then.same or 0, known[item.key].uuid, then.status, _ACTIVE, SAID_AGAIN)
-            for item, then in back
+            PlannedTransition(earlier.same or 0, known[item.key].uuid, earlier.status, _ACTIVE, SAID_AGAIN)
+            for item, earlier in restored
         ]
         transitions.record_transitions(space, steps, actor=call.principal.actor)
-    removed = _removed(call, space, given, known, dict(zip(first, before, strict=True)))
-    over = {
+    removed = _removed(call, space, given, known, dict(zip(first, existing, strict=True)))
+    not_valid = {
         known[item.key].number
-        for item, then in pairs
-        if (then.over if then.same else not validity.is_valid_at(item, moment))
+        for item, earlier in pairs
+        if (earlier.over if earlier.same else not validity.is_valid_at(item, moment))
     }
-    again = _true_again(given, known, over, moment) if over else {}
-    for number, item in again.items():
+    reopened = _true_again(given, known, not_valid, moment) if not_valid else {}
+    for number, item in reopened.items():
         validity.reopen_validity(number, item, moment)
-    came = {then.same for _, then in moved if then.same} | again.keys()
-    told = {number: Changes((number,)).pack() for number in came} | told
+    changed_grains = {earlier.same for _, earlier in changed if earlier.same} | reopened.keys()
+    packed = {number: Changes((number,)).pack() for number in changed_grains} | packed
     repeated = Counter(known[item.key].number for item in given)
     _corroborate({number: times - 1 for number, times in repeated.items() if times > 1})
-    return [_answer(call, item, known[item.key], told, again, removed) for item in given]
+    return [_answer(call, item, known[item.key], packed, reopened, removed) for item in given]
 
 
 def _removed(
-    call: RunningCall, space: int, given: list[GrainInput], known: _Known, before: dict[Any, linking.Existing]
+    call: RunningCall, space: int, given: list[GrainInput], known: _Known, existing: dict[Any, linking.Existing]
 ) -> set[int]:
     """Stored grains that a person's decision covers; each is recorded on the decision."""
     repeats: list[StoredAgain] = []
     found: set[int] = set()
     for item in given:
-        one, then = known[item.key], before[item.key]
-        covered = then.status_for(origins.RANK[item.origin]) != _ACTIVE
-        if then.removal is None or not covered or one.status not in removals.REMOVED:
+        stored, earlier = known[item.key], existing[item.key]
+        covered = earlier.status_for(origins.RANK[item.origin]) != _ACTIVE
+        if earlier.removal is None or not covered or stored.status not in removals.REMOVED:
             continue
         # A transition is written only if the grain is new, or was pending deletion by somebody else.
-        stepped = one.number not in found and then.status != one.status
-        repeats.append(StoredAgain(then.removal, one.number if stepped else None, then.status or _ACTIVE))
-        found.add(one.number)
+        stepped = stored.number not in found and earlier.status != stored.status
+        repeats.append(StoredAgain(earlier.removal, stored.number if stepped else None, earlier.status or _ACTIVE))
+        found.add(stored.number)
     if repeats:
         removals.record_stored_again(space, repeats, by=call.principal.actor)
     return found
 
 
 def _true_again(
-    given: list[GrainInput], known: _Known, over: Container[int], moment: datetime
+    given: list[GrainInput], known: _Known, not_valid: Container[int], moment: datetime
 ) -> dict[int, GrainInput]:
     """By grain that is not valid now, the first item that states it as valid now."""
-    again: dict[int, GrainInput] = {}
+    reopened: dict[int, GrainInput] = {}
     for item in given:
         number = known[item.key].number
-        if number in over and number not in again and validity.is_valid_at(item, moment):
-            again[number] = item
-    return again
+        if number in not_valid and number not in reopened and validity.is_valid_at(item, moment):
+            reopened[number] = item
+    return reopened
 
 
-def _upsert(call: RunningCall, unique: list[GrainInput], before: list[linking.Existing], moment: datetime) -> _Known:
+def _upsert(call: RunningCall, unique: list[GrainInput], existing: list[linking.Existing], moment: datetime) -> _Known:
     """Insert or corroborate in one statement; returns the grain of each item, new or existing."""
     space, who, label = call.principal.space, call.principal.actor, call.principal.label
     values = [
@@ -229,7 +229,7 @@ def _upsert(call: RunningCall, unique: list[GrainInput], before: list[linking.Ex
             texts.new_salt(),
             item.origin,
             origins.RANK[item.origin],
-            then.status_for(origins.RANK[item.origin]),
+            earlier.status_for(origins.RANK[item.origin]),
             who,
             label,
             0,
@@ -242,7 +242,7 @@ def _upsert(call: RunningCall, unique: list[GrainInput], before: list[linking.Ex
             item.valid_to,
             moment,
         )
-        for item, then, ordinal in zip(unique, before, linking.ordinals(unique, before), strict=True)
+        for item, earlier, ordinal in zip(unique, existing, linking.ordinals(unique, existing), strict=True)
     ]
     return {
         (digest, origin, session): StoredGrain(
@@ -255,23 +255,26 @@ def _upsert(call: RunningCall, unique: list[GrainInput], before: list[linking.Ex
 def _answer(
     call: RunningCall,
     item: GrainInput,
-    one: StoredGrain,
-    told: dict[int, bytes],
-    again: dict[int, GrainInput],
+    stored: StoredGrain,
+    packed: dict[int, bytes],
+    reopened: dict[int, GrainInput],
     removed: set[int],
 ) -> dict[str, Any]:
     """Write the audit entry and event of one item; returns its result."""
-    grain, status = str(one.uuid), "stored" if one.uuid == item.grain else "corroborated"
-    more: dict[str, Any] = {"reopened": True} if again.get(one.number) is item else {}
-    kind = "grain.blocked" if one.number in removed else f"grain.{status}"
+    grain, status = str(stored.uuid), "stored" if stored.uuid == item.grain else "corroborated"
+    more: dict[str, Any] = {"reopened": True} if reopened.get(stored.number) is item else {}
+    kind = "grain.blocked" if stored.number in removed else f"grain.{status}"
     reason: dict[str, str] = {}
-    if one.status in removals.REMOVED:
+    if stored.status in removals.REMOVED:
         # The caller must learn that the grain is not recalled.
-        status, reason = one.status, {"reason": removals.explain_removed(one.status, by_person=one.number in removed)}
+        status, reason = (
+            stored.status,
+            {"reason": removals.explain_removed(stored.status, by_person=stored.number in removed)},
+        )
         more["status"] = status
-    call.record(grain, digest=texts.salted(item.digest, one.salt), origin=item.origin, **{"status": status, **more})
+    call.record(grain, digest=texts.salted(item.digest, stored.salt), origin=item.origin, **{"status": status, **more})
     # Changes for arenas are sent with the first event of a grain; a second one in the same batch changes nothing.
-    call.event(kind, grain, {"origin": item.origin, **more}, told.pop(one.number, None))
+    call.event(kind, grain, {"origin": item.origin, **more}, packed.pop(stored.number, None))
     return {"grain_id": grain, "status": status, "action": ACTIONS[status], "provenance": item.origin, **reason}
 
 

@@ -77,11 +77,11 @@ def weekly_hit_rates(principal: Principal) -> list[dict[str, Any]]:
     return [
         {
             "week": datetime.fromtimestamp((week * 168 - 72) * 3600, UTC).date(),
-            "judged": int(said["judged"]),
-            "rate": said.get("hits", 0.0) / said["judged"],
+            "judged": int(sums["judged"]),
+            "rate": sums.get("hits", 0.0) / sums["judged"],
         }
-        for week, said in found.items()
-        if said.get("judged", 0) >= 1
+        for week, sums in found.items()
+        if sums.get("judged", 0) >= 1
     ][-WEEKS:]
 
 

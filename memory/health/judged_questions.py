@@ -67,27 +67,27 @@ def add_changed_votes(sheet: EventSums) -> None:
 
 
 def _settle(sheet: EventSums, questions: Sequence[int]) -> None:
-    before = {
+    counted = {
         row.judged: QuestionVotes(
             row.space_id, row.who, row.hour, row.confidence, row.judged_now, row.useful, row.evidence
         )
         for row in CountedQuestion.objects.filter(judged__in=questions)
     }
-    now = dict(_now(questions))
-    after: dict[int, QuestionVotes] = {}
-    for question in {*before, *now}:
-        known, said = before.get(question), now.get(question)
-        if known is not None:
+    present = dict(_now(questions))
+    updated: dict[int, QuestionVotes] = {}
+    for question in {*counted, *present}:
+        earlier, votes = counted.get(question), present.get(question)
+        if earlier is not None:
             # Trace or question may have been deleted since; the caller and hour it was counted under are kept.
-            found = (said.judged, said.useful, said.evidence) if said else (False, False, False)
-            known.count(sheet, -1)
-            said = QuestionVotes(known.space, known.who, known.hour, known.confidence, *found)
-        if said is not None:
-            said.count(sheet, 1)
-            after[question] = said
+            found = (votes.judged, votes.useful, votes.evidence) if votes else (False, False, False)
+            earlier.count(sheet, -1)
+            votes = QuestionVotes(earlier.space, earlier.who, earlier.hour, earlier.confidence, *found)
+        if votes is not None:
+            votes.count(sheet, 1)
+            updated[question] = votes
     values = [
         (one.space, question, one.who, one.hour, one.confidence, one.judged, one.useful, one.evidence)
-        for question, one in after.items()
+        for question, one in updated.items()
     ]
     if values:
         raw_sql.upsert(CountedQuestion, _COLUMNS, values, _OR_REPLACE)

@@ -53,14 +53,14 @@ def measure(run: Run) -> Apply | None:
     if space is None:
         return None
     now = clock.now()
-    before = SpaceHealth.objects.filter(space=space.pk).first() or SpaceHealth(space=space)
-    levels, walk, counted = _levels(before)
-    readings = [signal.read(signal_counts(space, levels, before.replay, now)) for signal in SIGNALS]
-    coarse = before.measured_at is None or hour_of(before.measured_at.timestamp()) != hour_of(now.timestamp())
+    earlier = SpaceHealth.objects.filter(space=space.pk).first() or SpaceHealth(space=space)
+    levels, walk, counted = _levels(earlier)
+    readings = [signal.read(signal_counts(space, levels, earlier.replay, now)) for signal in SIGNALS]
+    coarse = earlier.measured_at is None or hour_of(earlier.measured_at.timestamp()) != hour_of(now.timestamp())
 
     def apply() -> None:
         kept, _ = SpaceHealth.objects.get_or_create(space=space)
-        if kept.beat != before.beat:
+        if kept.beat != earlier.beat:
             raise Conflict("This space was measured by another process meanwhile.")
         kept.signals = {one.signal.name: _note(space.pk, kept, one, now).kept() for one in readings}
         _write(space.pk, readings, now, coarse)
@@ -74,14 +74,14 @@ def measure(run: Run) -> Apply | None:
     return apply
 
 
-def _levels(before: SpaceHealth) -> tuple[dict[str, Any], dict[str, Any], int]:
+def _levels(earlier: SpaceHealth) -> tuple[dict[str, Any], dict[str, Any], int]:
     """Totals of the last complete count, state of the running one, and value of `moved` when the last one began."""
-    walk, levels, counted = dict(before.walk), dict(before.levels), before.counted
+    walk, levels, counted = dict(earlier.walk), dict(earlier.levels), earlier.counted
     for _ in range(1 if levels else FIRST_STRETCHES):
-        if not walk and counted == before.moved:
+        if not walk and counted == earlier.moved:
             break  # no change since the last complete count
-        began = walk.setdefault("moved", before.moved)
-        walk, found = incremental_counts.count_next_stretch(before.space_id, walk)
+        began = walk.setdefault("moved", earlier.moved)
+        walk, found = incremental_counts.count_next_stretch(earlier.space_id, walk)
         if found is None:
             walk["moved"] = began
         else:

@@ -35,22 +35,22 @@ def report(principal: Principal) -> dict[str, Any]:
         "caller_feedback": [
             {
                 "caller": who,
-                "answers": int(said.get("answered", 0)),
-                "judged": int(said.get("judged", 0)),
-                "rate": round_value(said.get("judged", 0) / said["answered"]),
+                "answers": int(sums.get("answered", 0)),
+                "judged": int(sums.get("judged", 0)),
+                "rate": round_value(sums.get("judged", 0) / sums["answered"]),
             }
-            for who, said in sorted(callers.items())
-            if said.get("answered")
+            for who, sums in sorted(callers.items())
+            if sums.get("answered")
         ],
         "caller_provenance": [
             {
                 "caller": who,
-                "stores": int(said["stores"]),
-                "user_stated": int(said.get("stated", 0)),
-                "share": round_value(said.get("stated", 0) / said["stores"]),
+                "stores": int(sums["stores"]),
+                "user_stated": int(sums.get("stated", 0)),
+                "share": round_value(sums.get("stated", 0) / sums["stores"]),
             }
-            for who, said in sorted(callers.items())
-            if said.get("stores")
+            for who, sums in sorted(callers.items())
+            if sums.get("stores")
         ],
         "learning": kept.replay or None if kept else None,
         "computed_at": clock.rfc3339(kept.measured_at) if kept else None,

@@ -126,9 +126,9 @@ def _growth(name: str) -> Callable[[SignalCounts], float]:
 def _skew(counts: SignalCounts) -> float | None:
     """Largest share of user_stated grains among the stores of one caller."""
     shares = [
-        said.get("stated", 0.0) / said["stores"]
-        for said in counts.callers.values()
-        if said.get("stores", 0.0) >= MANY_STORES
+        sums.get("stated", 0.0) / sums["stores"]
+        for sums in counts.callers.values()
+        if sums.get("stores", 0.0) >= MANY_STORES
     ]
     return max(shares, default=None)
 

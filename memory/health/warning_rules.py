@@ -34,24 +34,28 @@ class SignalStatus:
         return asdict(self)
 
 
-def next_status(before: SignalStatus, reading: SignalReading) -> tuple[SignalStatus, str]:
+def next_status(earlier: SignalStatus, reading: SignalReading) -> tuple[SignalStatus, str]:
     """State of a signal after one more reading, and the change of its warning."""
-    now = replace(
-        before, value=reading.value, low=reading.low, high=reading.high, state=reading.state.value, bad=0, good=0
+    updated = replace(
+        earlier, value=reading.value, low=reading.low, high=reading.high, state=reading.state.value, bad=0, good=0
     )
     if reading.state.bad:
-        now = replace(now, bad=before.bad + 1)
-        if before.severity:
-            worse = _ORDER.index(reading.severity) > _ORDER.index(before.severity)
-            return replace(now, severity=reading.severity if worse else before.severity), RERAISED if worse else ONGOING
-        if now.bad < reading.signal.dwell:
-            return now, QUIET
-        return replace(now, severity=reading.severity, times=now.times + 1), RERAISED if before.times else RAISED
-    if not before.severity:
-        return now, QUIET
-    if before.good < reading.signal.dwell:
-        return replace(now, good=before.good + 1), ONGOING
-    return replace(now, severity=""), CLEARED
+        updated = replace(updated, bad=earlier.bad + 1)
+        if earlier.severity:
+            worse = _ORDER.index(reading.severity) > _ORDER.index(earlier.severity)
+            return replace(
+                updated, severity=reading.severity if worse else earlier.severity
+            ), RERAISED if worse else ONGOING
+        if updated.bad < reading.signal.dwell:
+            return updated, QUIET
+        return replace(
+            updated, severity=reading.severity, times=updated.times + 1
+        ), RERAISED if earlier.times else RAISED
+    if not earlier.severity:
+        return updated, QUIET
+    if earlier.good < reading.signal.dwell:
+        return replace(updated, good=earlier.good + 1), ONGOING
+    return replace(updated, severity=""), CLEARED
 
 
 def overall_status(open_warnings: list[tuple[str, bool]]) -> str:

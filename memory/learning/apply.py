@@ -220,7 +220,7 @@ def _planned(space: int, votes: Sequence[PendingVote]) -> tuple[dict[int, dict[i
     standing = [vote for vote in votes if not vote.undone]
     paths = _paths(standing)
     entry_links = _create_entry_links(space, standing)
-    there = set(
+    existing = set(
         Conduit.objects.filter(space=space, id__in={one for path, _ in paths.values() for one in path}).values_list(
             "id", flat=True
         )
@@ -230,7 +230,7 @@ def _planned(space: int, votes: Sequence[PendingVote]) -> tuple[dict[int, dict[i
         path, share = paths.get(vote.id, ([], 0.0))
         amount = vote.strength * vote.scale
         for conduit in path:
-            if conduit in there:
+            if conduit in existing:
                 after[vote.id][conduit] = (
                     credit.credit_useful(settings.LEARNING_RATE, amount * share)
                     if vote.useful

@@ -26,11 +26,11 @@ def _graph(found: ExportedGraph, clean: Callable[[Any], Any] = lambda value: val
 
     graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
     for nodes, kind in ((found.grains, "grain"), (found.entries, "entry")):
-        for name, said in nodes.items():
-            given = {key: clean(value) for key, value in said.items() if value is not None}
+        for name, fields in nodes.items():
+            given = {key: clean(value) for key, value in fields.items() if value is not None}
             graph.add_node(clean(name), node=kind, **given)
-    for start, end, said in found.links:
-        graph.add_edge(clean(start), clean(end), **{key: clean(value) for key, value in said.items()})
+    for start, end, fields in found.links:
+        graph.add_edge(clean(start), clean(end), **{key: clean(value) for key, value in fields.items()})
     return graph
 
 
@@ -54,13 +54,13 @@ def to_node_link(found: ExportedGraph) -> str:
 def to_dot(found: ExportedGraph) -> str:
     lines = ["digraph flux {"]
     for nodes, shape in ((found.grains, "box"), (found.entries, "ellipse")):
-        for name, said in nodes.items():
-            label = str(said.get("content") or said.get("feature"))
+        for name, fields in nodes.items():
+            label = str(fields.get("content") or fields.get("feature"))
             short = label if len(label) <= _LABEL else label[: _LABEL - 1] + "…"
             lines.append(f"  {_quoted(name)} [shape={shape}, label={_quoted(short)}];")
-    for start, end, said in found.links:
+    for start, end, fields in found.links:
         lines.append(
-            f"  {_quoted(start)} -> {_quoted(end)} [label={_quoted(said['relation'])}, weight={said['weight']:g}];"
+            f"  {_quoted(start)} -> {_quoted(end)} [label={_quoted(fields['relation'])}, weight={fields['weight']:g}];"
         )
     return "\n".join([*lines, "}"]) + "\n"
 

@@ -71,16 +71,16 @@ def _taken(call: RunningCall, whole: Import, piece: ImportPiece, known: dict[str
         return imported_link.write_links(call, *imported_link.check_links(given), whole.source)
 
     if not _may_still(whole):
-        told = [refused_outcome(one, one.problem or Forbidden(_LOST), link=piece.links) for one in some]
+        outcomes = [refused_outcome(one, one.problem or Forbidden(_LOST), link=piece.links) for one in some]
     else:
-        told = import_links(some, known, tie) if piece.links else import_grains(some, bring)
-    piece.report, piece.items, piece.taken = [_row(one) for one in told], [], True
+        outcomes = import_links(some, known, tie) if piece.links else import_grains(some, bring)
+    piece.report, piece.items, piece.taken = [_row(one) for one in outcomes], [], True
     ImportPiece.objects.filter(pk=piece.pk).update(report=piece.report, items=[])
     tally = ImportTally()
-    tally.add(told)
+    tally.add(outcomes)
     counts = tally.shape()
     Import.objects.filter(pk=whole.pk).update(
-        done=F("done") + len(told), **{name: F(name) + count for name, count in counts.items()}
+        done=F("done") + len(outcomes), **{name: F(name) + count for name, count in counts.items()}
     )
 
 

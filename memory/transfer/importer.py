@@ -133,9 +133,9 @@ def import_source(
         return list(imported_link.import_links(who, links=given, source=source.name, reason=reason))
 
     for some in split_into_batches(with_default_provenance(source.items(), provenance)):
-        told = import_grains(some, take)
+        outcomes = import_grains(some, take)
         # A dry run has no ids yet; any id is enough to check the links.
-        known |= {one.key: one.grain_id or str(uuid.uuid4()) for one in told if one.key and one.status != REFUSED}
-        yield told
+        known |= {one.key: one.grain_id or str(uuid.uuid4()) for one in outcomes if one.key and one.status != REFUSED}
+        yield outcomes
     for some in split_into_batches(source.links()):
         yield import_links(some, known, tie)

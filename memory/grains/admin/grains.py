@@ -294,8 +294,8 @@ def _entry_link_rows(entry_links: list[dossier.GrainFeature]) -> list[tuple[Any,
     plain = [link for link in entry_links if link.weight is None]
     if plain:
         # With an index in memory the rarest come first, with their inverse document frequency.
-        said = [link.feature if link.idf is None else f"{link.feature} {link.idf:.1f}" for link in plain]
-        rows.append((formatting.chips(said), "words", formatting.NONE))
+        labels = [link.feature if link.idf is None else f"{link.feature} {link.idf:.1f}" for link in plain]
+        rows.append((formatting.chips(labels), "words", formatting.NONE))
     return rows
 
 
@@ -317,9 +317,9 @@ def _lineage(found: dossier.GrainDossier) -> list[tuple[Any, ...]]:
 
 
 def _opinion(one: GrainVote) -> tuple[Any, ...]:
-    said = "missing from the answer" if one.missed else "useful" if one.vote > 0 else "not useful"
-    said = f"{said}, implied" if one.implied else said
-    badge = formatting.badge(said, "good" if one.vote > 0 else "warn")
+    label = "missing from the answer" if one.missed else "useful" if one.vote > 0 else "not useful"
+    label = f"{label}, implied" if one.implied else label
+    badge = formatting.badge(label, "good" if one.vote > 0 else "warn")
     return formatting.relative_time(one.at), badge, formatting.shorten(one.query or "", 80), one.by or formatting.NONE
 
 

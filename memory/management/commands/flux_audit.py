@@ -136,23 +136,25 @@ class Command(FluxCommand):
     def checkpoint(self, chain: str | None, options: dict[str, Any]) -> None:
         """Sign a checkpoint of the present heads of the chains."""
         with self.notes.status("Verifying new entries ..."):
-            made = checkpoints.make_checkpoint()
+            signed = checkpoints.make_checkpoint()
         self.answer(
             {
-                "chains": {name: {"entries": count, "head": head} for name, (count, head) in made.heads.items()},
+                "chains": {name: {"entries": count, "head": head} for name, (count, head) in signed.heads.items()},
                 "broken": [
-                    {"chain": one.chain, "broken_at": one.broken_at, "problem": one.problem} for one in made.broken
+                    {"chain": one.chain, "broken_at": one.broken_at, "problem": one.problem} for one in signed.broken
                 ],
-                "outside": made.outside,
+                "outside": signed.outside,
             },
-            says=f"Signed {len(made.heads)} chain(s) with new entries.",
+            says=f"Signed {len(signed.heads)} chain(s) with new entries.",
         )
         if not self.as_json:
-            for one in made.broken:
+            for one in signed.broken:
                 self.console.print(Text(f"{one.chain} entry {one.broken_at}: {one.problem}. Not signed.", "bold red"))
-            if made.outside:
-                self.console.print(Text(f"The copy outside the data home was not written: {made.outside}", "bold red"))
-        if made.broken or made.outside:
+            if signed.outside:
+                self.console.print(
+                    Text(f"The copy outside the data home was not written: {signed.outside}", "bold red")
+                )
+        if signed.broken or signed.outside:
             sys.exit(EXIT_BROKEN)
 
     def rotate_key(self, chain: str | None, options: dict[str, Any]) -> None:
