@@ -62,13 +62,13 @@ def connect(request: HttpRequest, agent: UUID) -> HttpResponse:
     form = ConnectTokenForm(row, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         try:
-            made = tokens.mint(who.principal(space.pk), space=space.name, agent=row.name, **form.cleaned_data)
+            minted = tokens.mint(who.principal(space.pk), space=space.name, agent=row.name, **form.cleaned_data)
         except StepUpRequired:
             raise
         except FluxError as refusal:
             form.add_error(None, refusal.message)
         else:
-            found = {"agent": row, "made": made, "snippets": client_snippets(made["token"])}
+            found = {"agent": row, "made": minted, "snippets": client_snippets(minted["token"])}
             return render(request, "dashboard/connected.html", found)
     found = {"agent": row, "form": form, "space": space}
     return render(request, "dashboard/connect.html", found, status=422 if form.is_bound else 200)

@@ -56,7 +56,7 @@ def _enrol(request: HttpRequest, link: Enrolment) -> HttpResponse:
         return _form_page(request, link, form, key, status=422)
     given = form.cleaned_data
     try:
-        made = take_up(
+        enrolled = take_up(
             links.link_principal(link),
             username=given["username"],
             password=given["password"],
@@ -74,12 +74,17 @@ def _enrol(request: HttpRequest, link: Enrolment) -> HttpResponse:
         return response
     request.session.pop(_PENDING, None)
     # Both factors were just given, so the person is signed in.
-    start_session(request, User.objects.get(pk=made["user"]))
+    start_session(request, User.objects.get(pk=enrolled["user"]))
     # Only in this answer: a session would store the codes on the server.
     return render(
         request,
         "dashboard/backup_codes.html",
-        {"codes": made["backup_codes"], "username": made["username"], "instance": settings.HOME.name, "new": True},
+        {
+            "codes": enrolled["backup_codes"],
+            "username": enrolled["username"],
+            "instance": settings.HOME.name,
+            "new": True,
+        },
     )
 
 

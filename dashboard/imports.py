@@ -41,13 +41,13 @@ def imports(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         try:
             authorise(me, "import", action="transfer.import")  # before anything that was sent is looked at
-            made = _begin(request, me)
+            started = _begin(request, me)
         except StepUpRequired:
             raise
         except FluxError as refusal:
             problem = refusal
         else:
-            return redirect("import", made["id"])
+            return redirect("import", started["id"])
     found = {
         "space": space,
         "imports": import_requests.imports(me),

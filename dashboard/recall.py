@@ -154,7 +154,7 @@ def show_trace(request: HttpRequest, trace: UUID) -> HttpResponse:
         "cards": voting.with_votes(
             answer_cards.build_cards(kept["grains"], names, kept["texts"], {}),
             str(trace),
-            said=voting.own_votes(me, trace),
+            votes=voting.own_votes(me, trace),
             may=kept["asked_by"] == me.actor and who.may("grains.feedback", space.pk),
         ),
         "rung": explain.search_mode(kept["rung"], kept) if kept["rung"] != "warm" else "",

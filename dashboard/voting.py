@@ -51,10 +51,10 @@ def vote(request: HttpRequest, trace: UUID) -> HttpResponse:
     if space is None:
         raise Http404
     me = current_visitor(request).principal(space.pk)
-    grain, said = request.POST.get("grain", ""), request.POST.get("said", "")
+    grain, rating = request.POST.get("grain", ""), request.POST.get("said", "")
     try:
-        if said in _SAID:
-            feedback.feedback(me, trace_id=str(trace), grain_id=grain, useful=_SAID[said])
+        if rating in _SAID:
+            feedback.feedback(me, trace_id=str(trace), grain_id=grain, useful=_SAID[rating])
             messages.success(request, "Feedback saved. The memory learns from it within moments.")
         else:
             feedback.withdraw(me, trace=str(trace), grain=grain)
@@ -65,16 +65,16 @@ def vote(request: HttpRequest, trace: UUID) -> HttpResponse:
         raise PermissionDenied from None
     except FluxError as refusal:
         messages.error(request, refusal.message)
-    return redirect(f"{reverse('receipt', args=[trace])}#answer")
+    return redirect(f"{reverse('trace', args=[trace])}#answer")
 
 
 def with_votes(
-    cards: list[AnswerCard], trace: str, *, may: bool, said: dict[str, OwnVote] | None = None
+    cards: list[AnswerCard], trace: str, *, may: bool, votes: dict[str, OwnVote] | None = None
 ) -> list[AnswerCard]:
     """The cards with feedback buttons, where the person may give feedback."""
     if not may:
         return cards
-    return [replace(card, trace=trace, vote=(said or {}).get(card.id)) for card in cards]
+    return [replace(card, trace=trace, vote=(votes or {}).get(card.id)) for card in cards]
 
 
 def own_votes(me: Principal, trace: UUID) -> dict[str, OwnVote]:

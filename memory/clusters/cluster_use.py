@@ -112,7 +112,7 @@ def _entries(space: int, standing: Sequence[tuple[Any, ...]]) -> dict[int, set[i
         ):
             wired[grain].append((entry, (kind, feature)))
     for vote, grain, *_ in standing:
-        found[vote] |= {entry for entry, said in wired[grain] if said in named[vote]}
+        found[vote] |= {entry for entry, name in wired[grain] if name in named[vote]}
     return found
 
 

@@ -174,9 +174,9 @@ def _called(entries: Sequence[tuple[str, str]]) -> list[str]:
     """The first few names, without those that repeat a word of an earlier one."""
     plain = (Entry.Kind.NAME, Entry.Kind.TERM)
     found: list[str] = []
-    said: set[str] = set()
+    used_words: set[str] = set()
     for _, feature in sorted(entries, key=lambda one: one[0] not in plain):  # stable: by weight within each
-        if said.isdisjoint(feature.split()):
+        if used_words.isdisjoint(feature.split()):
             found.append(feature)
-            said.update(feature.split())
+            used_words.update(feature.split())
     return found[: naming.WORDS]

@@ -67,7 +67,7 @@ def store_statements(source: Grain, found: Sequence[tuple[GrainInput, Statement]
     links = [
         linking.NewConduit(source.pk, Relation.CAUSED_BY, weight, grain=numbers[one]) for one in dict.fromkeys(ids)
     ]
-    made = [row for row in linking.insert_conduits(space, links, int(now.timestamp())) if row]
+    conduits = [row for row in linking.insert_conduits(space, links, int(now.timestamp())) if row]
     DerivedGrain.objects.bulk_create(
         [
             DerivedGrain(
@@ -89,7 +89,7 @@ def store_statements(source: Grain, found: Sequence[tuple[GrainInput, Statement]
         actor=call.principal.actor,
         subject=str(source.uuid),
         data={"grains": len(links)},
-        packed=Changes((), conduit_array(made)).pack(),
+        packed=Changes((), conduit_array(conduits)).pack(),
     )
     return len(links)
 

@@ -120,10 +120,10 @@ def _put(run: Run, space: int, taken: TakenText) -> Apply:
     except ModelCallStopped:
         return lambda: _let_go(taken, space)
     except ModelProblem as problem:
-        said = str(problem)
-        run.say(f"{config.current().LLM_MODEL}: {said}.")
+        message = str(problem)
+        run.say(f"{config.current().LLM_MODEL}: {message}.")
         bad = isinstance(problem, BadModelAnswer)
-        return lambda: _failed(space, taken, said, bad=bad)
+        return lambda: _failed(space, taken, message, bad=bad)
     ready = derived_grains.prepare_items(taken.grain, taken.row.ceiling, found)
     model = config.current().LLM_MODEL
     return lambda: _keep(run, space, taken, ready, model)
@@ -175,17 +175,17 @@ def _keep(run: Run, space: int, taken: TakenText, ready: list[tuple[GrainInput, 
     jobs.ask(space)
 
 
-def _failed(space: int, taken: TakenText, said: str, *, bad: bool) -> None:
+def _failed(space: int, taken: TakenText, message: str, *, bad: bool) -> None:
     _settle(space, taken, failed=True)
-    circuit_breaker.record_failure(said)
+    circuit_breaker.record_failure(message)
     row = _still(taken)
     if row is not None:
         row.tries += bad
         if row.tries > len(RETRY_PAUSES):
-            _end(row, _GIVEN_UP, problem=said)
+            _end(row, _GIVEN_UP, problem=message)
         else:
             row.due_at = clock.now() + (RETRY_PAUSES[row.tries - 1] if bad else UNAVAILABLE_PAUSE)
-            row.taken_until, row.problem = None, said[:200]
+            row.taken_until, row.problem = None, message[:200]
             row.save(update_fields=["tries", "due_at", "taken_until", "problem"])
     jobs.ask(space)
 

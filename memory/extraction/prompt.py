@@ -50,11 +50,11 @@ SCHEMA: dict[str, Any] = {
 
 def extraction_request(grain: Grain) -> dict[str, Any]:
     """Request that extracts the statements of a text."""
-    said = {"speaker": grain.speaker or None, "time": clock.rfc3339(grain.said_at), "text": grain.text}
-    return chat_request(_RULES, said, SCHEMA, answer=ANSWER_TOKENS)
+    quoted = {"speaker": grain.speaker or None, "time": clock.rfc3339(grain.said_at), "text": grain.text}
+    return chat_request(_RULES, quoted, SCHEMA, answer=ANSWER_TOKENS)
 
 
-def chat_request(rules: str, said: dict[str, Any], schema: dict[str, Any], *, answer: int) -> dict[str, Any]:
+def chat_request(rules: str, quoted: dict[str, Any], schema: dict[str, Any], *, answer: int) -> dict[str, Any]:
     """Request body for Ollama's /api/chat: rules, quoted text, and the JSON schema of the answer."""
     return {
         "model": config.current().LLM_MODEL,
@@ -63,7 +63,7 @@ def chat_request(rules: str, said: dict[str, Any], schema: dict[str, Any], *, an
         "options": {"temperature": 0, "seed": 1, "num_ctx": CONTEXT_TOKENS, "num_predict": answer},
         "messages": [
             {"role": "system", "content": rules},
-            {"role": "user", "content": json.dumps(said, ensure_ascii=False)},
+            {"role": "user", "content": json.dumps(quoted, ensure_ascii=False)},
         ],
     }
 

@@ -174,24 +174,24 @@ def _apply(
 ) -> None:
     """Write vectors and conduits of a page in one commit, without grains that were purged meanwhile."""
     settings = config.current()
-    there = existing_grains(space, {*page.numbers, *(to for _, to in cosines)})
-    kept = [row for row, number in enumerate(page.numbers) if number in there]
+    existing = existing_grains(space, {*page.numbers, *(to for _, to in cosines)})
+    kept = [row for row, number in enumerate(page.numbers) if number in existing]
     numbers = [page.numbers[row] for row in kept]
     save_vectors(space, encoder.name, numbers, *quantise(page.vectors[kept]))
     links = [
         linking.NewConduit(to, Relation.RELATED, weight, grain=start)
         for (start, to), cosine in cosines.items()
         if (weight := min(cosine * settings.INITIAL_WEIGHT_SCALE, settings.WEIGHT_CEILING)) >= settings.WEIGHT_FLOOR
-        and {start, to} <= there
+        and {start, to} <= existing
     ]
-    made = [row for row in linking.insert_conduits(space, links, int(clock.now().timestamp())) if row]
+    conduits = [row for row in linking.insert_conduits(space, links, int(clock.now().timestamp())) if row]
     with connection.cursor() as cursor:
         cursor.executemany(_ENRICHED, [(True, number) for number in numbers])
     near = sum(cosine >= settings.DEDUP_SIMILARITY_THRESHOLD for cosine in cosines.values())
-    run.say(f"{encoder.name}: {len(numbers)} memories, {len(made)} links, {near} near duplicates.")
-    told = {"grains": len(numbers), "conduits": len(made), "encoder": encoder.name}
-    packed = Changes(tuple(numbers), conduit_array(made)).pack()
-    events.append("grains.enriched", space=space, actor="worker", subject="", data=told, packed=packed)
+    run.say(f"{encoder.name}: {len(numbers)} memories, {len(conduits)} links, {near} near duplicates.")
+    data = {"grains": len(numbers), "conduits": len(conduits), "encoder": encoder.name}
+    packed = Changes(tuple(numbers), conduit_array(conduits)).pack()
+    events.append("grains.enriched", space=space, actor="worker", subject="", data=data, packed=packed)
     inferred_votes.notice_near_grains(
         space, [ends for ends, cosine in cosines.items() if cosine >= settings.EPISTEMIC_CHECK_SIMILARITY]
     )

@@ -59,7 +59,7 @@ def check_grain_input(given: Any, *, ceiling: str, origin: str | None = None) ->
     if valid_from is not None and valid_to is not None and valid_from >= valid_to:
         raise Invalid("valid_from must be before valid_to.", field="valid_from")
     terms = [*words.terms(text), *words.terms(speaker), *(f"#{tag}" for tag in tags)]
-    said = int((said_at or clock.now()).timestamp())
+    said_seconds = int((said_at or clock.now()).timestamp())
     return GrainInput(
         uuid.uuid4(),
         text,
@@ -72,7 +72,7 @@ def check_grain_input(given: Any, *, ceiling: str, origin: str | None = None) ->
         valid_from,
         valid_to,
         frozenset(map(words.key, set(terms))),
-        tuple(mentions.find_mentions(text, said)),
+        tuple(mentions.find_mentions(text, said_seconds)),
     )
 
 

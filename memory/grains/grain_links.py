@@ -161,14 +161,14 @@ def load_links(space: int, grain: int, digest: str, now: int) -> GrainLinks:
     entries = {row[1] for row, _ in inward if row[1]}
     grains = {end for row, _ in (*inward, *outward) for end in row[2:4] if end}
     grains |= {end for rows in parts[2:] for row in rows for end in row[2:4]}
-    features, ends, same, home = _ends(space, entries, grains, digest, grain)
+    features, ends, same, cluster = _ends(space, entries, grains, digest, grain)
     return GrainLinks(
         [_tie(row, weight, features, ends, inward=True) for row, weight in inward],
         [_tie(row, weight, features, ends, inward=False) for row, weight in outward],
         list(_links(parts[2], ends)),
         list(_links(parts[3], ends)),
         same,
-        home,
+        cluster,
     )
 
 
@@ -198,7 +198,7 @@ def _ends(
     features: dict[int, tuple[str, str]] = {}
     ends: dict[int, LinkedGrain] = {}
     same: list[LinkedGrain] = []
-    home = None
+    cluster = None
     with connection.cursor() as cursor:
         cursor.execute(statement, [space, *one, space, *two, space, digest, own, space, own])
         for part, number, first, second, third in cursor.fetchall():
@@ -206,7 +206,7 @@ def _ends(
                 features[number] = first, second
                 continue
             if part == 3:
-                home = GrainCluster(number, UUID(first), second)
+                cluster = GrainCluster(number, UUID(first), second)
                 continue
             end = LinkedGrain(
                 number, UUID(first), third, shorten(second, SNIPPET) if third in _QUOTED and second else None
@@ -215,7 +215,7 @@ def _ends(
                 ends[number] = end
             else:
                 same.append(end)
-    return features, ends, sorted(same, key=lambda end: end.number), home
+    return features, ends, sorted(same, key=lambda end: end.number), cluster
 
 
 def _tie(

@@ -118,11 +118,11 @@ def find_existing(space: int, items: Sequence[GrainInput], moment: datetime) -> 
     ]
 
 
-def ordinals(items: Sequence[GrainInput], before: Sequence[Existing]) -> list[int]:
+def ordinals(items: Sequence[GrainInput], existing: Sequence[Existing]) -> list[int]:
     """Place of each new item in its session; corroborated grains keep theirs."""
     last: dict[str, int] = {}
     places = []
-    for item, known in zip(items, before, strict=True):
+    for item, known in zip(items, existing, strict=True):
         if not item.session or known.same is not None:
             places.append(0)
             continue
@@ -132,25 +132,25 @@ def ordinals(items: Sequence[GrainInput], before: Sequence[Existing]) -> list[in
 
 
 def link_grains(
-    space: int, placed: Sequence[NewGrain], before: Sequence[Existing], moment: datetime
+    space: int, new: Sequence[NewGrain], existing: Sequence[Existing], moment: datetime
 ) -> dict[int, bytes]:
     """Insert the conduits of new grains; returns them packed for the arenas, by grain."""
-    _link(placed, before)
-    entries = ensure_entries(space, [mention for one in placed for mention in one.item.mentions])
-    made = iter(
-        insert_conduits(space, [link for one in placed for link in one.links], int(moment.timestamp()), entries)
+    _link(new, existing)
+    entries = ensure_entries(space, [mention for one in new for mention in one.item.mentions])
+    inserted = iter(
+        insert_conduits(space, [link for one in new for link in one.links], int(moment.timestamp()), entries)
     )
     return {
-        one.grain: Changes((one.grain,), conduit_array([row for row in islice(made, len(one.links)) if row])).pack()
-        for one in placed
+        one.grain: Changes((one.grain,), conduit_array([row for row in islice(inserted, len(one.links)) if row])).pack()
+        for one in new
     }
 
 
-def _link(placed: Sequence[NewGrain], before: Sequence[Existing]) -> None:
+def _link(new: Sequence[NewGrain], existing: Sequence[Existing]) -> None:
     settings = config.current()
     last: dict[str, int] = {}
     oldest: dict[str, int] = {}
-    for one, known in zip(placed, before, strict=True):
+    for one, known in zip(new, existing, strict=True):
         item = one.item
         one.links += [
             NewConduit(

@@ -62,16 +62,16 @@ class ListFilters:
     def __bool__(self) -> bool:
         return any(getattr(self, name) is not None for name in FIELDS)
 
-    def window(self, space: int | None, status: str, before: int) -> tuple[str, list[Any]]:
+    def window(self, space: int | None, status: str, below: int) -> tuple[str, list[Any]]:
         """Statement that selects the rows to read, with the most selective index."""
         if self.session is not None:
-            place = [before, space, self.session, _LAST_PLACE]
-            return _BY_SESSION, [space, self.session, *place, before, LOOKED_AT]
+            place = [below, space, self.session, _LAST_PLACE]
+            return _BY_SESSION, [space, self.session, *place, below, LOOKED_AT]
         if space is not None and (terms := self._terms()):
-            return _BY_WORDS[connection.vendor], [_held(space, terms), before, LOOKED_AT]
+            return _BY_WORDS[connection.vendor], [_held(space, terms), below, LOOKED_AT]
         if self.pinned:
-            return _BY_PIN[connection.vendor], [space, before, LOOKED_AT]
-        return _BY_STATUS, [space, status, before, LOOKED_AT]
+            return _BY_PIN[connection.vendor], [space, below, LOOKED_AT]
+        return _BY_STATUS, [space, status, below, LOOKED_AT]
 
     def conditions(self) -> tuple[str, list[Any]]:
         """SQL conditions of the filters as ` AND ...` on the table alias g."""

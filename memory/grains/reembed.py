@@ -55,14 +55,14 @@ def reembed(call: RunningCall, *, encoder: Encoder, after: int = 0) -> Change:
     page, last = encode_page(encoder, found)
 
     def change() -> dict[str, Any]:
-        there = existing_grains(space, page.numbers)
-        kept = [row for row, number in enumerate(page.numbers) if number in there]
+        existing = existing_grains(space, page.numbers)
+        kept = [row for row, number in enumerate(page.numbers) if number in existing]
         numbers = [page.numbers[row] for row in kept]
         save_vectors(space, encoder.name, numbers, *quantise(page.vectors[kept]))
         call.record("", encoder=encoder.name, grains=len(numbers))
         if numbers:
-            told = {"grains": len(numbers), "conduits": 0, "encoder": encoder.name}
-            call.event("grains.enriched", "", told, Changes(tuple(numbers)).pack())
+            data = {"grains": len(numbers), "conduits": 0, "encoder": encoder.name}
+            call.event("grains.enriched", "", data, Changes(tuple(numbers)).pack())
         return {"encoded": len(numbers), "seen": sum(number <= last for number, _, _ in found), "last": last}
 
     return change
@@ -94,8 +94,8 @@ def reembed_questions(call: RunningCall, *, encoder: Encoder, after: int = 0) ->
             )
         call.record("", encoder=encoder.name, questions=len(page.numbers))
         if page.numbers:
-            told = {"questions": len(page.numbers), "encoder": encoder.name}
-            call.event("questions.encoded", "", told, Changes(judged=tuple(page.numbers)).pack())
+            summary = {"questions": len(page.numbers), "encoder": encoder.name}
+            call.event("questions.encoded", "", summary, Changes(judged=tuple(page.numbers)).pack())
         return {"encoded": len(page.numbers), "seen": sum(number <= last for number, _, _ in found), "last": last}
 
     return change

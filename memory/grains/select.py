@@ -86,11 +86,11 @@ def page(
         raise Invalid(f"status must be one of {', '.join(Grain.Status.values)}.", field="status")
     check_limit(limit)
     narrow = list_filters.check_filters(narrowed)
-    before = cursor_position(cursor) if cursor is not None else 2**63 - 1
-    found, low = _narrowed(principal, narrow, status, before, limit) if narrow else (None, None)
+    below = cursor_position(cursor) if cursor is not None else 2**63 - 1
+    found, low = _narrowed(principal, narrow, status, below, limit) if narrow else (None, None)
     if found is None:
         with connection.cursor() as query:
-            query.execute(_PAGE, [principal.space, status, before, limit + 1])
+            query.execute(_PAGE, [principal.space, status, below, limit + 1])
             found = query.fetchall()
     if len(found) > limit:
         found = found[:limit]
@@ -103,10 +103,10 @@ def page(
 
 
 def _narrowed(
-    principal: Principal, narrow: list_filters.ListFilters, status: str, before: int, limit: int
+    principal: Principal, narrow: list_filters.ListFilters, status: str, below: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]:
     """The matching rows, and the id the next page continues from, if there may be more."""
-    window, bounds = narrow.window(principal.space, status, before)
+    window, bounds = narrow.window(principal.space, status, below)
     conditions, values = narrow.conditions()
     with connection.cursor() as query:
         query.execute(

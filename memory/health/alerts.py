@@ -57,10 +57,10 @@ def send_alert(run: Run) -> Apply | None:
     if not here.ALERTS_ENABLED:
         run.say("Alerts were switched off meanwhile.")
         return None
-    said = alert_problem()
-    if said:
-        run.say(said)
-        raise webhook.AlertUndeliverable(said)
+    problem = alert_problem()
+    if problem:
+        run.say(problem)
+        raise webhook.AlertUndeliverable(problem)
     body = orjson.dumps(alert_message(run))
     try:
         webhook.post_signed(

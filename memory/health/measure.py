@@ -132,23 +132,23 @@ def _note(space: int, kept: SpaceHealth, reading: Read, now: datetime) -> Signal
     held, what = warning_rules.next_status(SignalStatus.of(kept.signals.get(signal.name, {})), reading)
     current = Warning.objects.filter(space=space, signal=signal.name, cleared_at=None)
     if what in (warning_rules.RAISED, warning_rules.RERAISED):
-        said = {
+        fields = {
             "severity": held.severity,
             "value": reading.value,
             "low": reading.low,
             "high": reading.high,
             "seen_at": now,
         }
-        if not current.update(**said, acknowledged_at=None, acknowledged_by=""):
-            Warning.objects.create(space_id=space, signal=signal.name, times=held.times, raised_at=now, **said)
+        if not current.update(**fields, acknowledged_at=None, acknowledged_by=""):
+            Warning.objects.create(space_id=space, signal=signal.name, times=held.times, raised_at=now, **fields)
         held = alerts.request_alert(space, reading, held, what, now)
     elif what == warning_rules.ONGOING and reading.state.bad:
         current.update(value=reading.value, seen_at=now)
     elif what == warning_rules.CLEARED:
         current.update(cleared_at=now)
     if what in _TOLD:
-        told = {"signal": signal.name, "severity": held.severity or reading.severity, "value": reading.value}
-        events.append(_TOLD[what], space=space, actor="worker", subject=signal.name, data=told)
+        data = {"signal": signal.name, "severity": held.severity or reading.severity, "value": reading.value}
+        events.append(_TOLD[what], space=space, actor="worker", subject=signal.name, data=data)
     return held
 
 

@@ -75,12 +75,12 @@ def replay_now(call: RunningCall, *, sample: int = SAMPLE, step: Callable[[], ob
     if isinstance(sample, bool) or not isinstance(sample, int) or not 1 <= sample <= MOST:
         raise Invalid(f"sample must be from 1 to {MOST}.", field="sample")
     found = measure_outcome(space, sample, step)
-    told = found.shape() if found else {"questions": 0}
+    outcome = found.shape() if found else {"questions": 0}
 
     def change() -> dict[str, Any]:
         _keep(space, found)
-        call.record("", **told)
-        return told
+        call.record("", **outcome)
+        return outcome
 
     return change
 
@@ -202,7 +202,7 @@ class _ReplayArena:
             own[conduit][1] += loss
         ceiling = config.current().WEIGHT_CEILING
         now: list[tuple[object, ...]] = []
-        then: list[tuple[object, ...]] = []
+        without_votes: list[tuple[object, ...]] = []
         cut: list[int] = []
         for row in Conduit.objects.filter(pk__in=own).select_related("from_entry").order_by("pk"):
             gain, loss = row.gain - own[row.pk][0], row.loss - own[row.pk][1]
@@ -212,8 +212,8 @@ class _ReplayArena:
                 cut.append(row.pk)  # it exists only because of this question's votes
                 continue
             affinity = credit.credited_affinity(gain, loss) if row.from_entry_id else 1.0
-            then.append(_packed(row, credit.credited_weight(base, gain, loss, ceiling), affinity))
-        return Changes((), conduit_array(then), tuple(cut)), Changes((), conduit_array(now))
+            without_votes.append(_packed(row, credit.credited_weight(base, gain, loss, ceiling), affinity))
+        return Changes((), conduit_array(without_votes), tuple(cut)), Changes((), conduit_array(now))
 
 
 def _packed(row: Conduit, weight: float, affinity: float) -> tuple[object, ...]:

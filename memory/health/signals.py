@@ -139,7 +139,7 @@ def calibration_error(sums: Mapping[str, float], *, least: float = 50) -> float 
     whole = sum(count for count, _, _ in bins)
     if whole < least:
         return None
-    return sum(abs(said - hits) for count, said, hits in bins if count > 0) / whole
+    return sum(abs(confidence - hits) for count, confidence, hits in bins if count > 0) / whole
 
 
 SIGNALS: tuple[Signal, ...] = (

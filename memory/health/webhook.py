@@ -84,8 +84,13 @@ def _send(url: str, body: bytes, headers: dict[str, str], private: bool) -> int:
         line.sock = ssl.create_default_context().wrap_socket(line.sock, server_hostname=host)
     try:
         where = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        said = {"Content-Type": "application/json", "User-Agent": "flux-memory", "Connection": "close", **headers}
-        line.request("POST", where, body, said)
+        all_headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "flux-memory",
+            "Connection": "close",
+            **headers,
+        }
+        line.request("POST", where, body, all_headers)
         return line.getresponse().status  # redirects are not followed
     finally:
         line.close()

@@ -146,35 +146,37 @@ def _apply(
     if not votes:
         jobs.ask_for_learning(space)
         return
-    before = _effects(space, [vote.id for vote in votes])
+    earlier = _effects(space, [vote.id for vote in votes])
     after, born = _planned(space, votes)
-    change, uses = _taken_back(before)
+    change, uses = _taken_back(earlier)
     for vote in votes:
         for conduit, step in after[vote.id].items():
             change[conduit] += step
             if vote.useful:
                 uses.add(conduit, vote.given)
-    _write_effects(space, before, after)
+    _write_effects(space, earlier, after)
     brought = weights.apply_credits(change, born, uses)
     cluster_use.update_cluster_use(space, [vote.id for vote in votes])
     context_shift.detect_shift(space)
-    made = pairs.recount_pairs(space, {vote.judged for vote in votes}, [vote.id for vote in votes], change)
+    shortcuts = pairs.recount_pairs(space, {vote.judged for vote in votes}, [vote.id for vote in votes], change)
     with connection.cursor() as cursor:
         cursor.executemany(_APPLIED, [(True, vote.id) for vote in votes])
     _keep_vectors(vectors)
     revive.revive_used(space, [vote.grain for vote in votes if vote.useful and not vote.undone])
     questions = tuple(sorted({vote.judged for vote in votes}))
-    packed = Changes((), conduit_array([*brought.changed, *made.made]), (*brought.gone, *made.cut), questions).pack()
-    told = {
+    packed = Changes(
+        (), conduit_array([*brought.changed, *shortcuts.made]), (*brought.gone, *shortcuts.cut), questions
+    ).pack()
+    data = {
         "votes": len(votes),
         "conduits": len(brought.changed),
         "questions": len(questions),
-        "shortcuts": len(made.made),
+        "shortcuts": len(shortcuts.made),
         **brought.moved.told(),
     }
     done = f"{len(brought.changed)} links changed, {len(brought.gone)} removed"
     run.say(f"{len(votes)} ratings on {len(questions)} questions: {done}.")
-    events.append("votes.applied", space=space, actor="worker", subject="", data=told, packed=packed)
+    events.append("votes.applied", space=space, actor="worker", subject="", data=data, packed=packed)
     if len(current) == PAGE or len(votes) < len(seen):
         jobs.ask_for_learning(space)
     ranker_weights.request_fitting(space, at_once=any(vote.undone for vote in votes))
@@ -186,19 +188,19 @@ def _apply(
 def unlearn_votes(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]], list[int]]:
     """Undo these votes permanently, inside a write; returns changed conduits for the arena, and removed ones."""
     Vote.objects.filter(space=space, id__in=votes).update(undone_at=clock.now(), applied=True)
-    before = _effects(space, votes)
-    change, uses = _taken_back(before)
-    _write_effects(space, before, {vote: {} for vote in votes})
+    earlier = _effects(space, votes)
+    change, uses = _taken_back(earlier)
+    _write_effects(space, earlier, {vote: {} for vote in votes})
     brought = weights.apply_credits(change, (), uses)
     judged = set(Vote.objects.filter(space=space, id__in=votes).values_list("judged_id", flat=True))
-    made = pairs.recount_pairs(space, judged, votes, change) if votes else pairs.ShortcutChanges()
-    return [*brought.changed, *made.made], [*brought.gone, *made.cut]
+    shortcuts = pairs.recount_pairs(space, judged, votes, change) if votes else pairs.ShortcutChanges()
+    return [*brought.changed, *shortcuts.made], [*brought.gone, *shortcuts.cut]
 
 
-def _taken_back(before: dict[int, dict[int, ConduitCredit]]) -> tuple[dict[int, ConduitCredit], ConduitUses]:
+def _taken_back(effects: dict[int, dict[int, ConduitCredit]]) -> tuple[dict[int, ConduitCredit], ConduitUses]:
     """Credits that undo these effects, and the conduits whose uses must be counted again."""
     change: dict[int, ConduitCredit] = defaultdict(ConduitCredit)
-    for of in before.values():
+    for of in effects.values():
         for conduit, step in of.items():
             change[conduit] += ConduitCredit(-step.gain, -step.loss)
     return change, ConduitUses(again=set(change))
@@ -291,12 +293,14 @@ def _create_entry_links(space: int, votes: Sequence[PendingVote]) -> dict[int, l
 
 
 def _write_effects(
-    space: int, before: dict[int, dict[int, ConduitCredit]], after: dict[int, dict[int, ConduitCredit]]
+    space: int, earlier: dict[int, dict[int, ConduitCredit]], present: dict[int, dict[int, ConduitCredit]]
 ) -> None:
-    changed = [vote for vote in after if before[vote] != after[vote]]
-    if any(before[vote] for vote in changed):
+    changed = [vote for vote in present if earlier[vote] != present[vote]]
+    if any(earlier[vote] for vote in changed):
         VoteEffect.objects.filter(space=space, vote__in=changed).delete()
-    found = [(space, vote, conduit, step.gain, step.loss) for vote in changed for conduit, step in after[vote].items()]
+    found = [
+        (space, vote, conduit, step.gain, step.loss) for vote in changed for conduit, step in present[vote].items()
+    ]
     if found:
         raw_sql.insert(VoteEffect, _EFFECT, found)
 

@@ -82,9 +82,9 @@ def infer_votes(run: Run) -> Apply | None:
 def _rephrased(space: int, after: int) -> list[InferredVote]:
     """Votes against grains that a question returned and its rephrased version did not."""
     kept = Trace.objects.filter(space=space).defer("body")
-    before, since = kept.filter(id__lt=after).order_by("-id"), kept.filter(id__gte=after).order_by("id")
+    older, since = kept.filter(id__lt=after).order_by("-id"), kept.filter(id__gte=after).order_by("id")
     by_actor: dict[str, list[Trace]] = {}
-    for row in [*reversed(before[:BEFORE]), *since[:PAGE]]:
+    for row in [*reversed(older[:BEFORE]), *since[:PAGE]]:
         by_actor.setdefault(row.actor, []).append(row)
     pairs = [
         (earlier, later)

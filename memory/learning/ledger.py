@@ -126,12 +126,12 @@ def undo_votes(call: RunningCall, **bounds: Any) -> Change:
         Vote.objects.filter(id__in=[number for number, _ in now]).update(
             undone_at=clock.now(), undone_by=call.principal.actor, applied=False
         )
-        said = {name: str(value) for name, value in bounds.items() if value is not None}
-        call.record("", votes=len(now), **said)
+        given_bounds = {name: str(value) for name, value in bounds.items() if value is not None}
+        call.record("", votes=len(now), **given_bounds)
         for space in sorted({space for _, space in now}):
             jobs.ask_for_learning(space)
         if now:
-            call.event("votes.undone", "", {"votes": len(now), **said})
+            call.event("votes.undone", "", {"votes": len(now), **given_bounds})
         return {"undone": len(now), "more": len(numbers) > UNDONE_AT_ONCE}
 
     return change

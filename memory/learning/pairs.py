@@ -57,14 +57,14 @@ def recount_pairs(
     _cut(space, found.cut)
     for pair in wanted:
         if _room(space, pair):
-            (made,) = insert_conduits(
+            (inserted,) = insert_conduits(
                 space,
                 [NewConduit(pair[1], Relation.RELATED, settings.INITIAL_SHORTCUT_WEIGHT, grain=pair[0])],
                 int(clock.now().timestamp()),
             )
-            if made is not None:  # None: the grains were linked already
-                found.made.append(made)
-                UsefulPair.objects.filter(space=space, one=pair[0], other=pair[1]).update(conduit=made[0])
+            if inserted is not None:  # None: the grains were linked already
+                found.made.append(inserted)
+                UsefulPair.objects.filter(space=space, one=pair[0], other=pair[1]).update(conduit=inserted[0])
     return found
 
 

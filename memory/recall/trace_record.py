@@ -41,7 +41,7 @@ def trace_body(
     terms = list(dict.fromkeys(asked.terms))
     offered = [
         [grains[number].uuid, grains[number].cluster if cluster else None]
-        for number, cluster in found.beside(grains, kept)
+        for number, cluster in found.lateral_candidates(grains, kept)
     ]
     more: dict[str, Any] = {"offered": offered} if offered else {}
     if found.exploring:

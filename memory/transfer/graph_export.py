@@ -130,7 +130,7 @@ def _link(space: int, names: dict[int, str], found: ExportedGraph) -> None:
         begins = names[start] if start is not None else ":".join(entries[entry])
         if entry is not None:
             found.entries[begins] = {"kind": entries[entry][0], "feature": entries[entry][1]}
-        said = {
+        fields = {
             "relation": "mentions" if entry and relation == Relation.RELATED else _named(Relation, relation),
             "weight": round(float(weight), 6),
             "affinity": round(affinity, 6),
@@ -138,7 +138,7 @@ def _link(space: int, names: dict[int, str], found: ExportedGraph) -> None:
             "use_count": uses,
             "last_used": clock.rfc3339(datetime.fromtimestamp(used, UTC)),
         }
-        found.links.append((begins, names[end], said))
+        found.links.append((begins, names[end], fields))
 
 
 def _weights(rows: Sequence[Any]) -> Any:

@@ -46,8 +46,8 @@ class ImportTally:
     links: Counter[str] = field(default_factory=Counter)
     capped: int = 0
 
-    def add(self, told: Iterable[ItemOutcome]) -> None:
-        for one in told:
+    def add(self, outcomes: Iterable[ItemOutcome]) -> None:
+        for one in outcomes:
             (self.links if one.link else self.grains)[one.status] += 1
             self.capped += one.capped
 

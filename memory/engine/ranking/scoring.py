@@ -179,8 +179,8 @@ def _choose_pool(index: Index, columns: CandidateColumns, loss: Floats, settings
     grain_id = index.columns["id"][candidates.rows]
     signals = candidates.hop + candidates.cites + candidates.links + candidates.entry_links + np.float32(0.5) * fused
     if columns.beside is not None:
-        before, after = values_at(fused, columns.beside[0]), values_at(fused, columns.beside[1])
-        signals += before + (before + after) / 4 + columns.session_best
+        previous, following = values_at(fused, columns.beside[0]), values_at(fused, columns.beside[1])
+        signals += previous + (previous + following) / 4 + columns.session_best
     priority = columns.whole - loss + np.float32(settings.beside) * signals
     priority[np.lexsort((grain_id, -fused))[: settings.plain]] = np.inf
     priority[candidates.source & (BY_STANDING | BY_LEARNING) != 0] = np.inf

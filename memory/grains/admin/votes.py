@@ -123,6 +123,6 @@ def _link(conduit: Any) -> Any:
 
 def _weights(effect: VoteEffect) -> tuple[str, str, str]:
     conduit = effect.conduit
-    before = conduit.weight if conduit.base is None else conduit.base
+    base = conduit.weight if conduit.base is None else conduit.base
     part = (effect.gain - effect.loss) / credit.UNIT
-    return f"{before:.3f}", f"{conduit.weight:.3f}", f"{part:+.3f}"
+    return f"{base:.3f}", f"{conduit.weight:.3f}", f"{part:+.3f}"

@@ -55,8 +55,8 @@ def check_imported_item(given: Any, *, ceiling: str) -> ImportedItem:
     if claimed is not None and not isinstance(claimed, str):
         raise Invalid("provenance must be a text.", field="provenance")
     origin = origins.capped(claimed, ceiling=ceiling)
-    said = {name: value for name, value in given.items() if name not in IMPORT_FIELDS and name != "provenance"}
-    item = grain_input.check_grain_input(said, ceiling=ceiling, origin=origin)
+    fields = {name: value for name, value in given.items() if name not in IMPORT_FIELDS and name != "provenance"}
+    item = grain_input.check_grain_input(fields, ceiling=ceiling, origin=origin)
     recorded = given.get("recorded_at")
     return ImportedItem(
         item,

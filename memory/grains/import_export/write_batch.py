@@ -176,7 +176,7 @@ def _insert(
     source: str,
 ) -> None:
     moment, who = clock.now(), call.principal.actor
-    ordinals = linking.ordinals([one.item for one, _ in new], [then for _, then in new])
+    ordinals = linking.ordinals([one.item for one, _ in new], [earlier for _, earlier in new])
     values = [
         (
             one.item.grain,
@@ -208,8 +208,8 @@ def _insert(
         (digest, origin, session): number
         for number, digest, origin, session in raw_sql.upsert(Grain, _COLUMNS, values, _NEW)
     }
-    placed = [linking.NewGrain(numbers[one.item.key], one.item) for one, _ in new]
-    told = linking.link_grains(space, placed, [then for _, then in new], moment)
-    full_text.index_terms(space, [(one.grain, one.item.keys) for one in placed])
+    linked = [linking.NewGrain(numbers[one.item.key], one.item) for one, _ in new]
+    packed = linking.link_grains(space, linked, [earlier for _, earlier in new], moment)
+    full_text.index_terms(space, [(one.grain, one.item.keys) for one in linked])
     grains_jobs.ask_for_enrichment(space)
-    call.event("grains.imported", "", {"grains": len(new), "source": source}, changes.merge_packed(told.values()))
+    call.event("grains.imported", "", {"grains": len(new), "source": source}, changes.merge_packed(packed.values()))

@@ -89,12 +89,12 @@ def plan_transitions(space: int, found: list[AgingGrain]) -> list[PlannedTransit
             spread.get(row.id, 0),
             (now - votes.last_useful).total_seconds() / DAY if votes.last_useful else None,
         )
-        for verdict, before in (
+        for verdict, current in (
             (rules.next_status(known), row.status),
             (rules.next_decay_class(known), _CLASSES[row.decay_class]),
         ):
             if verdict is not None:
-                steps.append(PlannedTransition(row.id, row.uuid, before, verdict.after, verdict.why, verdict.numbers))
+                steps.append(PlannedTransition(row.id, row.uuid, current, verdict.after, verdict.why, verdict.numbers))
                 break  # one change at a time: a grain that stops being active is not promoted
     return steps
 
@@ -189,9 +189,9 @@ def _judged(space: int, grains: list[AgingGrain]) -> dict[int, VoteSummary]:
             one.useful += useful
     found: dict[int, VoteSummary] = defaultdict(VoteSummary)
     for grain, callers in by_caller.items():
-        for actor, said in callers.items():
+        for actor, counts in callers.items():
             alone = actor == writers[grain] or not actor.startswith("agent:")
-            found[grain] += said if alone else said.bounded()
+            found[grain] += counts if alone else counts.bounded()
     return found
 
 

@@ -67,8 +67,8 @@ def _keep(run: Run, found: Iterable[tuple[int, int, datetime]], top: int, *, mor
         by_space.setdefault(one[0], []).append(one)
     kept = 0
     for space, some in sorted(by_space.items()):
-        there = existing_grains(space, [grain for _, grain, _ in some])  # what was purged meanwhile is left out
-        known = [one for one in some if one[1] in there]
+        existing = existing_grains(space, [grain for _, grain, _ in some])  # what was purged meanwhile is left out
+        known = [one for one in some if one[1] in existing]
         for at in range(0, len(known), 500):
             kept += len(raw_sql.upsert(LastRecall, _COLUMNS, known[at : at + 500], _OR_LATER))
     Cursor.objects.update_or_create(name=MARK, defaults={"number": top})

@@ -132,11 +132,11 @@ def _following(row: Grain) -> Mapping[int, str]:
     """Grains of the text that have their status only because of a decision, with their earlier status."""
     started: dict[int, str] = {}
     steps = Transition.objects.filter(space=row.space_id, grain__in=_others(row).values("pk")).order_by("id")
-    for grain, before, after, why in steps.values_list("grain_id", "before", "after", "why"):
+    for grain, status, after, why in steps.values_list("grain_id", "before", "after", "why"):
         if after in CLASSES:
             continue
         if why == SAME_TEXT and after in REMOVED:
-            started.setdefault(grain, before)
+            started.setdefault(grain, status)
         else:
             started.pop(grain, None)
     return started

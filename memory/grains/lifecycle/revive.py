@@ -42,18 +42,18 @@ def relink_grains(space: int, grains: Sequence[Grain]) -> None:
     links = [linking.NewConduit(row.pk, Relation.RELATED, weight, entry=(one.kind, one.feature)) for row, one in named]
     links += _before(space, grains)
     at = int(clock.now().timestamp())
-    made = [link for link in linking.insert_conduits(space, links, at, entries) if link]
+    conduits = [link for link in linking.insert_conduits(space, links, at, entries) if link]
     numbers = [row.pk for row in grains]
     Grain.objects.filter(space=space, id__in=numbers).update(enriched=False)
     grains_jobs.ask_for_enrichment(space)
-    if made:
+    if conduits:
         events.append(
             "grains.rewired",
             space=space,
             actor=WORKER,
             subject="",
-            packed=Changes((), conduit_array(made)).pack(),
-            data={"grains": len(numbers), "conduits": len(made)},
+            packed=Changes((), conduit_array(conduits)).pack(),
+            data={"grains": len(numbers), "conduits": len(conduits)},
         )
 
 

@@ -59,8 +59,8 @@ def apply_transitions(
     links = _reclassed(space, {step.grain: CLASSES[step.after] for step in taken if step.of_class})
     for step in taken:
         packed = Changes((step.grain,), conduit_array(links.get(step.grain, ()))).pack()
-        told = {"from": step.before, "to": step.after, "why": step.why, **step.numbers}
-        events.append(step.event, space=space, actor=actor, subject=str(step.uuid), data=told, packed=packed)
+        data = {"from": step.before, "to": step.after, "why": step.why, **step.numbers}
+        events.append(step.event, space=space, actor=actor, subject=str(step.uuid), data=data, packed=packed)
     return taken
 
 

@@ -95,7 +95,7 @@ class Command(FluxCommand):
             key, step = person_prompts.ask_second_factor(
                 self, username, options["totp_key_file"], options["totp_code"], asks=asks
             )
-        made = people.create_administrator(
+        person = people.create_administrator(
             shell(),
             username=username,
             password=password,
@@ -104,9 +104,9 @@ class Command(FluxCommand):
             reason=options["reason"],
         )
         next_step = (
-            "Sign in with its next code." if key else f"Next: {typed_command('flux_admin reset ' + made['username'])}"
+            "Sign in with its next code." if key else f"Next: {typed_command('flux_admin reset ' + person['username'])}"
         )
-        self.answer(made, says=f"Created the administrator {made['username']}. {next_step}")
+        self.answer(person, says=f"Created the administrator {person['username']}. {next_step}")
 
     def _invite(self, options: dict[str, Any]) -> None:
         invitation = people.invite(

@@ -48,10 +48,10 @@ class Command(FluxCommand):
         if options["what"] == "quality":
             arguments += [f"--{name}" for name in ("small", "engine") if options[name]]
             arguments += ["--encoder", options["encoder"]] if options["encoder"] else []
-        with tempfile.TemporaryDirectory(prefix="flux-bench-") as home:
+        with tempfile.TemporaryDirectory(prefix="flux-bench-") as folder:
             done = subprocess.run(
                 [sys.executable, "-m", module, *arguments],
-                env={**_clean(), "FLUX_HOME": home, "FLUX_NAME": "bench"},
+                env={**_clean(), "FLUX_HOME": folder, "FLUX_NAME": "bench"},
                 stdout=subprocess.PIPE if rows or self.as_json else None,
                 text=True,
                 check=False,

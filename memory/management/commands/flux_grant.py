@@ -81,7 +81,7 @@ class Command(FluxCommand):
                 f"The agent or the capability is missing: {typed_command('flux_grant give AGENT CAPABILITY')}.",
                 field="what",
             )
-        made = grants.give(
+        grant = grants.give(
             shell(),
             space=options["space"] or FIRST_SPACE,
             agent=options["what"],
@@ -89,7 +89,7 @@ class Command(FluxCommand):
             expires_at=_end(options),
             reason=options["reason"],
         )
-        self._say(made, _given(made, made["id"]))
+        self._say(grant, _given(grant, grant["id"]))
 
     def _revoke(self, options: dict[str, Any]) -> None:
         ended = grants.revoke(shell(), grant=_named(options, Grant), reason=options["reason"])
@@ -176,7 +176,8 @@ def _end(options: dict[str, Any]) -> str | None:
     return clock.rfc3339(clock.now() + timedelta(hours=hours))
 
 
-def _given(made: dict[str, Any], grant: str) -> str:
-    until = f"until {made['expires_at'][:19]}Z" if made["expires_at"] else "until it is revoked"
-    who = f"{made['space']}/{made['agent']}"
-    return f"{who} may {made['capability']} {until}. Revoke it: {typed_command(f'flux_grant revoke {grant[:SHORT]}')}"
+def _given(grant_record: dict[str, Any], grant: str) -> str:
+    until = f"until {grant_record['expires_at'][:19]}Z" if grant_record["expires_at"] else "until it is revoked"
+    who = f"{grant_record['space']}/{grant_record['agent']}"
+    revoke = typed_command(f"flux_grant revoke {grant[:SHORT]}")
+    return f"{who} may {grant_record['capability']} {until}. Revoke it: {revoke}"

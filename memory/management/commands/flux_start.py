@@ -233,8 +233,8 @@ class Command(FluxCommand):
             with self._showing("Starting the servers in the background ...", options):
                 while not ready.exists():
                     if child.poll() is not None:
-                        said = (settings.HOME.path / "start.log").read_text(errors="replace").strip()
-                        raise NotStarted(said.splitlines()[-1] if said else "The instance did not start.")
+                        lines = (settings.HOME.path / "start.log").read_text(errors="replace").strip()
+                        raise NotStarted(lines.splitlines()[-1] if lines else "The instance did not start.")
                     time.sleep(0.05)
             state = json.loads(ready.read_text())
         self.say_upgrade(state["backup"])

@@ -79,15 +79,15 @@ def _from_lines(path: Path) -> Iterator[SourceItem]:
 
 def _entity(place: str, value: Any) -> Iterator[SourceItem]:
     name = value.get("name") if isinstance(value, dict) else None
-    said = value.get("observations", []) if isinstance(value, dict) else None
-    if not isinstance(name, str) or not name.strip() or not isinstance(said, list) or len(name) > MAX_LINE:
+    observations = value.get("observations", []) if isinstance(value, dict) else None
+    if not isinstance(name, str) or not name.strip() or not isinstance(observations, list) or len(name) > MAX_LINE:
         yield SourceItem(place, problem=Invalid("An entity must have a name and a list of observations.", field="name"))
         return
     kind = value.get("entityType")
     tags = [kind] if isinstance(kind, str) and len(kind) <= MAX_TAG and is_visible(kind) else []
-    if not said and tags:
+    if not observations and tags:
         yield SourceItem(place, _given(f"{name} is a {_words(tags[0])}", tags))
-    for number, one in enumerate(said, start=1):
+    for number, one in enumerate(observations, start=1):
         where = f"{place}, observation {number}"
         if not isinstance(one, str):
             yield SourceItem(where, problem=Invalid("An observation must be a text.", field="observations"))
