@@ -1,8 +1,7 @@
-"""What votes do to the graph: a job of the worker, the same result in any order and however often it is tried.
+"""The job `learning.apply`: applies votes to the graph, with the same result in any order and after any retries.
 
-Each vote that waits is first taken back as it was last applied, then applied as it stands now. All of it, the
-conduits, what was done to each, and the mark that it is done, is one commit. Votes that came or changed in between
-wait for the next run.
+The earlier effect of each pending vote is first undone, then its present one applied. Conduits, effects and the mark
+`applied` are written in one commit. Votes that were given or changed meanwhile wait for the next run.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _WAITING = (
     f"JOIN {Grain._meta.db_table} g ON g.id = v.grain_id "
     "WHERE v.space_id = %s AND NOT v.applied ORDER BY v.id LIMIT %s"
 )
-# Of several who write at once: a vote that is taken back meanwhile must not be marked as applied by the way.
+# Rows are locked on PostgreSQL: a vote that is withdrawn at the same time must not be marked as applied.
 _HELD = {"postgresql": f"{_WAITING} FOR UPDATE OF v", "sqlite": _WAITING}
 _APPLIED = f"UPDATE {_VOTES} SET applied = %s WHERE id = %s"  # noqa: S608
 _EFFECT = ("space", "vote", "conduit", "gain", "loss")
@@ -142,7 +141,7 @@ def _apply(
     run: Run, space: int, seen: Sequence[PendingVote], vectors: tuple[str, dict[int, tuple[float, bytes]]]
 ) -> None:
     current = {vote.id: vote for vote in _waiting(space, _HELD[connection.vendor])}
-    votes = [vote for vote in seen if current.get(vote.id) == vote]  # the others changed meanwhile
+    votes = [vote for vote in seen if current.get(vote.id) == vote]  # others changed meanwhile
     if not votes:
         jobs.ask_for_learning(space)
         return
@@ -182,7 +181,7 @@ def _apply(
     ranker_weights.request_fitting(space, at_once=any(vote.undone for vote in votes))
     put_away = Grain.objects.filter(id__in={vote.grain for vote in votes if vote.undone}, status=QUARANTINED)
     if put_away.exists():
-        lifecycle_jobs.age(space)  # by these votes, perhaps
+        lifecycle_jobs.age(space)  # these votes may change statuses
 
 
 def unlearn_votes(space: int, votes: Sequence[int]) -> tuple[list[tuple[object, ...]], list[int]]:

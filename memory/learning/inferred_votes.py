@@ -1,7 +1,7 @@
-"""What askers did instead of voting: a question put again in other words, a statement that puts a grain right.
+"""Inferred votes: weak votes against results, after a repeated question or a correction by the same caller.
 
-Each is a weak vote against what came back before, given by the worker in the asker's name. A word of the asker's own
-always stands above it, before or after; like any vote it is listed, explained and undone.
+The worker gives them in the name of the caller. The caller's own vote always replaces them, before or after; like any
+vote they are listed, explained and undone.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def notice_recalls(asked: Iterable[tuple[int, int, str]]) -> None:
     now = time.monotonic()
     for space, after in sorted(first.items()):
         if now >= _asked.get(space, 0.0):
-            _asked[space] = now + AFTER.total_seconds() / 2  # whatever comes until then, that run will see
+            _asked[space] = now + AFTER.total_seconds() / 2  # that run reads all traces written until then
             jobs.ask_for_implied(space, after=after, due_at=clock.now() + AFTER)
 
 
-_asked: dict[int, float] = {}  # by space: until when a run that was asked for here is still to come
+_asked: dict[int, float] = {}  # by space: time until which a run requested by this process is pending
 
 
 def notice_near_grains(space: int, pairs: Sequence[tuple[int, int]]) -> None:

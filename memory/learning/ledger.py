@@ -31,7 +31,7 @@ def list_votes(principal: Principal, *, limit: int = 50, **bounds: Any) -> dict[
 
 @selector("grains.own_weights", needs="grains.manage")
 def list_weights(principal: Principal) -> list[dict[str, Any]]:
-    """Spaces whose ranker weights votes have moved: how far each, and what that was worth on questions left out."""
+    """Spaces with ranker weights of their own: changed weights, and the gain on held-out questions."""
     found = SpaceRankerWeights.objects.select_related("space").order_by("space__name")
     if principal.space is not None:
         found = found.filter(space=principal.space)
@@ -51,7 +51,7 @@ def list_weights(principal: Principal) -> list[dict[str, Any]]:
 
 @selector("grains.shortcuts", needs="grains.manage")
 def list_shortcuts(principal: Principal, *, limit: int = 50) -> list[dict[str, Any]]:
-    """Grains that were useful together often enough to be joined, newest first."""
+    """Shortcuts between grains that were often useful together, newest first."""
     found = UsefulPair.objects.filter(conduit__isnull=False)
     if principal.space is not None:
         found = found.filter(space=principal.space)
@@ -60,7 +60,7 @@ def list_shortcuts(principal: Principal, *, limit: int = 50) -> list[dict[str, A
 
 @selector("grains.explain_vote", needs="grains.manage")
 def explain_vote(principal: Principal, *, trace: str, grain: str) -> dict[str, Any]:
-    """What one vote did to each link, as it is now, and which shortcuts it counts for."""
+    """Effect of one vote on each link, and the shortcuts it counts for."""
     row = (
         _bounded(principal, standing=False, trace=trace, grain=grain).select_related("judged", "grain", "space").first()
     )
@@ -86,7 +86,7 @@ def explain_vote(principal: Principal, *, trace: str, grain: str) -> dict[str, A
 
 
 def _counted_for(vote: Vote) -> QuerySet[UsefulPair]:
-    """The shortcuts between this vote's grain and what else was useful for its question."""
+    """Shortcuts between the grain of this vote and others that were useful for its question."""
     if not vote.useful or vote.undone_at is not None:
         return UsefulPair.objects.none()
     beside = Vote.objects.filter(judged=vote.judged_id, useful=True, undone_at=None).exclude(pk=vote.pk)
@@ -115,7 +115,7 @@ def _shortcuts(pairs: QuerySet[UsefulPair]) -> list[dict[str, Any]]:
 
 @verb("grains.unlearn", needs="grains.manage")
 def undo_votes(call: RunningCall, **bounds: Any) -> Change:
-    """Take back every vote within the bounds: of a trace, a grain, a caller, a time. There must be a bound."""
+    """Undo all votes that match the filters: trace, grain, caller, time. At least one filter is required."""
     if not any(value is not None for value in bounds.values()):
         raise Invalid("Which feedback is missing: give a trace, a grain, a caller or a time.", field="caller")
     found = _bounded(call.principal, standing=True, **bounds)

@@ -35,8 +35,8 @@ class ShortcutChanges:
 def recount_pairs(
     space: int, judged: Iterable[int], votes: Sequence[int], moved: Iterable[int] = ()
 ) -> ShortcutChanges:
-    """Count the pairs of these questions as if the given votes had just come, or gone; `moved` are the conduits they
-    led over.
+    """Count the pairs of these questions again after the given votes were applied or undone; `moved` are the
+    conduits these votes changed.
     """
     change = _change(space, judged, set(votes))
     found = ShortcutChanges(cut=_abandoned(space, moved))
@@ -88,7 +88,7 @@ def _cut(space: int, conduits: Sequence[int]) -> None:
 
 
 def _change(space: int, judged: Iterable[int], votes: set[int]) -> dict[tuple[int, int], int]:
-    """How much more or less often two grains are useful together through these votes.
+    """Change of the counts of pairs by these votes.
 
     A question's pairs are counted when all their votes are applied: `applied` still says what was counted before.
     """
