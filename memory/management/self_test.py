@@ -1,4 +1,4 @@
-"""`flux_start --once`: a throw-away instance, proved through its real door."""
+"""Self-test of `flux_start --once`: a temporary instance, tested through its REST server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 TEXT = "Flux Memory stores, reads back and can prove it."
 QUESTION = "What can Flux Memory prove?"
-# Generous: a process that waits for a slow disk ends when its flush does, whatever signal it got.
+# Long, because a process that waits for a slow disk ends only after its flush, whatever the signal.
 START_SECONDS, STOP_SECONDS = 120, 120
 
 
 def run_self_test(command: FluxCommand) -> None:
-    """Start, store, read back, recall, verify the audit chain, print, stop. Nothing of it stays behind."""
+    """Start an instance, store, read, recall, verify the audit chain, print the result, stop and delete it."""
     started = time.monotonic()
     with ExitStack() as context:
         folder = context.enter_context(tempfile.TemporaryDirectory(prefix="flux-once-"))
@@ -35,7 +35,7 @@ def run_self_test(command: FluxCommand) -> None:
             environment.pop(name, None)
             environment.pop(f"{name}_FILE", None)
         ready = Path(folder) / "ready.json"
-        # A file: a pipe that nobody reads would stop the servers once it is full.
+        # To a file: a pipe that is not read would block the servers when it is full.
         output = context.enter_context((Path(folder) / "output.txt").open("wb"))
         server = subprocess.Popen(
             [
@@ -90,7 +90,7 @@ def run_self_test(command: FluxCommand) -> None:
 
 
 def _stop(server: subprocess.Popen[bytes]) -> bool:
-    """Whether the instance ended by itself when it was told to."""
+    """Stop the instance; returns whether it ended without being killed."""
     server.send_signal(signal.SIGTERM)
     try:
         server.wait(timeout=STOP_SECONDS)

@@ -233,7 +233,7 @@ def why_a_local_webhook_is_not_called(world: ProbeWorld) -> object:
         webhook.post_signed(
             here.ALERT_WEBHOOK_URL, b"{}", secret=here.ALERT_WEBHOOK_SECRET, at=0, private=here.ALERT_PRIVATE_ADDRESSES
         )
-    except webhook.Unsendable as error:
+    except webhook.AlertUndeliverable as error:
         return str(error)
     return None
 
