@@ -17,7 +17,7 @@ from fluxcore import clock
 from fluxcore.events import Position
 from fluxcore.models import Event, Job
 from fluxcore.raw_sql import adapt_moment
-from fluxcore.work.news import DONE
+from fluxcore.work.job_events import DONE
 from memory.grains.models import Grain
 from memory.health.models import SpaceHealth
 

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from fluxcore.errors import Invalid
 
 
-class Dated(Protocol):
+class DatedCopy(Protocol):
     """A copy that retention looks at."""
 
     @property
@@ -30,7 +30,7 @@ class Dated(Protocol):
         ...
 
 
-Copy = TypeVar("Copy", bound=Dated)
+Copy = TypeVar("Copy", bound=DatedCopy)
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ def _goes(position: int, at: datetime, policy: RetentionPolicy, now: datetime) -
     return too_many or too_old
 
 
-def _first(newest_first: Sequence[Dated]) -> set[int]:
+def _first(newest_first: Sequence[DatedCopy]) -> set[int]:
     """Positions of the newest copy and of the newest verified one."""
     verified = [position for position, copy in enumerate(newest_first) if copy.verified]
     return {0, *verified[:1]}
 
 
-def _kept_by_tiers(newest_first: Sequence[Dated], policy: RetentionPolicy) -> set[int]:
+def _kept_by_tiers(newest_first: Sequence[DatedCopy], policy: RetentionPolicy) -> set[int]:
     kept: set[int] = set()
     for tier, calendar in _TIERS.items():
         newest: dict[str, int] = {}

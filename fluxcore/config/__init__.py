@@ -10,7 +10,7 @@ Callers say `config.current()`. Keys are declared by topic in the modules `*_key
 from __future__ import annotations
 
 from fluxcore.config.all_keys import FIELDS, PROVENANCE_MULTIPLIERS, Config
-from fluxcore.config.following import Live, current, live
+from fluxcore.config.live_config import Live, current, live
 from fluxcore.config.parsing import ConfigError, LoadedConfig, check_value, load, parse, read, read_file
 from fluxcore.config.removed import REMOVED
 from fluxcore.config.rendering import bound, not_used_yet, render

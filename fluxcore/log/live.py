@@ -44,24 +44,24 @@ class Message(TypedDict):
     position: str
 
 
-class Ending(NamedTuple):
+class CloseReason(NamedTuple):
     """Why a socket is closed, in numbers for programs and words for people."""
 
     code: int
     reason: str
 
 
-SIGNED_OUT = Ending(4401, "The token or session has ended.")
-NOT_ALLOWED = Ending(4403, "You may no longer follow this space.")
-BLIND = Ending(1013, "The database does not answer. Try again later.")
-BROKEN = Ending(1011, "Something failed inside the server.")
+SIGNED_OUT = CloseReason(4401, "The token or session has ended.")
+NOT_ALLOWED = CloseReason(4403, "You may no longer follow this space.")
+BLIND = CloseReason(1013, "The database does not answer. Try again later.")
+BROKEN = CloseReason(1011, "Something failed inside the server.")
 
 Shows = Callable[[LoggedEvent], bool]
 Listen = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True)
-class Visitor:
+class LiveSubscriber:
     """Somebody who may follow a space, and how to find out whether they still may."""
 
     owner: str  # sockets are counted per owner
@@ -75,10 +75,10 @@ class Visitor:
 
 @dataclass(eq=False)
 class Socket:
-    visitor: Visitor
+    visitor: LiveSubscriber
     position: Position
     checked: float
-    ending: asyncio.Future[Ending]
+    ending: asyncio.Future[CloseReason]
     page: list[str] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -92,7 +92,7 @@ class Socket:
         self.page = []
         self.arrived.clear()
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: CloseReason) -> None:
         if not self.ending.done():
             self.ending.set_result(ending)
 
@@ -101,7 +101,7 @@ class _Found(NamedTuple):
     """What one look at the database brought."""
 
     pages: dict[tuple[int, Position], tuple[list[tuple[LoggedEvent, str]], Position]]
-    verdicts: dict[str, Shows | Ending]
+    verdicts: dict[str, Shows | CloseReason]
 
 
 class Feed:
@@ -124,7 +124,7 @@ class Feed:
         """A commit was announced: look soon. Call in the loop of the follower."""
         self._announced.set()
 
-    def join(self, visitor: Visitor, position: Position) -> Socket:
+    def join(self, visitor: LiveSubscriber, position: Position) -> Socket:
         if len(self.sockets) >= settings.LIVE_SOCKETS:
             raise Busy("Too many live feeds are open. Try again in a minute.", retry_after=60)
         if self._owners[visitor.owner] >= settings.LIVE_SOCKETS_EACH:
@@ -201,7 +201,7 @@ class Feed:
         more = False
         for socket in asked:
             verdict = found.verdicts.get(socket.visitor.credential)
-            if isinstance(verdict, Ending):
+            if isinstance(verdict, CloseReason):
                 socket.end(verdict)
                 continue
             if verdict is not None:
@@ -243,7 +243,7 @@ def _page(space: int, position: Position, head: Position) -> tuple[list[tuple[Lo
     return [(change, encoded(change)) for change in changes], position
 
 
-def _verdict(rights: Callable[[], Shows]) -> Shows | Ending:
+def _verdict(rights: Callable[[], Shows]) -> Shows | CloseReason:
     try:
         return rights()
     except Unauthenticated:

@@ -17,7 +17,7 @@ from django.db.models import Count, Min, Q
 from fluxcore import clock, raw_sql
 from fluxcore.errors import Conflict, Invalid
 from fluxcore.models import Job
-from fluxcore.work import kinds, news, wakeup
+from fluxcore.work import job_events, kinds, wakeup
 from fluxcore.writes import booth
 
 KEEP_DONE = timedelta(days=7)
@@ -138,7 +138,7 @@ def forget_old() -> int:
     before = clock.now() - KEEP_DONE
     old = dict(Job.objects.filter(state=Job.State.DONE, finished_at__lt=before).values_list("pk", "space")[:500])
     deleted, _ = Job.objects.filter(pk__in=old).delete()
-    news.forget(set(old.values()), before)
+    job_events.forget(set(old.values()), before)
     return deleted
 
 

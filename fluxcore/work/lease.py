@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from fluxcore import clock
 from fluxcore.models import Job
-from fluxcore.work import news
+from fluxcore.work import job_events
 from fluxcore.work.run import Run
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def _renew(run: Run, stop: threading.Event) -> None:
         try:
             with transaction.atomic():
                 if held(run).update(lease_until=clock.now() + LEASE) and not told:
-                    news.write_running(run.uuid, run.kind, run.space, run.seconds)
+                    job_events.write_running(run.uuid, run.kind, run.space, run.seconds)
             told = True
         except (DatabaseError, InterfaceError) as error:
             # A missed renewal is caught at the end: the finishing write checks the lease.

@@ -11,7 +11,7 @@ from typing import Any
 
 from fluxcore import clock
 from fluxcore.models import JobLine
-from fluxcore.work import news
+from fluxcore.work import job_events
 
 # The change that a try wants made; it runs in the commit that marks the job as done.
 Apply = Callable[[], None]
@@ -46,7 +46,7 @@ class Run:
 
     def tell(self, outcome: str, **data: Any) -> None:
         """Add the outcome of this try to the event log."""
-        news.tell(outcome, self.uuid, self.kind, self.space, tries=self.attempt, seconds=round(self.seconds, 2), **data)
+        job_events.tell(outcome, self.uuid, self.kind, self.space, tries=self.attempt, seconds=round(self.seconds, 2), **data)
 
 
 Handler = Callable[[Run], Apply | None]

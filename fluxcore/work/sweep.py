@@ -11,7 +11,7 @@ from django.utils.module_loading import import_string
 
 from fluxcore import clock, uptime
 from fluxcore.models import Job
-from fluxcore.work import ending, jobs, kinds, schedule, worker
+from fluxcore.work import jobs, kinds, schedule, shutdown, worker
 from fluxcore.writes import booth, idempotency, limits
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ def sweep() -> None:
     """Everything but running the jobs that are ready: the caller sees to those."""
     global _last
     _last = time.monotonic()
-    with ending.one_more() as allowed:
+    with shutdown.work_in_progress() as allowed:
         if not allowed:
             return
         for function in _housekeeping:

@@ -18,7 +18,7 @@ from fluxcore import clock, metrics
 from fluxcore.db_errors import error_place
 from fluxcore.errors import NotFound
 from fluxcore.models import Job, JobLine
-from fluxcore.work import ending, kinds, lease, news
+from fluxcore.work import job_events, kinds, lease, shutdown
 from fluxcore.work.jobs import ready
 from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
@@ -81,7 +81,7 @@ def drain(only: Collection[str] | None = None, *, seconds: float = 30.0) -> int:
     until = time.monotonic() + seconds
     count = 0
     while time.monotonic() < until:
-        with ending.one_more() as allowed:
+        with shutdown.work_in_progress() as allowed:
             if not allowed or not run_one(only):
                 break
         count += 1
@@ -95,7 +95,7 @@ def _finish(run: Run, apply: Apply | None) -> None:
     if not done:
         raise lease.LeaseLost
     run.write_lines()
-    run.tell(news.DONE)
+    run.tell(job_events.DONE)
 
 
 def _failed(run: Run, error: Exception) -> None:
@@ -125,7 +125,7 @@ def _put_back(run: Run, text: str) -> None:
         changed = mine.update(state=Job.State.DONE, finished_at=clock.now(), lease_until=None, error=text)
     if changed:
         run.write_lines()
-        run.tell(news.FAILED)
+        run.tell(job_events.FAILED)
 
 
 def _give_up(run: Run, text: str) -> None:
@@ -133,7 +133,7 @@ def _give_up(run: Run, text: str) -> None:
     parked = _parked(run.job, lease.OWNER, text)
     run.write_lines()
     if parked:
-        run.tell(news.PARKED)
+        run.tell(job_events.PARKED)
 
 
 def _park_abandoned(row: Job, text: str) -> None:
@@ -142,7 +142,7 @@ def _park_abandoned(row: Job, text: str) -> None:
     def park() -> None:
         if _parked(row.pk, row.lease_owner, text):
             JobLine.objects.create(job_id=row.pk, at=clock.now(), text=f"Parked: {text}")
-            news.tell(news.PARKED, row.uuid, row.kind, row.space, tries=row.attempts)
+            job_events.tell(job_events.PARKED, row.uuid, row.kind, row.space, tries=row.attempts)
 
     booth.write(park)
 

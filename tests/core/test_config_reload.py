@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from fluxcore import config
-from fluxcore.config import following
+from fluxcore.config import live_config
 
 
 class Clock:
@@ -54,7 +54,7 @@ def test_whoever_comes_while_the_file_is_read_gets_the_new_values(clock, file, m
     live = config.Live(file, config.load(file))
     assert live().TOP_K == 5
     monkeypatch.setattr(following, "_live", live)
-    read, others, found = following.read_file, [], []
+    read, others, found = live_config.read_file, [], []
 
     def read_file(path):
         others.append(threading.Thread(target=lambda: found.append(config.current().TOP_K)))

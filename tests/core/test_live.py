@@ -11,7 +11,7 @@ from fluxcore import events
 from fluxcore.errors import Busy, Forbidden, Unauthenticated
 from fluxcore.events import Position
 from fluxcore.log import live
-from fluxcore.log.live import Socket, Visitor, look
+from fluxcore.log.live import Socket, LiveSubscriber, look
 from tests.core.test_events import tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +24,7 @@ def everything(change):
 
 
 def socket(credential="one", *, space=HERE, position=None, rights=lambda: everything):
-    visitor = Visitor(credential, credential, space, "agent:a", "home", rights)
+    visitor = LiveSubscriber(credential, credential, space, "agent:a", "home", rights)
     return Socket(visitor, position or Position(), 0.0, asyncio.Future(loop=asyncio.new_event_loop()))
 
 

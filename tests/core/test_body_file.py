@@ -10,7 +10,7 @@ import pytest
 
 from fluxcore import incoming_bodies
 from fluxcore.errors import BodyTooSlow, TooLarge
-from fluxcore.spooled import spool_incoming
+from fluxcore.body_file import spool_incoming
 
 
 @pytest.fixture
