@@ -28,7 +28,15 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from fluxcore import clock, files
-from fluxcore.blob_backends import FolderBackend, BlobBackend, StoredFile, Readable, backend_at, storage_error, storage_errors
+from fluxcore.blob_backends import (
+    FolderBackend,
+    BlobBackend,
+    StoredFile,
+    Readable,
+    backend_at,
+    storage_error,
+    storage_errors,
+)
 from fluxcore.errors import Busy, Invalid, NotFound, StorageUnavailable
 from fluxcore.writes import limit_messages
 

@@ -50,7 +50,10 @@ class BundleWriter:
         self._digest = hashlib.sha256()
 
     def add(self, name: str, chunks: Iterable[bytes], *, kind: str = "") -> Artifact:
-        if not NAME.fullmatch(name) or name.lower() in {MANIFEST, *(member.name.lower() for member, _ in self._members)}:
+        if not NAME.fullmatch(name) or name.lower() in {
+            MANIFEST,
+            *(member.name.lower() for member, _ in self._members),
+        }:
             raise Invalid(f"{name[:80]!r} is not a valid name of a member, or is used already.", field="name")
         began, seen, size = self._staged.tell(), hashlib.sha256(), 0
         with self._frame() as frame:
@@ -181,7 +184,9 @@ class BundleReader:
     def _first_member(self) -> bytes:
         entry = _entry(self._stream.block())
         if entry is None or entry.name != MANIFEST or entry.size > self._limits.manifest_bytes:
-            raise Invalid(f"The bundle does not begin with a manifest.json of at most {self._limits.manifest_bytes} bytes.")
+            raise Invalid(
+                f"The bundle does not begin with a manifest.json of at most {self._limits.manifest_bytes} bytes."
+            )
         raw = b"".join(_exactly(self._stream, entry.size))
         self._pass_padding(entry.size)
         return raw

@@ -46,7 +46,9 @@ class Run:
 
     def tell(self, outcome: str, **data: Any) -> None:
         """Add the outcome of this try to the event log."""
-        job_events.tell(outcome, self.uuid, self.kind, self.space, tries=self.attempt, seconds=round(self.seconds, 2), **data)
+        job_events.tell(
+            outcome, self.uuid, self.kind, self.space, tries=self.attempt, seconds=round(self.seconds, 2), **data
+        )
 
 
 Handler = Callable[[Run], Apply | None]

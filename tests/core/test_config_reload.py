@@ -112,7 +112,7 @@ def test_a_file_that_vanishes_keeps_the_values_it_had(clock, file):
     file.unlink()
     clock.now += 2
     assert live().TOP_K == 9
-    assert "gone" in live.problem
+    assert "is missing" in live.problem
 
 
 def test_a_file_that_appears_is_read(clock, file):

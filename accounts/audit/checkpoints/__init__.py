@@ -7,7 +7,7 @@ folder, in a file of the instance's name there. The home's log is the one that i
 An outside folder that fails is said aloud and holds up nothing.
 """
 
-from accounts.audit.checkpoints.changes import hand_over, rotate_key, start_over
+from accounts.audit.checkpoints.rotation import hand_over, rotate_key, start_over
 from accounts.audit.checkpoints.schedule import checkpoint_if_due
 from accounts.audit.checkpoints.verify import (
     ChainStatus,
