@@ -29,10 +29,10 @@ from typing import IO, NamedTuple
 
 from fluxcore import clock, files
 from fluxcore.blob_backends import (
-    FolderBackend,
     BlobBackend,
-    StoredFile,
+    FolderBackend,
     Readable,
+    StoredFile,
     backend_at,
     storage_error,
     storage_errors,

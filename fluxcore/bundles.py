@@ -1,7 +1,7 @@
 """Bundles: many files in one that can be checked, moved and stored. Written and read as streams.
 
-A reader never creates files by the names inside a bundle: it returns bytes, and its caller chooses where they go. Links,
-devices, invalid names and more bytes than the manifest lists are refused as soon as they are read.
+A reader never creates files by the names inside a bundle: it returns bytes, and its caller stores them. Links, devices,
+invalid names and more bytes than the manifest lists are refused as soon as they are read.
 """
 
 from __future__ import annotations

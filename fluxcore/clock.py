@@ -42,11 +42,11 @@ def boot() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:64]
     except OSError:
-        return f"since {int(seconds() - steady()) // 3600}"  # no boot id on this system; the hour of the boot is enough to tell two apart
+        return f"since {int(seconds() - steady()) // 3600}"  # no boot id on this system: the hour of the boot
 
 
 def rfc3339(moment: datetime | str | None) -> str | None:
-    """A time as RFC 3339 text, `2026-11-16T04:30:00.000001Z`. Also takes the text that SQLite returns on raw queries."""
+    """A time as RFC 3339 text, `2026-11-16T04:30:00.000001Z`. Also takes SQLite's text from raw queries."""
     if moment is None:
         return None
     if isinstance(moment, str):

@@ -22,6 +22,7 @@ from fluxsite.wsgi import application as rest_application  # sets Django up, whi
 # isort: split
 from accounts import tokens
 from fluxcore import body_file, incoming_bodies
+from fluxcore.body_file import SpooledBody
 from fluxcore.errors import (
     BadRequest,
     BodyTooSlow,
@@ -34,7 +35,6 @@ from fluxcore.errors import (
     TooLarge,
     Unauthenticated,
 )
-from fluxcore.body_file import SpooledBody
 from fluxcore.writes import limit_messages
 from fluxsite.run import threads
 from memory.api.file_answers import FileAnswer, folder

@@ -10,7 +10,7 @@ from accounts.models import Space
 from accounts.principals import Principal
 from fluxcore.errors import BadOrigin, Forbidden, Unauthenticated
 from fluxcore.events import LoggedEvent
-from fluxcore.log.live import Shows, LiveSubscriber
+from fluxcore.log.live import LiveSubscriber, Shows
 from fluxsite import admission
 from fluxsite.websockets import LiveConsumer, Scope
 from mcp_bridge.origin_check import HEADERS, hostile_request_error

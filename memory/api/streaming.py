@@ -20,8 +20,8 @@ from django.urls import URLPattern, URLResolver
 from rest_framework.request import Request
 
 from fluxcore import blobs, body_file, config
-from fluxcore.errors import BadRequest, NotFound, RangeNotSatisfiable, UnsupportedMediaType
 from fluxcore.body_file import IN_REQUEST, SpooledBody
+from fluxcore.errors import BadRequest, NotFound, RangeNotSatisfiable, UnsupportedMediaType
 from memory.api.errors import error_response
 from memory.api.file_answers import FileAnswer, folder
 from memory.api.views import RestView

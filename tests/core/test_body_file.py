@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fluxcore import incoming_bodies
-from fluxcore.errors import BodyTooSlow, TooLarge
 from fluxcore.body_file import spool_incoming
+from fluxcore.errors import BodyTooSlow, TooLarge
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_whoever_comes_while_the_file_is_read_gets_the_new_values(clock, file, m
     """A burst after an idle time: the first caller reads the file, and the others must not go on with the old limit."""
     live = config.Live(file, config.load(file))
     assert live().TOP_K == 5
-    monkeypatch.setattr(following, "_live", live)
+    monkeypatch.setattr(live_config, "_live", live)
     read, others, found = live_config.read_file, [], []
 
     def read_file(path):
@@ -62,7 +62,7 @@ def test_whoever_comes_while_the_file_is_read_gets_the_new_values(clock, file, m
         others[0].join(0.3)  # nobody is answered before the file is read
         return read(path)
 
-    monkeypatch.setattr(following, "read_file", read_file)
+    monkeypatch.setattr(live_config, "read_file", read_file)
     edit(file, "TOP_K: 9\n")
     clock.now += 5
     assert config.current().TOP_K == 9

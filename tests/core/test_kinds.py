@@ -89,7 +89,7 @@ def test_a_kind_that_nobody_declared_fails_by_name_in_the_sweep(monkeypatch):
     sweep.sweep()
     row = Job.objects.get()
     assert (row.state, row.attempts) == ("queued", 1)
-    assert row.lines.get().text == "Try 1 failed: NotFound in run_one"
+    assert row.lines.get().text == "Attempt 1 failed: NotFound in run_one"
 
 
 def test_a_kind_is_declared_once_and_for_a_queue_there_is(declare):

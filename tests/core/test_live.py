@@ -11,7 +11,7 @@ from fluxcore import events
 from fluxcore.errors import Busy, Forbidden, Unauthenticated
 from fluxcore.events import Position
 from fluxcore.log import live
-from fluxcore.log.live import Socket, LiveSubscriber, look
+from fluxcore.log.live import LiveSubscriber, Socket, look
 from tests.core.test_events import tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
