@@ -97,7 +97,7 @@ class FairQueue:
             turn.leave()
 
     def rest(self, space: Hashable, agent: Hashable, seconds: float) -> None:
-        """Pause before leaving, as long as this turn took, if this agent has more in the queue and others are served."""
+        """Pause before leaving, as long as this turn took, if the agent has more in the queue and others are served."""
         if agent in self._waiting.get(space, {}) and others_served((space, agent)):
             free_connection()
             time.sleep(min(seconds, MOST_REST_SECONDS))

@@ -1,4 +1,4 @@
-"""Models of events, jobs, recurring jobs, uptime, idempotency keys and limits. `space` is a number, not a foreign key."""
+"""Models of events, jobs, uptime, idempotency keys and limits. `space` is a number, not a foreign key."""
 
 from __future__ import annotations
 

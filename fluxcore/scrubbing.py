@@ -8,7 +8,7 @@ from django.db import connection
 
 
 def scrub(tables: Sequence[str], *, first: str = "") -> bool:
-    """Scrub deleted rows; False inside a transaction, where it is impossible. On SQLite the statement `first` runs before.
+    """Scrub deleted rows; False inside a transaction, where it is impossible. `first` runs before it, on SQLite only.
 
     SQLite rewrites the whole file and empties its log, during which writers wait; PostgreSQL vacuums these tables.
     """

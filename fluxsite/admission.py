@@ -70,7 +70,9 @@ class Admission(BaseMiddleware):  # type: ignore[misc]  # Channels has no types
         await super().__call__({**scope, "visitor": visitor, "position": position}, receive, send)
 
 
-def at_live(consumer: type[LiveConsumer], check: Callable[[Scope], None], admit: Callable[[Scope], LiveSubscriber]) -> Any:
+def at_live(
+    consumer: type[LiveConsumer], check: Callable[[Scope], None], admit: Callable[[Scope], LiveSubscriber]
+) -> Any:
     """A server's WebSockets, in the order in which they are refused: origin, address, who is calling."""
     headers = consumer.headers
     unknown: Any = refuses_unknown(headers)

@@ -1,8 +1,8 @@
 """Live feed of events: one follower of the event log for all sockets of a process.
 
-Five times a second one statement checks whether the log has grown; where commits are announced (`Feed.wake`), less often
-and at once. New events are sent after the right to see them was checked again, later than they were read: an event that
-is written after a revocation has returned is not sent to anybody whose right was revoked.
+Five times a second one statement checks whether the log has grown; where commits are announced (`Feed.wake`), less
+often and at once. New events are sent after the right to see them was checked again, later than they were read: an
+event that is written after a revocation has returned is not sent to anybody whose right was revoked.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Feed:
             thread.shutdown(wait=False)
 
     async def _pause(self, began: float) -> None:
-        """Sleep until a commit is announced or a right must be checked, and at least the time of a poll between two reads."""
+        """Sleep until a commit is announced or a right must be checked; two reads are at least a poll apart."""
         now = asyncio.get_running_loop().time()
         unchecked = min((socket.checked for socket in self.sockets), default=now) + CHECK_SECONDS
         try:
@@ -191,9 +191,13 @@ class Feed:
         loop = asyncio.get_running_loop()
         now = loop.time()
         sockets = list(self.sockets)
-        places = {socket: (socket.subscriber.space, socket.position) for socket in sockets if not socket.arrived.is_set()}
+        places = {
+            socket: (socket.subscriber.space, socket.position) for socket in sockets if not socket.arrived.is_set()
+        }
         due = {
-            socket.subscriber.credential for socket in sockets if now - socket.checked >= CHECK_SECONDS - POLL_SECONDS / 2
+            socket.subscriber.credential
+            for socket in sockets
+            if now - socket.checked >= CHECK_SECONDS - POLL_SECONDS / 2
         }
         reading = loop.run_in_executor(thread, look, sockets, places, due)
         while not reading.done():

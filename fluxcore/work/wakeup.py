@@ -21,7 +21,7 @@ _thread: threading.Thread | None = None
 
 
 def use(sender: Sender | None) -> Sender | None:
-    """Set how workers are woken: by messages (`fluxsite/celery.py`) or an event of this process. Returns the old one."""
+    """Set how workers are woken: by messages (`fluxsite/celery.py`) or in this process. Returns the old sender."""
     global _sender
     former, _sender = _sender, sender
     return former
