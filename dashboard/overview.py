@@ -38,7 +38,7 @@ _COUNTS = {
     "requests": f"""
         SELECT COUNT(*) FROM {GrantRequest._meta.db_table} request
         JOIN {Agent._meta.db_table} agent ON agent.id = request.agent_id
-        WHERE agent.space_id = %(space)s AND request.state = '{GrantRequest.State.WAITING.value}'""",  # noqa: S608
+        WHERE agent.space_id = %(space)s AND request.state = '{GrantRequest.RequestState.WAITING.value}'""",  # noqa: S608
     "parked": f"""
         SELECT COUNT(*) FROM {Job._meta.db_table}
         WHERE space = %(space)s AND state = '{Job.State.PARKED.value}'""",  # noqa: S608

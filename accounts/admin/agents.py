@@ -195,7 +195,7 @@ class AgentPage(FluxModelAdmin):
     adds = Action(
         "create", "Create agent", "accounts.manage", _create, AgentForm, done="Agent created. Next: mint its token."
     )
-    acts = (
+    row_actions = (
         Action(
             "mint",
             "Mint token",

@@ -89,7 +89,7 @@ class AuditPage(FluxModelAdmin):
     called = ("audit entry", "audit entries")
     group = "Audit"
     about = "Every write, refused request and sign-in, recorded in tamper-evident chains."
-    acts = (
+    row_actions = (
         Action(
             "grant",
             "Grant this capability",

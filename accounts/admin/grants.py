@@ -94,7 +94,7 @@ class RequestPage(AgentRowPage):
         "Capabilities that agents ask for after a refused request. Accepting one grants it immediately, until it "
         "expires."
     )
-    acts = (
+    row_actions = (
         Action(
             "accept",
             "Accept",
@@ -120,7 +120,7 @@ class RequestPage(AgentRowPage):
     )
     list_display = ["what", "state_badge", "of", "space", "why", "asked"]
     list_filter = [
-        filters.values("state", "state", GrantRequest.State.values),
+        filters.values("state", "state", GrantRequest.RequestState.values),
         filters.spaces("agent__space_id"),
         filters.typed("agent", "agent", lambda text: Q(agent__name=text)),
     ]
@@ -182,7 +182,7 @@ class GrantPage(AgentRowPage):
         done="Granted.",
         says="Takes effect immediately, within the agent's trust level, its parent's capabilities and your own rights.",
     )
-    acts = (
+    row_actions = (
         Action(
             "revoke",
             "Revoke",

@@ -125,7 +125,7 @@ class PersonPage(FluxModelAdmin):
         shows=_SECRET,
         says="Creates an account and a one-time link with which the person sets a password and a second factor.",
     )
-    acts = (
+    row_actions = (
         Action(
             "role",
             "Set a role",

@@ -31,7 +31,7 @@ class SessionPage(FluxModelAdmin):
     called = ("session", "sessions")
     group = "People"
     about = "People who are signed in. A session ends 12 hours after sign-in, or when you end it here."
-    acts = (
+    row_actions = (
         Action(
             "end",
             "End session",
@@ -176,7 +176,7 @@ class LockoutPage(FluxModelAdmin):
         "Wrong passwords and codes, counted by user name, whether the name exists or not. Above the limit every "
         "sign-in with that name is refused until there were no attempts for a while."
     )
-    acts = (
+    row_actions = (
         Action(
             "unlock",
             "Unlock",

@@ -105,7 +105,7 @@ class NamespacePage(FluxModelAdmin):
         done="The board is there.",
         says="Agents of the space with bb.read or bb.write reach it at once.",
     )
-    acts = (
+    row_actions = (
         Action(
             "delete",
             "Delete the board",
@@ -158,7 +158,7 @@ class ItemPage(_Page):
     called = ("key", "keys")
     about = "Values under keys, with their versions. A deleted key stays listed: its versions are never given again."
     space_path = "namespace__space_id"
-    acts = (
+    row_actions = (
         Action(
             "restore",
             "Restore a version",
@@ -261,7 +261,7 @@ class BoardLockPage(_Page):
     called = ("lock on a board", "locks on boards")
     about = "Names that one caller holds at a time. The fencing token grows with each holder and never goes back."
     space_path = "board__space_id"
-    acts = (
+    row_actions = (
         Action(
             "break",
             "Break",

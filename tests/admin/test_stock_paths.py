@@ -131,7 +131,7 @@ def test_without_the_second_factor_every_address_leads_to_the_sign_in(house):
     ]
     for page, found in pages().items():
         paths += [list_of(page), f"{list_of(page)}add/", house.address(page)]
-        paths += [house.address(page, act=act.name) for act in found.acts]
+        paths += [house.address(page, act=act.name) for act in found.row_actions]
         paths += [path for path, _ in tries(house, page)]
     for path in paths:
         for answer in (client.get(path), send(client, path, reason="let me", post="yes")):
@@ -154,7 +154,7 @@ def test_every_page_is_of_the_one_kind():
             "changeform_view",
             "delete_view",
             "history_view",
-            "act_view",
+            "action_view",
             "add_view",
             "lookup_allowed",
         ):
