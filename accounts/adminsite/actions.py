@@ -89,7 +89,9 @@ def _principal(page: FluxModelAdmin, request: HttpRequest, action: Action, form:
     return who.principal(None if who.may(action.needs) else number)
 
 
-def _after(page: FluxModelAdmin, request: HttpRequest, action: Action, row: Any, answer: dict[str, Any]) -> HttpResponse:
+def _after(
+    page: FluxModelAdmin, request: HttpRequest, action: Action, row: Any, answer: dict[str, Any]
+) -> HttpResponse:
     if action.shows:
         found = {
             **page.admin_site.each_context(request),

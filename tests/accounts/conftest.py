@@ -18,7 +18,7 @@ def desk(tmp_path, settings, monkeypatch):
     outside = tmp_path / "outside"
     outside.mkdir()
     settings.HOME, settings.CHECKPOINTS = home, outside
-    monkeypatch.setattr(schedule, "_looked", None)
+    monkeypatch.setattr(schedule, "_last_check", None)
     return SimpleNamespace(
         home=home,
         folder=outside,

@@ -98,7 +98,7 @@ def test_a_kind_is_declared_once_and_for_a_queue_there_is(declare):
         kinds.job("test.one", print)
     with pytest.raises(RuntimeError, match=r"test\.one"):
         kinds.job("test.third", print, formerly=["test.one"])
-    with pytest.raises(ValueError, match="no queue"):
+    with pytest.raises(ValueError, match="is not a queue"):
         kinds.job("test.other", print, queue="express")
 
 

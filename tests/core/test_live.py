@@ -29,7 +29,7 @@ def socket(credential="one", *, space=HERE, position=None, rights=lambda: everyt
 
 
 def looked(*sockets, due=()):
-    places = {one: (one.visitor.space, one.position) for one in sockets}
+    places = {one: (one.subscriber.space, one.position) for one in sockets}
     found = look(list(sockets), places, set(due))
     return found, [found.pages.get(places[one], ([], None)) for one in sockets]
 
