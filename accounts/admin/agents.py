@@ -78,7 +78,7 @@ class CapabilitiesForm(ActionForm):
     def given(self) -> dict[str, Any]:
         found = super().given()
         if "instead_of" not in self.data:
-            del found["instead_of"]  # not a form of ours, which always says what it showed
+            del found["instead_of"]  # sent without our form, which always has this field
         return found
 
     def preview(self) -> Any:
@@ -90,14 +90,14 @@ def capabilities_with(agent: Agent, capabilities: list[str]) -> caps.Capabilitie
     over = effective_capabilities.ancestor_layers(agent.parent_id, clock.now())
     granted = effective_capabilities.open_grants().filter(agent=agent).values_list("capability", flat=True)
     if over is None:
-        return caps.parsed(())  # an agent above it is suspended, which suspends this one too
+        return caps.parsed(())  # an ancestor is suspended, which suspends this agent too
     return effective_capabilities.combine_layers(
         effective_capabilities.layers(capabilities, granted, agent.trust), over
     )
 
 
 def _would_allow(form: ActionForm, space: int | None, held: Any) -> Any:
-    """Result of Preview: what the capabilities allow by domain, or what is wrong with the text."""
+    """Result of Preview: what the capabilities allow by domain, or an error message."""
     if "capabilities" not in form.initial:
         return None
     try:
@@ -326,8 +326,8 @@ class AgentPage(FluxModelAdmin):
             .annotate(usable=Count("pk", filter=usable), last=Max("last_used_at"))
         }
         names: dict[int, set[str]] = {}
-        here_too = Agent.objects.filter(space__in={row.space_id for row in rows}).order_by()
-        for space, name in here_too.values_list("space_id", "name")[:MOST_COMPARED]:
+        in_spaces = Agent.objects.filter(space__in={row.space_id for row in rows}).order_by()
+        for space, name in in_spaces.values_list("space_id", "name")[:MOST_COMPARED]:
             names.setdefault(space, set()).add(name)
         alike = {space: lookalikes.find_lookalikes(found) for space, found in names.items()}
         for row in rows:

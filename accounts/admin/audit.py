@@ -1,4 +1,4 @@
-"""The audit, as people read it: entries, where the chains stand, a look whether they hold, and an export."""
+"""Admin pages of the audit log: entries, status and verification of the chains, export."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CHUNK = 1000
 
 
 def missing_capability(row: AuditEntry) -> str:
-    """The capability a refused agent would have needed; empty where a grant would be no use."""
+    """The capability a refused agent lacked; empty if it cannot be granted."""
     if row.outcome != AuditEntry.Outcome.REFUSED or not row.actor.startswith("agent:") or row.chain == INSTANCE_CHAIN:
         return ""
     operation, colon, target = str(_details(row).get("missing", "")).partition(":")
@@ -44,7 +44,7 @@ def missing_capability(row: AuditEntry) -> str:
     try:
         split(wanted)
     except Invalid:
-        return ""  # the entry keeps no more than the beginning of a long name
+        return ""  # the entry has only the beginning of a long name
     return wanted
 
 
@@ -67,7 +67,7 @@ def _grant(principal: Principal, row: AuditEntry, **given: Any) -> None:
 
 
 class ChainFilter(filters.Filter):
-    """One of the chains the person may read, by the name of its space."""
+    """Filter by chain, listed by the names of spaces; only chains the person may read."""
 
     title, parameter_name = "chain", "chain"
 
@@ -135,7 +135,7 @@ class AuditPage(FluxModelAdmin):
         return who.may(self.reads) or row.chain in chain_status.readable_chains(who)
 
     def space_of(self, row: Any) -> int | None:
-        """Space of the chain. Entries have no foreign key to a space, so that they outlive it."""
+        """Space of the chain. Entries have no foreign key to a space, because they are kept after it is deleted."""
         return row.space_number if hasattr(row, "space_number") else None
 
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:
@@ -190,7 +190,7 @@ class AuditPage(FluxModelAdmin):
         return TemplateResponse(request, "admin/flux/chains.html", found, status=refusal.status if refusal else 200)
 
     def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
-        """The entries as they are hashed, one JSON object a line, for anybody to check."""
+        """Export the entries as they are hashed, one JSON object per line, for independent verification."""
         if not self.has_view_permission(request) or request.method not in ("GET", "HEAD"):
             raise self._refused(request, self.reads)
         mine = chain_status.verifiable_chains(current_visitor(request))
@@ -198,7 +198,7 @@ class AuditPage(FluxModelAdmin):
         if wanted is not None and wanted not in mine:
             raise Http404
         chains = [wanted] if wanted is not None else list(mine)
-        # Under ASGI Django would read a plain iterator to its end before it sends the first byte.
+        # Under ASGI Django would read a synchronous iterator to its end before it sends the first byte.
         lines = _lines_async(chains) if isinstance(request, ASGIRequest) else _lines(chains)
         name = "audit" if wanted is None else f"audit-{wanted[:8]}"
         return StreamingHttpResponse(
@@ -249,7 +249,7 @@ class AuditPage(FluxModelAdmin):
 
 
 def _shown(one: ChainStatus, names: dict[str, str]) -> dict[str, Any]:
-    """One chain as a row of the table."""
+    """Values of one chain for a row of the table."""
     if one.checkpoint_at is None or one.checkpoint_entries is None:
         checkpoint = formatting.badge(
             "none yet", "warn", title="Without a checkpoint, entries removed from the end would go unnoticed."

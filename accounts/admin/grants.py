@@ -1,4 +1,4 @@
-"""Grants, and agents' requests for them."""
+"""Admin pages of grants and of agents' requests for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fluxcore import clock
 
 
 class AgentRowPage(FluxModelAdmin):
-    """Rows that belong to an agent."""
+    """Base page for rows that belong to an agent."""
 
     space_path = "agent__space_id"
 

@@ -1,4 +1,4 @@
-"""Members: what a person is in a space."""
+"""Admin page of members: roles of people in spaces."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class SessionPage(FluxModelAdmin):
     empty_says = "Nobody is signed in."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Without sessions of visitors, which exist only for their forms."""
+        """Only sessions of signed-in people; those of other visitors exist only for their forms."""
         return super().get_queryset(request).filter(user__isnull=False).select_related("user").defer("session_data")
 
     def load_extras(self, request: HttpRequest, rows: list[Any]) -> None:

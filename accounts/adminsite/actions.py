@@ -76,11 +76,11 @@ def _take_code(request: HttpRequest, form: ActionForm) -> None:
         current_visitor(request).user, form.cleaned_data["code"], source=client_address(request), action="step_up"
     )
     mark_fresh(request)
-    del form.fields["code"]  # if the verb refuses, the form comes back without asking for another one
+    del form.fields["code"]  # if the verb refuses, the form is shown again without asking for another code
 
 
 def _principal(page: FluxModelAdmin, request: HttpRequest, action: Action, form: ActionForm, row: Any) -> Any:
-    """In the row's space; where there is no row yet, in the space that was chosen, if the form has one."""
+    """The person acting in the row's space; without a row, in the space chosen in the form, if it has one."""
     who = current_visitor(request)
     if row is not None:
         return page.principal(request, row)

@@ -239,7 +239,7 @@ def checkpoints_of_a_minute(world: ProbeWorld) -> object:
     """The chore of the minute leaves work for after its commit, or none."""
     from accounts.audit.checkpoints import schedule as checkpoint_schedule
 
-    world.patch.setattr(checkpoint_schedule, "_looked", None)
+    world.patch.setattr(checkpoint_schedule, "_last_check", None)
     made: list[object] = []
     world.patch.setattr(checkpoint_schedule, "_make_in_turn", made.append)
     booth.write(checkpoint_schedule.checkpoint_if_due)
