@@ -36,14 +36,14 @@ def count_refusal(source: str) -> None:
         _counts[key] = _counts.get(key, 0) + 1
     if first:
         booth.post(lambda: _write(key))
-        flush(before=minute)
+        flush(older_than=minute)
         _flush_later()
 
 
-def flush(*, before: datetime | None = None) -> None:
-    """Write the sums of past minutes (all of them without `before`)."""
+def flush(*, older_than: datetime | None = None) -> None:
+    """Write the sums of past minutes (all of them without `older_than`)."""
     with _lock:
-        past = {old: _counts.pop(old) for old in list(_counts) if before is None or old[1] < before}
+        past = {old: _counts.pop(old) for old in list(_counts) if older_than is None or old[1] < older_than}
     if past:
         booth.post(lambda: _add(past))
 
@@ -63,7 +63,7 @@ def _flush_later() -> None:
 
 def _flush_past() -> None:
     global _timer
-    flush(before=clock.now().replace(second=0, microsecond=0))
+    flush(older_than=clock.now().replace(second=0, microsecond=0))
     _timer = None
     if _counts:
         _flush_later()

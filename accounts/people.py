@@ -109,16 +109,16 @@ def invite(call: RunningCall, *, username: str, administrator: bool = False, spa
         raise Forbidden("Only an administrator can create administrators.")
     if not administrator and not (space and role):
         raise Invalid("The space or the role is missing. Give both.", field="space")
-    home = find_space(space, call.principal) if space else None
-    _check_role(role, needed=home is not None)
+    member_space = find_space(space, call.principal) if space else None
+    _check_role(role, needed=member_space is not None)
     secret = secrets.token_urlsafe(24)
 
     def change() -> dict[str, Any]:
         user = save_person(username, make_password(None), administrator=administrator)
-        if home is not None:
-            Membership.objects.create(user=user, space=home, role=role, created_at=clock.now())
+        if member_space is not None:
+            Membership.objects.create(user=user, space=member_space, role=role, created_at=clock.now())
         issue(secret, Enrolment.Purpose.ACCOUNT, user=user)
-        chain = home.uuid.hex if home is not None else INSTANCE_CHAIN
+        chain = member_space.uuid.hex if member_space is not None else INSTANCE_CHAIN
         call.record(f"user:{username}", chain=chain, administrator=administrator, space=space, role=role)
         return {"username": username, "secret": secret}
 
@@ -128,7 +128,7 @@ def invite(call: RunningCall, *, username: str, administrator: bool = False, spa
 @verb("people.set_role", needs="people.manage")
 def set_role(call: RunningCall, *, username: str, space: str, role: str) -> Change:
     """Set the role of a person in a space; an empty role removes them from it."""
-    user, home = find(username), find_space(space, call.principal)
+    user, member_space = find(username), find_space(space, call.principal)
     _check_role(role, needed=False)
     if user.is_superuser and role:
         raise Conflict(
@@ -136,19 +136,19 @@ def set_role(call: RunningCall, *, username: str, space: str, role: str) -> Chan
         )
 
     def change() -> dict[str, Any]:
-        membership = Membership.objects.filter(user=user, space=home)
+        membership = Membership.objects.filter(user=user, space=member_space)
         old_role = membership.values_list("role", flat=True).first() or ""
         if role:
             Membership.objects.update_or_create(
                 user=user,
-                space=home,
+                space=member_space,
                 defaults={"role": role},
                 create_defaults={"role": role, "created_at": clock.now()},
             )
         else:
             membership.delete()
-        call.record(f"user:{user.username}", chain=home.uuid.hex, before=old_role, after=role)
-        return {"username": user.username, "space": home.name, "role": role}
+        call.record(f"user:{user.username}", chain=member_space.uuid.hex, before=old_role, after=role)
+        return {"username": user.username, "space": member_space.name, "role": role}
 
     return change
 

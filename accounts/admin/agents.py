@@ -279,7 +279,7 @@ class AgentPage(FluxModelAdmin):
             done="Reactivated. Its tokens work again.",
         ),
     )
-    list_display = ["called_here", "state", "space", "trust_badge", "holds", "token_count", "last_call"]
+    list_display = ["name_with_badge", "state", "space", "trust_badge", "capability_chips", "token_count", "last_call"]
     list_filter = [
         filters.spaces("space_id"),
         filters.choice(
@@ -300,15 +300,15 @@ class AgentPage(FluxModelAdmin):
         "full_name",
         "space",
         "trust_badge",
-        "above",
+        "parent_link",
         "state",
         "votes",
         "mcp_tools",
-        "own",
-        "holds_now",
+        "own_capabilities",
+        "effective",
         "last_call",
         "outside_id",
-        "made",
+        "created",
     ]
     empty_says = "No agents yet. Create one, mint its token and put the token into your program's configuration."
 
@@ -335,24 +335,24 @@ class AgentPage(FluxModelAdmin):
             row.alike = alike.get(row.space_id, {}).get(row.name, [])
 
     def sections(self, request: HttpRequest, row: Any) -> list[Section]:
-        found = row.tokens.order_by("-id")[:10]
-        given = Grant.objects.filter(agent=row).order_by("-id")[:10]
+        tokens_shown = row.tokens.order_by("-id")[:10]
+        grants_shown = Grant.objects.filter(agent=row).order_by("-id")[:10]
         return [
             Section(
                 "Tokens",
                 ("token", "maximum provenance", "note", "minted", "last used", "state"),
                 [
                     (
-                        formatting.link(reverse("admin:accounts_token_change", args=[one.pk]), one),
-                        one.ceiling,
-                        one.note,
-                        formatting.relative_time(one.created_at),
-                        formatting.relative_time(one.last_used_at, none="never"),
-                        token_state(one),
+                        formatting.link(reverse("admin:accounts_token_change", args=[token.pk]), token),
+                        token.ceiling,
+                        token.note,
+                        formatting.relative_time(token.created_at),
+                        formatting.relative_time(token.last_used_at, none="never"),
+                        token_state(token),
                     )
-                    for one in found
+                    for token in tokens_shown
                 ],
-                says="No tokens yet. The agent needs one to send requests: use Mint token.",
+                says="No tokens yet. The agent needs token to send requests: use Mint token.",
                 more=_list("accounts_token", row),
             ),
             Section(
@@ -360,13 +360,13 @@ class AgentPage(FluxModelAdmin):
                 ("capability", "granted by", "granted", "expires", "state"),
                 [
                     (
-                        formatting.link(reverse("admin:accounts_grant_change", args=[one.pk]), one.capability),
-                        one.granted_by,
-                        formatting.relative_time(one.granted_at),
-                        formatting.relative_time(one.expires_at, none="never"),
-                        grant_state(one),
+                        formatting.link(reverse("admin:accounts_grant_change", args=[grant.pk]), grant.capability),
+                        grant.granted_by,
+                        formatting.relative_time(grant.granted_at),
+                        formatting.relative_time(grant.expires_at, none="never"),
+                        grant_state(grant),
                     )
-                    for one in given
+                    for grant in grants_shown
                 ],
                 says="No grants. The agent has only its own capabilities.",
                 more=_list("accounts_grant", row),
@@ -380,7 +380,7 @@ class AgentPage(FluxModelAdmin):
         return str(row.name)
 
     @admin.display(description="name", ordering="name")
-    def called_here(self, row: Any) -> Any:
+    def name_with_badge(self, row: Any) -> Any:
         return formatting.name_with_warning(row.name, row.alike)
 
     @admin.display(description="name")
@@ -392,15 +392,15 @@ class AgentPage(FluxModelAdmin):
         return formatting.badge(row.trust, "warn" if row.trust == Agent.Trust.PRIVILEGED else "plain")
 
     @admin.display(description="capabilities")
-    def holds(self, row: Any) -> Any:
+    def capability_chips(self, row: Any) -> Any:
         return formatting.chips(row.capabilities, most=3)
 
     @admin.display(description="own capabilities")
-    def own(self, row: Any) -> Any:
+    def own_capabilities(self, row: Any) -> Any:
         return formatting.chips(row.capabilities)
 
     @admin.display(description="effective capabilities")
-    def holds_now(self, row: Any) -> Any:
+    def effective(self, row: Any) -> Any:
         """Own capabilities and grants, limited by trust level and parent."""
         address = f"{reverse('admin:preview')}?agent={row.pk}"
         texts = effective_capabilities.capabilities_of(row).texts
@@ -427,13 +427,13 @@ class AgentPage(FluxModelAdmin):
         return formatting.chips(row.tools)
 
     @admin.display(description="parent")
-    def above(self, row: Any) -> Any:
+    def parent_link(self, row: Any) -> Any:
         if row.parent is None:
             return formatting.NONE
         return formatting.link(reverse("admin:accounts_agent_change", args=[row.parent.pk]), row.parent.name)
 
     @admin.display(description="created", ordering="created_at")
-    def made(self, row: Any) -> Any:
+    def created(self, row: Any) -> Any:
         return formatting.relative_time(row.created_at)
 
 

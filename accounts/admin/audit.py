@@ -102,7 +102,7 @@ class AuditPage(FluxModelAdmin):
             "your own rights.",
         ),
     )
-    list_display = ["when", "outcome_badge", "actor", "action", "what", "reason_said", "chain_name"]
+    list_display = ["when", "outcome_badge", "actor", "action", "what", "short_reason", "chain_name"]
     list_filter = [
         ChainFilter,
         filters.values("outcome", "outcome", AuditEntry.Outcome.values),
@@ -120,11 +120,11 @@ class AuditPage(FluxModelAdmin):
         "object",
         "outcome_badge",
         "reason",
-        "said",
+        "details_json",
         "chain_name",
         "position",
-        "hash_said",
-        "prev_said",
+        "hash_code",
+        "previous_hash",
     ]
     empty_says = "No entries yet. Writes, refused requests and sign-ins are listed here."
 
@@ -179,13 +179,15 @@ class AuditPage(FluxModelAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": "Chains and checkpoints",
-            "standings": [_shown(one, mine) for one in chain_status.visible_statuses(who)],
+            "chains": [_chain_row(status, mine) for status in chain_status.visible_statuses(who)],
             "report": report,
             "refusal": refusal,
             "seconds": seconds,
             "names": mine,
             "runs": who.may("instance.manage"),
-            "verdicts": [(mine.get(one.chain, one.chain), one) for one in report.chains] if report else [],
+            "verdicts": [(mine.get(verdict.chain, verdict.chain), verdict) for verdict in report.chains]
+            if report
+            else [],
         }
         return TemplateResponse(request, "admin/flux/chains.html", found, status=refusal.status if refusal else 200)
 
@@ -224,7 +226,7 @@ class AuditPage(FluxModelAdmin):
         return formatting.badge(row.outcome, "bad" if row.outcome == AuditEntry.Outcome.REFUSED else "good")
 
     @admin.display(description="reason")
-    def reason_said(self, row: Any) -> str:
+    def short_reason(self, row: Any) -> str:
         return formatting.shorten(row.reason, 60)
 
     @admin.display(description="chain")
@@ -236,44 +238,44 @@ class AuditPage(FluxModelAdmin):
         return int(row.seq)
 
     @admin.display(description="details")
-    def said(self, row: Any) -> Any:
+    def details_json(self, row: Any) -> Any:
         return formatting.pretty_json(_details(row))
 
     @admin.display(description="hash")
-    def hash_said(self, row: Any) -> Any:
+    def hash_code(self, row: Any) -> Any:
         return formatting.code(row.hash)
 
     @admin.display(description="previous hash")
-    def prev_said(self, row: Any) -> Any:
+    def previous_hash(self, row: Any) -> Any:
         return formatting.code(row.prev)
 
 
-def _shown(one: ChainStatus, names: dict[str, str]) -> dict[str, Any]:
+def _chain_row(status: ChainStatus, names: dict[str, str]) -> dict[str, Any]:
     """Values of one chain for a row of the table."""
-    if one.checkpoint_at is None or one.checkpoint_entries is None:
+    if status.checkpoint_at is None or status.checkpoint_entries is None:
         checkpoint = formatting.badge(
             "none yet", "warn", title="Without a checkpoint, entries removed from the end would go unnoticed."
         )
     else:
-        newer = one.entries - one.checkpoint_entries
+        newer = status.entries - status.checkpoint_entries
         since = (
             formatting.badge(f"{newer} newer entries" if newer > 1 else "1 newer entry", "plain")
             if newer > 0
             else formatting.badge("up to date", "good")
         )
-        checkpoint = format_html("{} {}", formatting.relative_time(clock.parse(one.checkpoint_at)), since)
-    look = chain_status.last_verification(one.chain)
-    if look is None:
-        looked: Any = formatting.NONE
+        checkpoint = format_html("{} {}", formatting.relative_time(clock.parse(status.checkpoint_at)), since)
+    last = chain_status.last_verification(status.chain)
+    if last is None:
+        verified: Any = formatting.NONE
     else:
-        found = formatting.badge("intact", "good") if look.verdict.sound else formatting.badge("broken", "bad")
-        looked = format_html("{} {}", found, formatting.relative_time(look.at))
+        found = formatting.badge("intact", "good") if last.verdict.sound else formatting.badge("broken", "bad")
+        verified = format_html("{} {}", found, formatting.relative_time(last.at))
     return {
-        "standing": one,
-        "name": names.get(one.chain, one.chain[:8]),
-        "newest": formatting.relative_time(clock.parse(one.newest)),
+        "status": status,
+        "name": names.get(status.chain, status.chain[:8]),
+        "newest": formatting.relative_time(clock.parse(status.newest)),
         "checkpoint": checkpoint,
-        "look": looked,
+        "verified": verified,
     }
 
 
