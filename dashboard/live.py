@@ -24,7 +24,7 @@ from dashboard.middleware import HEADERS
 from dashboard.overview import QUIET
 from fluxcore.errors import BadHost, BadOrigin, Forbidden, Unauthenticated
 from fluxcore.events import LoggedEvent
-from fluxcore.log.live import Shows, LiveSubscriber
+from fluxcore.log.live import LiveSubscriber, Shows
 from fluxsite import admission
 from fluxsite.websockets import LiveConsumer, Scope
 

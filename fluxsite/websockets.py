@@ -101,7 +101,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         raise StopConsumer
 
     async def _speak(self, socket: Socket, position: Position) -> CloseReason:
-        visitor = socket.visitor
+        visitor = socket.subscriber
         hello = Message(
             kind="live.open",
             at=clock.rfc3339(clock.now()),

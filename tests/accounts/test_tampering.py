@@ -370,4 +370,5 @@ def test_the_old_key_signs_nothing_any_more_after_another_took_its_place(kept):
     checkpoints.rotate_key(shell())
     sound()
     line_forged(kept.log, "checkpoint", private=old, key=signing.public_half(old))
-    assert "line 7 was signed with a key that was not valid at that time" in checkpoints.verify_chains().places[0].problem
+    problem = checkpoints.verify_chains().places[0].problem
+    assert "line 7 was signed with a key that was not valid at that time" in problem

@@ -75,8 +75,8 @@ def test_a_log_that_was_changed_is_named_with_its_line(run, api, home):
     verdict = run("flux_audit", "verify", "--json")
     assert verdict.status == 1
     (place,) = verdict.json()["checkpoints"]
-    assert (place["file"], place["problem"]) == (str(home.checkpoints), "line 2 was not signed by its key")
-    assert "line 2 was not signed by its key" in " ".join(run("flux_audit", "verify").text.split())
+    assert (place["file"], place["problem"]) == (str(home.checkpoints), "line 2 has an invalid signature")
+    assert "line 2 has an invalid signature" in " ".join(run("flux_audit", "verify").text.split())
 
 
 def test_verification_says_when_there_is_no_checkpoint_yet(run, api):

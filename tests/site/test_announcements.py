@@ -53,7 +53,9 @@ def test_a_commit_of_another_thread_wakes_a_follower_that_would_not_look_for_an_
         feed = Feed()
         feed.use(announcements.listen, from_everywhere=True)
         announced(Announcer(asyncio.get_running_loop()).announce)
-        socket = feed.join(LiveSubscriber("one", "one", SPACE, "agent:a", "home", lambda: everything), events.Position())
+        socket = feed.join(
+            LiveSubscriber("one", "one", SPACE, "agent:a", "home", lambda: everything), events.Position()
+        )
         while "found" not in heard:  # until it hears announcements: with Redis that takes a moment
             await asyncio.to_thread(happen, "news")
             try:
