@@ -1,4 +1,4 @@
-"""A data home of its own for every test that signs: its log and keys must not know other tests' chains."""
+"""Fixture: a separate data home for every test that signs, so that logs and keys do not mix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains that an operator replaced, by a reset, a restore or a move: no alarm, and said."""
+"""Chains replaced by a reset, a restore or a move: reported, and no alarm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints on schedule: among the worker's chores of a minute, when the last one is old enough."""
+"""Scheduled checkpoints: made in the sweep when the last one is old enough."""
 
 from __future__ import annotations
 

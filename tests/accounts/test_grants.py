@@ -1,4 +1,4 @@
-"""Grants: capabilities added at run time, never above trust, parent or giver, gone the moment they end."""
+"""Grants: never above trust level, parent or giver, and without effect as soon as they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests without a valid token: every one counted, one audit entry per source and minute."""
+"""Refused anonymous requests: all counted, one audit entry per source and minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people may do: owner, operator and viewer of a space, administrators of the instance"""
+"""Roles of people: owner, operator and viewer of a space, administrators of the instance."""
 
 from __future__ import annotations
 

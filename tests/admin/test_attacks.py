@@ -1,4 +1,4 @@
-"""Ways around the administration's walls that somebody once found open"""
+"""Attacks on the admin that once succeeded."""
 
 from __future__ import annotations
 

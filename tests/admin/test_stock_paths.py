@@ -1,4 +1,4 @@
-"""Django's own ways to write, look up and jump: closed for everybody, with and without the second factor."""
+"""Django's own views for writing and look-ups: closed for everybody."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_nothing_is_written_by_what_django_would_offer(house, role):
     for page in pages():
         for path, fields in tries(house, page):
             if page.endswith((".space", ".user", ".membership", ".agent", ".grant", ".namespace")) and "/add/" in path:
-                continue  # our own form stands there: test_acts.py
+                continue  # our own form is there: test_actions.py
             answer = send(client, path, **fields)
             assert answer.status_code in (301, 302, 403, 404, 405), (path, answer.status_code)
             if answer.status_code in (301, 302):

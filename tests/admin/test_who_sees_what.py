@@ -1,4 +1,4 @@
-"""Who sees which page and which rows: viewers, operators and owners of a space, and administrators."""
+"""Visibility of pages and rows: viewers, operators and owners of a space, and administrators."""
 
 from __future__ import annotations
 

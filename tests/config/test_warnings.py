@@ -1,4 +1,4 @@
-"""Keys that change nothing are named where an operator looks: at the start, in the status, by `check`."""
+"""Warnings about keys without effect: at start, in the status, in `check`."""
 
 from __future__ import annotations
 

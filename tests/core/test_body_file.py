@@ -1,4 +1,4 @@
-"""Bodies that come in slowly: who stalls or is too slow is refused, and nothing of the body stays."""
+"""Body files: slow senders are refused, and nothing of a refused body is kept."""
 
 from __future__ import annotations
 

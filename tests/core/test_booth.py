@@ -1,4 +1,4 @@
-"""The write booth: one commit for everybody who waits, a savepoint for each, and answers after the commit."""
+"""Write booth: one commit for all waiting writers, a savepoint for each, and answers after the commit."""
 
 from __future__ import annotations
 

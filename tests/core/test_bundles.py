@@ -1,4 +1,4 @@
-"""Bundles: what is written is read back, whatever was changed since is found, hostile ones harm nothing."""
+"""Bundles: round trips, changes that are detected, hostile bundles that are refused."""
 
 from __future__ import annotations
 

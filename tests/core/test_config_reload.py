@@ -1,4 +1,4 @@
-"""config.yaml while the instance runs: hot keys follow the file, the rest wait for a restart."""
+"""config.yaml of a running instance: hot keys follow the file, the others need a restart."""
 
 from __future__ import annotations
 

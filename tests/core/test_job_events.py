@@ -1,4 +1,4 @@
-"""What becomes of jobs is in the event log, told once and in the commit that marks the job"""
+"""Events about jobs: written once, in the commit that changes the state of the job."""
 
 from __future__ import annotations
 

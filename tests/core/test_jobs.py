@@ -1,4 +1,4 @@
-"""Jobs: rows written with the change that needs them, claimed by one worker, done once."""
+"""Job queue: rows written with the change that needs them, claimed by one worker, done once."""
 
 from __future__ import annotations
 

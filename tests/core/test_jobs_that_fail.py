@@ -1,4 +1,4 @@
-"""Jobs that fail: tried again after 2, 10, 30 and 120 seconds, parked after five tries, their log kept."""
+"""Failing jobs: tried again after 2, 10, 30 and 120 seconds, parked after five attempts, their log kept."""
 
 from __future__ import annotations
 

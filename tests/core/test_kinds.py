@@ -1,4 +1,4 @@
-"""Kinds of jobs: declared once, claimed by their own task, and still found under the names of earlier releases."""
+"""Kinds of jobs: declared once, claimed by their own task, found under the names of earlier releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller reads who reached a limit: the same at every door, with value, key and the way without a limit."""
+"""Errors for reached limits: the same in REST, MCP, SDK and shell, with value, key and alternative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look of the live feed at the database: what is new, for whom, and whether they may still see it"""
+"""Live feed: what one read of the database finds, for which sockets, and whether they may still see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No audit, no write: when the chain or the log cannot take an entry, nothing is stored and everybody is told."""
+"""Audit and event rows that cannot be written: nothing is stored and every caller gets an error."""
 
 from __future__ import annotations
 

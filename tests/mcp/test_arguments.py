@@ -75,7 +75,7 @@ def _allowed(schema: Mapping[str, Any], value: Any, name: str) -> bool:
         ("memory_set", {"key": "a", "fence": {"lock": "x", "token": 0}}, "fence.token is a whole number of at least 1"),
         ("memory_change", {"key": "a", "op": "drop"}, "op is one of incr, append, patch, touch, restore."),
         ("memory_batch", {"operations": ["a"]}, "operations[0] is an object."),
-        ("flux_store", {"content": "a", "reason": "x" * 501}, "The reason is too long: at most 500 characters."),
+        ("flux_store", {"content": "a", "reason": "x" * 501}, "reason has at most 500 characters."),
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_allowed(tool: str, given: dict[str, Any], says: str) -> None:

@@ -1,4 +1,4 @@
-"""Blobs: bytes under their digest, whole or absent, at every kind of place."""
+"""Blobs: bytes under their digest, complete or absent, in every kind of backend."""
 
 from __future__ import annotations
 

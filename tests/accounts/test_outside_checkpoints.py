@@ -1,4 +1,4 @@
-"""Checkpoints in a second place, and logs and keys that a person kept: what they tell, and what they never hold up."""
+"""Outside checkpoint logs, and logs and keys that a person kept: what they reveal; failures never block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do in the administration: through a form with a reason, by the least role that may, on the chain."""
+"""Actions of the admin: with a reason, for the lowest role that may run them, with an audit entry."""
 
 from __future__ import annotations
 
