@@ -27,10 +27,10 @@ def test_a_job_that_is_done_is_told_once(handle):
     handle(lambda run: None)
     identity = enqueue(space=7)
     assert worker.drain() == 1
-    told = Event.objects.get()
-    assert (told.kind, told.space, told.actor, told.subject) == ("job.done", 7, "worker", str(identity))
-    assert (told.data["job"], told.data["tries"], told.packed) == ("test", 1, None)
-    assert 0 <= told.data["seconds"] < 60
+    event = Event.objects.get()
+    assert (event.kind, event.space, event.actor, event.subject) == ("job.done", 7, "worker", str(identity))
+    assert (event.data["job"], event.data["tries"], event.packed) == ("test", 1, None)
+    assert 0 <= event.data["seconds"] < 60
 
 
 def test_it_is_told_with_the_effect_or_not_at_all(handle):

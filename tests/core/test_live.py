@@ -122,8 +122,8 @@ def test_a_long_way_is_gone_in_pages_without_a_gap(monkeypatch):
 def test_a_message_is_a_public_summary_with_the_place_to_go_on_from():
     tell("a", space=HERE, data={"origin": "user_stated"}, packed=b"not for sockets")
     _, [([(change, text)], _)] = looked(socket())
-    said = json.loads(text)
-    assert set(said) == {"kind", "at", "actor", "subject", "data", "position"}
-    assert (said["subject"], said["data"]) == ("a", {"origin": "user_stated"})
-    assert Position.parse(said["position"]) == change.position
+    message = json.loads(text)
+    assert set(message) == {"kind", "at", "actor", "subject", "data", "position"}
+    assert (message["subject"], message["data"]) == ("a", {"origin": "user_stated"})
+    assert Position.parse(message["position"]) == change.position
     assert "not for sockets" not in text
