@@ -47,7 +47,7 @@ $(ROOMS:%=room-%): room-%: $(VENV)/.dev
 
 # Where our SQL is, or what a database decides: locks, order, counting. What only asks these is left to the proofs.
 POSTGRES := arena concurrency core grains health keyvalue accounts/test_agents.py accounts/test_audit_chain.py \
-	accounts/test_checkpoints.py accounts/test_families.py accounts/test_grant_requests.py accounts/test_grants.py \
+	accounts/test_checkpoints.py accounts/test_parents.py accounts/test_grant_requests.py accounts/test_grants.py \
 	accounts/test_refusals.py accounts/test_tokens.py accounts/test_verbs.py admin/test_index.py \
 	dashboard/test_live_page.py dashboard/test_home.py mcp/test_shares.py rest/test_grains.py \
 	rest/test_grains_narrowed.py rest/test_statement_counts.py site/test_backup.py site/test_checks.py \

@@ -24,7 +24,7 @@ from dashboard.middleware import HEADERS
 from dashboard.overview import QUIET
 from fluxcore.errors import BadHost, BadOrigin, Forbidden, Unauthenticated
 from fluxcore.events import LoggedEvent
-from fluxcore.log.live import Shows, Visitor
+from fluxcore.log.live import LiveSubscriber, Shows
 from fluxsite import admission
 from fluxsite.websockets import LiveConsumer, Scope
 
@@ -38,7 +38,7 @@ class PersonConsumer(LiveConsumer):
     headers = _HEADERS
 
 
-def admit(scope: Scope) -> Visitor:
+def admit(scope: Scope) -> LiveSubscriber:
     """Admit a person. A space without a role is answered like one that does not exist."""
     request = _request(scope)
     if not is_signed_in(request):
@@ -52,7 +52,7 @@ def admit(scope: Scope) -> Visitor:
     if space is None or not may(person, _NEEDS):
         audit.refuse(person, "live.follow", name, details={"missing": _NEEDS})
         raise Forbidden("You have no role in a space of that name, so you cannot follow it.")
-    return Visitor(
+    return LiveSubscriber(
         owner=f"user:{person.user}",
         credential=f"{request.session.session_key}/{space.pk}",
         space=space.pk,

@@ -23,7 +23,7 @@ from fluxcore import events
 from fluxcore.db_errors import error_place, translate
 from fluxcore.errors import Busy, FluxError, Invalid
 from fluxcore.events import Position
-from fluxcore.log.live import Visitor
+from fluxcore.log.live import LiveSubscriber
 from fluxsite.websockets import Headers, LiveConsumer, Receive, Scope, Send, refuse, refuses_unknown
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Admission(BaseMiddleware):  # type: ignore[misc]  # Channels has no types
     That one asks the database in the one thread that all synchronous pages share; this one has threads of its own.
     """
 
-    def __init__(self, inner: Any, admit: Callable[[Scope], Visitor], headers: Headers) -> None:
+    def __init__(self, inner: Any, admit: Callable[[Scope], LiveSubscriber], headers: Headers) -> None:
         super().__init__(inner)
         self.admit, self.headers = admit, headers
 
@@ -70,7 +70,9 @@ class Admission(BaseMiddleware):  # type: ignore[misc]  # Channels has no types
         await super().__call__({**scope, "visitor": visitor, "position": position}, receive, send)
 
 
-def at_live(consumer: type[LiveConsumer], check: Callable[[Scope], None], admit: Callable[[Scope], Visitor]) -> Any:
+def at_live(
+    consumer: type[LiveConsumer], check: Callable[[Scope], None], admit: Callable[[Scope], LiveSubscriber]
+) -> Any:
     """A server's WebSockets, in the order in which they are refused: origin, address, who is calling."""
     headers = consumer.headers
     unknown: Any = refuses_unknown(headers)
@@ -96,7 +98,7 @@ def since(given: dict[str, str]) -> Position | None:
     return Position.parse(given["since"]) if "since" in given else None
 
 
-async def _admitted(scope: Scope, admit: Callable[[Scope], Visitor]) -> tuple[Visitor, Position]:
+async def _admitted(scope: Scope, admit: Callable[[Scope], LiveSubscriber]) -> tuple[LiveSubscriber, Position]:
     global _waiting
     if _waiting >= _HANDSHAKES_WAITING:
         raise Busy("Too many are at the door. Try again.", retry_after=1)
@@ -107,7 +109,7 @@ async def _admitted(scope: Scope, admit: Callable[[Scope], Visitor]) -> tuple[Vi
         _waiting -= 1
 
 
-def _ask(scope: Scope, admit: Callable[[Scope], Visitor]) -> tuple[Visitor, Position]:
+def _ask(scope: Scope, admit: Callable[[Scope], LiveSubscriber]) -> tuple[LiveSubscriber, Position]:
     close_old_connections()
     try:
         visitor = admit(scope)

@@ -54,7 +54,7 @@ class BundleBackup:
             yield member.artifact.name, member
 
     def problem(self) -> str:
-        return self._reader.report.says()
+        return self._reader.report.problem()
 
 
 class ZipBackup:

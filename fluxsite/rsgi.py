@@ -21,7 +21,8 @@ from fluxsite.wsgi import application as rest_application  # sets Django up, whi
 
 # isort: split
 from accounts import tokens
-from fluxcore import incoming_bodies, spooled
+from fluxcore import body_file, incoming_bodies
+from fluxcore.body_file import SpooledBody
 from fluxcore.errors import (
     BadRequest,
     BodyTooSlow,
@@ -34,7 +35,6 @@ from fluxcore.errors import (
     TooLarge,
     Unauthenticated,
 )
-from fluxcore.spooled import SpooledBody
 from fluxcore.writes import limit_messages
 from fluxsite.run import threads
 from memory.api.file_answers import FileAnswer, folder
@@ -140,7 +140,7 @@ class Streams:
             raise limit_messages.too_large("A body", limit=most, raised_by="MAX_FILE_BYTES")
         try:
             with self._waiting.place(token):
-                body = await spooled.spool_incoming(chunks, folder(), most, self._disk)
+                body = await body_file.spool_incoming(chunks, folder(), most, self._disk)
         except (RuntimeError, OSError) as error:
             if isinstance(error, FluxError):
                 raise
@@ -213,7 +213,7 @@ def _answer(
 
     environment = _environment(scope, body, refusal)
     if kept is not None:
-        environment[spooled.IN_REQUEST] = kept
+        environment[body_file.IN_REQUEST] = kept
     response = application(environment, start)
     try:
         if not response.streaming:

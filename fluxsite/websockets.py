@@ -23,7 +23,7 @@ from fluxcore import clock
 from fluxcore.db_errors import error_place
 from fluxcore.errors import FluxError, NotFound
 from fluxcore.events import Position
-from fluxcore.log.live import BROKEN, Ending, Message, Socket, feed, spoken
+from fluxcore.log.live import BROKEN, CloseReason, Message, Socket, feed, spoken
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ Headers = list[tuple[bytes, bytes]]
 
 SLOW_SECONDS = 5.0  # how long a full socket may take nothing
 CLOSE_SECONDS = 0.5  # how long we try to say goodbye to one that does not listen
-TOO_SLOW = Ending(4408, "You do not take what you are sent. Come back with ?since=.")
-TALKED = Ending(4400, "This feed only speaks; it takes no messages.")
+TOO_SLOW = CloseReason(4408, "You do not take what you are sent. Come back with ?since=.")
+TALKED = CloseReason(4400, "This feed only speaks; it takes no messages.")
 
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
@@ -43,7 +43,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
     headers: Headers = []
     socket: Socket | None = None
-    speaking: asyncio.Task[Ending]
+    speaking: asyncio.Task[CloseReason]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Without a channel layer: a group message costs each socket ten times what waiting for the feed does."""
@@ -100,8 +100,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                 pass  # the server drops the connection when the consumer stops
         raise StopConsumer
 
-    async def _speak(self, socket: Socket, position: Position) -> Ending:
-        visitor = socket.visitor
+    async def _speak(self, socket: Socket, position: Position) -> CloseReason:
+        visitor = socket.subscriber
         hello = Message(
             kind="live.open",
             at=clock.rfc3339(clock.now()),
@@ -133,7 +133,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
                     limit.reschedule(until)
 
 
-def _why(*reasons: asyncio.Future[Any]) -> Ending | None:
+def _why(*reasons: asyncio.Future[Any]) -> CloseReason | None:
     """The first that has an answer. None: the other side hung up."""
     for one in reasons:
         if one.done() and not one.cancelled():

@@ -21,7 +21,7 @@ from django.db import connection
 
 from fluxcore import clock
 from fluxcore.config import ConfigError
-from fluxcore.work import ending, jobs, kinds, sweep, wakeup, worker
+from fluxcore.work import jobs, kinds, shutdown, sweep, wakeup, worker
 from fluxcore.work.kinds import FAST, QUEUES, JobKind
 from fluxsite import announcements, celery, file_broker
 
@@ -124,7 +124,7 @@ def end_soon() -> None:
 
 
 def _end() -> None:
-    ending.finish_and_begin_no_more()
+    shutdown.finish_running_jobs()
     logging.shutdown()
     os._exit(0)
 

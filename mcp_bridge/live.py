@@ -10,7 +10,7 @@ from accounts.models import Space
 from accounts.principals import Principal
 from fluxcore.errors import BadOrigin, Forbidden, Unauthenticated
 from fluxcore.events import LoggedEvent
-from fluxcore.log.live import Shows, Visitor
+from fluxcore.log.live import LiveSubscriber, Shows
 from fluxsite import admission
 from fluxsite.websockets import LiveConsumer, Scope
 from mcp_bridge.origin_check import HEADERS, hostile_request_error
@@ -33,7 +33,7 @@ def check_origin(scope: Scope) -> None:
         raise BadOrigin  # no page has business here, not even one of ours
 
 
-def admit(scope: Scope) -> Visitor:
+def admit(scope: Scope) -> LiveSubscriber:
     token = _bearer(dict(scope["headers"]).get(b"authorization", b""))
     try:
         agent = tokens.authenticate(token)
@@ -43,7 +43,7 @@ def admit(scope: Scope) -> Visitor:
     if not _kinds(agent):
         authorise(agent, "grains.read", action="live.follow")
     given, space = admission.query(scope, "since"), Space.objects.get(uuid=agent.chain)
-    return Visitor(
+    return LiveSubscriber(
         owner=f"agent:{agent.agent}",
         credential=f"token:{agent.token}",
         space=space.pk,

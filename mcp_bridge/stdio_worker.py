@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from fluxcore.db_errors import error_place
-from fluxcore.work import ending, sweep, wakeup, worker
+from fluxcore.work import shutdown, sweep, wakeup, worker
 from fluxsite.run import running_state
 from memory.embedding import native_calls  # noqa: F401  loaded before any thread loads the encoder: it closes at the end
 
@@ -54,7 +54,7 @@ def end_worker() -> None:
     """The client has hung up: finish the job in hand and begin no other. One that takes longer is done again later."""
     _ended.set()
     _woken.set()
-    ending.finish_and_begin_no_more(END_SECONDS)
+    shutdown.finish_running_jobs(END_SECONDS)
 
 
 def _live() -> None:

@@ -272,7 +272,7 @@ class AskedGrantSerializer(serializers.Serializer[None]):
     space = serializers.CharField()
     capability = serializers.CharField()
     reason = serializers.CharField(allow_blank=True)
-    state = serializers.ChoiceField(choices=GrantRequest.State.choices)
+    state = serializers.ChoiceField(choices=GrantRequest.RequestState.choices)
     asked_at = serializers.DateTimeField()
     answered_at = serializers.DateTimeField(allow_null=True)
     answer = serializers.CharField(allow_blank=True)
@@ -296,6 +296,6 @@ WRITE_HEADERS = [
     _header("X-Caller-Id", "A label inside the token's agent."),
 ]
 REQUEST_PARAMETERS = [
-    OpenApiParameter("state", str, enum=GrantRequest.State.values, description="Default: all."),
+    OpenApiParameter("state", str, enum=GrantRequest.RequestState.values, description="Default: all."),
     OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": grants.MAX_PAGE}, description="Default 50."),
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.http import StreamingHttpResponse
 
-from fluxcore import blobs, spooled
+from fluxcore import blobs, body_file
 
 
 def folder() -> Path:
@@ -29,6 +29,6 @@ class FileAnswer(StreamingHttpResponse):
 def _part(path: Path, start: int, stop: int) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(start)
-        while start < stop and (chunk := file.read(min(stop - start, spooled.CHUNK_BYTES))):
+        while start < stop and (chunk := file.read(min(stop - start, body_file.CHUNK_BYTES))):
             start += len(chunk)
             yield chunk

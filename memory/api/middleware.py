@@ -13,8 +13,8 @@ from django.core.exceptions import DisallowedHost, MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
 from fluxcore import metrics
+from fluxcore.body_file import IN_REQUEST
 from fluxcore.errors import BadHost, BadOrigin, FluxError, HeadersTooLarge
-from fluxcore.spooled import IN_REQUEST
 from fluxsite.logs import TOKEN, request_id
 from memory.api.errors import as_flux_error, error_response
 

@@ -19,9 +19,9 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver
 from rest_framework.request import Request
 
-from fluxcore import blobs, config, spooled
+from fluxcore import blobs, body_file, config
+from fluxcore.body_file import IN_REQUEST, SpooledBody
 from fluxcore.errors import BadRequest, NotFound, RangeNotSatisfiable, UnsupportedMediaType
-from fluxcore.spooled import IN_REQUEST, SpooledBody
 from memory.api.errors import error_response
 from memory.api.file_answers import FileAnswer, folder
 from memory.api.views import RestView
@@ -52,7 +52,7 @@ def received(request: Request, most: int) -> Iterator[SpooledBody]:
 def _read(request: Request, most: int) -> SpooledBody:
     """Of a server that has not kept it: from the request itself."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    body = spooled.spool(iter(lambda: request._request.read(spooled.CHUNK_BYTES), b""), folder(), most)
+    body = body_file.spool(iter(lambda: request._request.read(body_file.CHUNK_BYTES), b""), folder(), most)
     if str(body.size) != length:
         body.remove()
         raise BadRequest("The body did not arrive whole. Send a token, and a Content-Length that is true.")
@@ -165,4 +165,4 @@ def _file(request: Request, store: blobs.BlobStore, sha256: str, span: Span) -> 
         return Path(os.devnull), 0, False
     whole = span.stop - span.start == store.size(sha256)
     part = store.read(sha256) if whole else store.read(sha256, span.start, span.stop)
-    return spooled.spool(part, folder()).path, 0, True
+    return body_file.spool(part, folder()).path, 0, True

@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from fluxcore import clock, config
 from fluxcore.errors import QuotaReached
-from fluxcore.work import ending
+from fluxcore.work import shutdown
 from fluxcore.work.run import Apply, Run
 from fluxcore.writes import booth, write_locks
 from memory.extraction import budget, circuit_breaker, derived_grains, jobs, mode, model_answer, ollama_client, prompt
@@ -152,7 +152,7 @@ def _once(taken: TakenText) -> list[Statement]:
     settings, grain = config.current(), taken.grain
     seconds = settings.LLM_TIMEOUT_SECONDS
     reply = ollama_client.ask_model(
-        settings.LLM_BASE_URL, prompt.extraction_request(grain), seconds=seconds, stop=ending.is_ending
+        settings.LLM_BASE_URL, prompt.extraction_request(grain), seconds=seconds, stop=shutdown.is_shutting_down
     )
     taken.calls[-1] = taken.calls[-1][0], reply.tokens
     return model_answer.parse_answer(reply.content, source=grain.text, speaker=grain.speaker)

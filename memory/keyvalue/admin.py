@@ -105,7 +105,7 @@ class NamespacePage(FluxModelAdmin):
         done="Board created.",
         says="Agents of the space with bb.read or bb.write can use it immediately.",
     )
-    acts = (
+    row_actions = (
         Action(
             "delete",
             "Delete board",
@@ -160,7 +160,7 @@ class ItemPage(_Page):
         "Keys with their values and versions. Deleted keys stay listed, because their version numbers are never reused."
     )
     space_path = "namespace__space_id"
-    acts = (
+    row_actions = (
         Action(
             "restore",
             "Restore a version",
@@ -263,7 +263,7 @@ class BoardLockPage(_Page):
     called = ("lock on a board", "locks on boards")
     about = "Locks of boards, each held by one caller at a time. The fencing token grows with each holder."
     space_path = "board__space_id"
-    acts = (
+    row_actions = (
         Action(
             "break",
             "Break",

@@ -1,4 +1,4 @@
-"""Trust: how far an agent may ever be let; lowered, it clips from the next request on."""
+"""Trust levels: the most an agent may do; a lower level takes effect with the next request."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def test_a_conflict_says_which_version_is_there(kv, capsys):
     assert kv("cas", "helper", "nowhere", "1", "2").status == 75
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        "conflict: It has changed since you looked: version 3 is there now.",
-        "conflict: It has changed since you looked: nothing is there now.",
+        "conflict: It has changed since you read it: it now has version 3.",
+        "conflict: It has changed since you read it: it does not exist.",
     ]
 
 

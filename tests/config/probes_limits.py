@@ -76,7 +76,7 @@ def two_votes(world: ProbeWorld) -> object:
 def writers_that_may_wait(world: ProbeWorld) -> object:
     """Whoever finds as many writers before them as there may be is sent away."""
     queue = booth.Booth()
-    with queue.bell:  # while it is held the booth takes nobody out of the line
+    with queue.condition:  # while it is held the booth takes nobody out of the line
         found = [world.outcome(lambda: queue.put(lambda: None)) for _ in range(2)]
         queue.waiting.clear()
     return found

@@ -240,11 +240,11 @@ def why_a_local_webhook_is_not_called(world: ProbeWorld) -> object:
 
 @probe("AUDIT_CHECKPOINT_MINUTES", 0, stored=True)
 def checkpoints_of_a_minute(world: ProbeWorld) -> object:
-    """The chore of the minute leaves work for after its commit, or none."""
+    """Number of checkpoints that a sweep makes after its commit."""
     from accounts.audit.checkpoints import schedule as checkpoint_schedule
 
-    world.patch.setattr(checkpoint_schedule, "_looked", None)
+    world.patch.setattr(checkpoint_schedule, "_last_check", None)
     made: list[object] = []
-    world.patch.setattr(checkpoint_schedule, "_make_in_turn", made.append)
+    world.patch.setattr(checkpoint_schedule, "_make_if_due", made.append)
     booth.write(checkpoint_schedule.checkpoint_if_due)
     return len(made)

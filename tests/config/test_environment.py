@@ -1,4 +1,4 @@
-"""Every environment variable of ours is known to the one list, and changes something."""
+"""Environment variables: each of ours is listed and has an effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that change nothing are named where an operator looks: at the start, in the status, by `check`."""
+"""Warnings about keys without effect: at start, in the status, in `check`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.instances import Instance
 
 FILE = "TOP_K: 7\nVECTOR_FALLBACK_K: 3\nDREAM_MAX_CLUSTER: 9\n"
 GONE = "line 2: VECTOR_FALLBACK_K has no effect. Vectors are a part of every recall, not a fallback. Delete the line."
-LATER = "DREAM_MAX_CLUSTER is not used yet: it comes with consolidation. Until then it changes nothing"
+LATER = "DREAM_MAX_CLUSTER is not used yet: it is planned for consolidation and has no effect"
 
 
 def test_an_instance_with_such_keys_starts_and_names_them(made):

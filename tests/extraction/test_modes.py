@@ -9,7 +9,7 @@ import pytest
 
 from accounts.principals import find_space
 from fluxcore import config
-from fluxcore.work import ending, worker
+from fluxcore.work import shutdown, worker
 from fluxcore.writes import booth
 from memory.extraction import extraction_job, model_status
 from memory.extraction import jobs as extraction_jobs
@@ -102,7 +102,7 @@ def test_a_worker_that_is_to_end_lets_a_hanging_call_go(desk, configure, monkeyp
     configure(LLM_TIMEOUT_SECONDS=60.0)
     desk.model.behave(hangs)
     grain = desk.hand_over("Anna moved to Lisbon. It rained.")["grain_id"]
-    monkeypatch.setattr(ending, "_ending", True)
+    monkeypatch.setattr(shutdown, "_shutting_down", True)
     assert worker.run_one()
     row = desk.row(grain)
     assert (row.state, row.tries, row.taken_until, row.problem) == ("waiting", 0, None, "")

@@ -71,7 +71,7 @@ class GrainAdmin(FluxModelAdmin):
     group = "Memory"
     about = "Stored memories with their text, provenance and status."
     space_path = "space_id"
-    acts = (
+    row_actions = (
         Action(
             "pin",
             "Pin",

@@ -98,7 +98,7 @@ class Command(FluxCommand):
     def _requests(self, options: dict[str, Any]) -> None:
         found = GrantRequest.objects.select_related("agent__space", "grant").order_by("id")
         if not options["all"]:
-            found = found.filter(state=GrantRequest.State.WAITING)
+            found = found.filter(state=GrantRequest.RequestState.WAITING)
         if options["space"]:
             found = found.filter(agent__space=find_space(options["space"]))
         rows = [grants.describe_request(row) for row in found]

@@ -1,4 +1,4 @@
-"""Blob stores at each kind of place."""
+"""Blob stores with each kind of backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blobs: bytes under their digest, whole or absent, at every kind of place."""
+"""Blobs: bytes under their digest, complete or absent, in every kind of backend."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_a_blob_of_any_size_passes_through_little_memory(store):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    allowed = 30 if str(store.place).startswith("s3") else 5
-    if not str(store.place).startswith("memory"):  # which is memory
+    allowed = 30 if str(store.backend).startswith("s3") else 5
+    if not str(store.backend).startswith("memory"):  # which is memory
         assert peak < allowed * MEGABYTE
 
 
@@ -133,16 +133,16 @@ def test_what_is_old_and_has_no_reference_is_collected(store):
         assert store.collect(referenced) == blobs.Collected(blobs=1, size=4)
     assert asked == [sorted([kept.digest, gone.digest]), [gone.digest]]  # and once more before it is deleted
     assert stored(store) == [kept]
-    assert list(store.place.list("collecting")) == []
+    assert list(store.backend.list("collecting")) == []
 
 
 def test_what_is_put_again_is_young_again(store):
     blob = store.put([b"again"])
     later = clock.now() + blobs.FRESH + timedelta(minutes=1)
-    if str(store.place).startswith(("s3", "memory")):
+    if str(store.backend).startswith(("s3", "memory")):
         pytest.skip("their clock is not that of the test")
     with time_machine.travel(later):
-        os.utime(store.place.root / blobs.name_of(blob.digest), (0, 0))
+        os.utime(store.backend.root / blobs.name_of(blob.digest), (0, 0))
         store.put([b"again"])
         assert store.collect(lambda digests: ()) == blobs.Collected()
     assert stored(store) == [blob]
@@ -221,6 +221,6 @@ def test_a_killed_put_is_visible_nowhere_and_its_leftover_is_swept(tmp_path):
 
 
 def test_the_instances_blobs_lie_in_its_data_home_or_where_the_key_says(settings, configure):
-    assert blobs.of_instance().place.root == settings.HOME.path / "blobs"
+    assert blobs.of_instance().backend.root == settings.HOME.path / "blobs"
     configure(BLOBS_URL="memory://elsewhere")
-    assert str(blobs.of_instance().place) == "memory://elsewhere"
+    assert str(blobs.of_instance().backend) == "memory://elsewhere"
