@@ -16,7 +16,7 @@ from flux import errors
 from flux.answers import Changed, Deleted, History, Kept, KeyPage, Lock, Written
 from flux.client import FluxClient
 from flux.errors import FluxError
-from flux.rooms.saying import NOT_SAID, must_expect
+from flux.rooms.null_arguments import NOT_GIVEN, must_expect
 
 TRIES = 50  # of a cas_retry: so many rivals in a row are a storm, not a coincidence
 PAUSE_SECONDS = 0.1  # between two looks at a lock that somebody holds
@@ -59,7 +59,7 @@ class _Keys:
         expected_version: int | None,
         value: Any,
         *,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         ttl_secs: float | None = None,
         **named: Any,
     ) -> Written:

@@ -13,7 +13,7 @@ from flux.answers import Changed, Deleted, History, Kept, KeyPage, Lock, Written
 from flux.client import AsyncFluxClient
 from flux.errors import FluxError
 from flux.exact import PAUSE_SECONDS, TRIES
-from flux.rooms.saying import NOT_SAID, must_expect
+from flux.rooms.null_arguments import NOT_GIVEN, must_expect
 
 
 class _AsyncKeys:
@@ -51,7 +51,7 @@ class _AsyncKeys:
         expected_version: int | None,
         value: Any,
         *,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         ttl_secs: float | None = None,
         **named: Any,
     ) -> Written:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NotRequired, TypedDict
 
 
-class Particulars(TypedDict):
+class GrainFields(TypedDict):
     id: str
     content: str
     provenance: str
@@ -46,7 +46,7 @@ class RestsOn(TypedDict):
     at: str
 
 
-class Found(TypedDict):
+class ExtractionResult(TypedDict):
     grain_id: str
     extraction: str | None
     problem: str | None
@@ -78,7 +78,7 @@ class StoredBatch(TypedDict):
     refused: int
 
 
-class Grain(Particulars):
+class Grain(GrainFields):
     ordinal: int | None
     writer: str
     label: str
@@ -122,12 +122,12 @@ Conduits = TypedDict(
 )
 
 
-class Door(Feature):
+class EntryLink(Feature):
     weight: float | None
     idf: float | None
 
 
-class Use(TypedDict):
+class GrainRecall(TypedDict):
     at: str
     place: int
     trace_id: str | None
@@ -160,7 +160,7 @@ class Vote(TypedDict):
     query: str | None
 
 
-class Home(TypedDict):
+class ClusterReference(TypedDict):
     id: str
     name: str
 
@@ -180,11 +180,11 @@ class Lineage(TypedDict):
 
 class Dossier(Grain):
     conduits: Conduits
-    found_by: list[Door]
-    recalls: list[Use]
+    found_by: list[EntryLink]
+    recalls: list[GrainRecall]
     transitions: list[Transition]
     votes: list[Vote]
-    cluster: Home | None
+    cluster: ClusterReference | None
     lineage: Lineage
 
 
@@ -200,7 +200,7 @@ class Closed(TypedDict):
     changed: bool
 
 
-class Moved(TypedDict):
+class StatusChanged(TypedDict):
     grain_id: str
     before: str
     status: str

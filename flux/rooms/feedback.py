@@ -9,7 +9,7 @@ from flux.answers import Pending, Recorded, RecordedBatch, Withdrawn
 from flux.core import CallArguments, call
 
 
-class Ballot(TypedDict):
+class VoteItem(TypedDict):
     """One vote of a batch."""
 
     trace_id: str
@@ -47,7 +47,7 @@ class FeedbackCalls:
 
     @call("POST", "feedback/batch")
     def feedback_batch(
-        self, items: Sequence[Ballot], *, reason: str | None = None, idempotency_key: str | None = None
+        self, items: Sequence[VoteItem], *, reason: str | None = None, idempotency_key: str | None = None
     ) -> CallArguments[RecordedBatch]:
         """Up to a hundred votes, each recorded or refused on its own."""
         return CallArguments(

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from flux.answers import Closed, Dossier, Extracted, Found, GrainPage, Moved, Pinned, Stored, StoredBatch
+from flux.answers import (
+    Closed,
+    Dossier,
+    Extracted,
+    ExtractionResult,
+    GrainPage,
+    Pinned,
+    StatusChanged,
+    Stored,
+    StoredBatch,
+)
 from flux.core import CallArguments, call
 
 
@@ -103,7 +113,7 @@ class GrainCalls:
         )
 
     @call("GET", "extract/{grain}")
-    def found(self, grain: str) -> CallArguments[Found]:
+    def found(self, grain: str) -> CallArguments[ExtractionResult]:
         """What became of a text that was handed over: its statements, and the words each rests on."""
         return CallArguments(path={"grain": grain})
 
@@ -169,41 +179,41 @@ class GrainCalls:
     @call("POST", "grains/{grain}/archive")
     def archive_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
+    ) -> CallArguments[StatusChanged]:
         """Put it aside: it answers where others leave room, and comes back by use."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/restore")
     def restore_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
+    ) -> CallArguments[StatusChanged]:
         """Bring a dormant or archived grain back."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/quarantine")
     def quarantine_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
+    ) -> CallArguments[StatusChanged]:
         """Keep it out of every answer that does not ask for it."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/release")
     def release_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
+    ) -> CallArguments[StatusChanged]:
         """Let it out of quarantine."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/delete")
     def delete_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
+    ) -> CallArguments[StatusChanged]:
         """Mark it for deletion. Nothing a token does removes it for good."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
 
     @call("POST", "grains/{grain}/undelete")
     def undelete_grain(
         self, grain: str, *, reason: str | None = None, idempotency_key: str | None = None
-    ) -> CallArguments[Moved]:
+    ) -> CallArguments[StatusChanged]:
         """Take the mark back."""
         return grain_call(grain, reason=reason, idempotency_key=idempotency_key)
