@@ -1,4 +1,4 @@
-"""What the server answers, as types: the schemas of its OpenAPI document, key for key. Times are RFC 3339 texts."""
+"""Types of the server's answers, as in the schemas of its OpenAPI document. Times are RFC 3339 texts."""
 
 from flux.answers.clusters import ClusterMembers, ClusterPage, ClusterShape, GrainMember, MemberShape, Modularity
 from flux.answers.feedback import Pending, PendingTrace, Recorded, RecordedBatch, VoteResult, Withdrawn
@@ -155,3 +155,19 @@ __all__ = [
     "Withdrawn",
     "Written",
 ]
+
+# Names of these types in release 0.6 and earlier, for one more release.
+Beside = Neighbour
+Door = EntryLink
+Due = PendingTrace
+Found = ExtractionResult
+Hit = RecallResult
+Home = ClusterReference
+Moved = StatusChanged
+Part = ScorePart
+Particulars = GrainFields
+Result = VoteResult
+Step = PathStep
+Use = GrainRecall
+Why = GrainExplanation
+Word = MatchedTerm

@@ -1,4 +1,4 @@
-"""Answers: what became of votes."""
+"""Types of answers to feedback calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers: one grain, many grains, and what is said about them."""
+"""Types of answers about grains."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class GrainFields(TypedDict):
 
 class Stored(TypedDict):
     grain_id: str
-    status: str  # stored, corroborated; quarantined, pending_deletion: the text was removed and is not recalled
-    action: str  # the same in flux-memory's words: stored_wired or duplicate where it is recalled
+    status: str  # stored, corroborated, or (for a text that was removed before) quarantined, pending_deletion
+    action: str  # the status by its name in flux-memory: stored_wired or duplicate if it is recalled
     provenance: str
-    provenance_claimed: NotRequired[str]  # of a caller without a token, where it was lowered
-    reason: NotRequired[str]  # why it is not recalled
+    provenance_claimed: NotRequired[str]  # claim of a caller without a token, if it was lowered
+    reason: NotRequired[str]  # why the text is not recalled
 
 
 class Extracted(Stored):
@@ -206,4 +206,4 @@ class StatusChanged(TypedDict):
     status: str
     changed: bool
     purged_after: NotRequired[str | None]
-    same_text: NotRequired[int]  # other grains of the text that moved with it
+    same_text: NotRequired[int]  # number of other grains with the same text that got the status too

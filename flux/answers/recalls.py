@@ -1,4 +1,4 @@
-"""Answers: what was recalled and why."""
+"""Types of answers to recalls, and of traces."""
 
 from __future__ import annotations
 

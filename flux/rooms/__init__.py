@@ -1,4 +1,4 @@
-"""Every call of the REST door, by room. `flux/core.py` says how a room is added."""
+"""Methods of both clients, one class for each group of REST calls. `flux/core.py` describes how to add one."""
 
 from flux.rooms.clusters import ClusterCalls
 from flux.rooms.feedback import FeedbackCalls
@@ -14,18 +14,18 @@ from flux.rooms.watching import Watching
 class Rooms(
     GrainCalls, RecallCalls, FeedbackCalls, ClusterCalls, GraphCalls, KeyValue, Watching, OwnCalls, InstanceCalls
 ):
-    """What both clients can call."""
+    """All calls of both clients."""
 
 
 __all__ = [
-    "Clusters",
-    "Feedback",
-    "Grains",
-    "Graph",
-    "Instance",
+    "ClusterCalls",
+    "FeedbackCalls",
+    "GrainCalls",
+    "GraphCalls",
+    "InstanceCalls",
     "KeyValue",
-    "Own",
-    "Recalls",
+    "OwnCalls",
+    "RecallCalls",
     "Rooms",
     "Watching",
 ]

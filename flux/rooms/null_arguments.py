@@ -1,4 +1,4 @@
-"""How methods say null, and that a compare-and-set must compare."""
+"""Arguments that may be null: how null is told from an argument that is not given; and a check of compare-and-set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from flux.core import NULL
 
-# A value nobody gave; None is a value.
+# Default of such arguments. None means null.
 NOT_GIVEN: Any = object()
 
 
@@ -18,6 +18,6 @@ def value_of(value: Any) -> Any:
 
 
 def must_expect(version: int | None, value: Any, named: Mapping[str, Any]) -> None:
-    """A compare-and-set that compares with nothing would overwrite whatever is there."""
+    """Raise ValueError if a compare-and-set has nothing to compare with: it would overwrite any value."""
     if version is None and value is NOT_GIVEN and named.get("expected_sha") is None:
-        raise ValueError("say what you expect: expected_version (0: absent), expected_value or expected_sha")
+        raise ValueError("nothing to compare with: give expected_version (0: absent), expected_value or expected_sha")

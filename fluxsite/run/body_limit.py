@@ -1,4 +1,4 @@
-"""What people's browsers may send at most. Django keeps a whole body on the disk before it asks who sends it."""
+"""Limit of request bodies on the dashboard server. Django writes a whole body to disk before it authenticates."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from fluxcore.writes import limit_messages
 
-FORM_BYTES = 1024 * 1024  # bytes of the other fields and the frame around the files
+FORM_BYTES = 1024 * 1024  # bytes allowed for form fields and the multipart frame around files
 
 
 def limit_body(application: Any, most: int) -> Any:
-    """The application, for bodies of at most so many bytes: a longer one is refused while it comes in."""
+    """The application with a limit of so many bytes; a longer body is refused while it arrives."""
 
     async def call(scope: dict[str, Any], receive: Any, send: Any) -> None:
         declared = dict(scope["headers"]).get(b"content-length", b"0")
@@ -30,11 +30,11 @@ def limit_body(application: Any, most: int) -> Any:
                 await _refuse(send, most)
             return {"type": "http.disconnect"} if refused else message
 
-        async def told(message: Any) -> None:
+        async def send_unless_refused(message: Any) -> None:
             if not refused:
                 await send(message)
 
-        await application(scope, counted, told)
+        await application(scope, counted, send_unless_refused)
 
     return call
 
@@ -42,7 +42,7 @@ def limit_body(application: Any, most: int) -> Any:
 async def _refuse(send: Any, most: int) -> None:
     refusal = limit_messages.body_too_large("A request", most, raised_by=None)
     body = json.dumps({**refusal.body(), "request_id": secrets.token_hex(8)}).encode()
-    # Without `connection: close`: the rest of the body is discarded first, within bounds (connections.py).
+    # Without `connection: close`: run/http_connections.py first discards the rest of the body, within limits.
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

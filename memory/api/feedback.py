@@ -34,7 +34,7 @@ class FeedbackBatchView(RestView):
         parameters=common_serializers.WRITE_HEADERS,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Up to a hundred votes, each recorded or refused on its own."""
+        """Record up to a hundred votes, each recorded or refused on its own."""
         value = parsers.body(request, ("items", "reason", "idempotency_key"))
         return json_answer(
             feedback.feedback_batch(
@@ -61,6 +61,6 @@ class WithdrawVoteView(RestView):
 class PendingFeedbackView(RestView):
     @extend_schema(operation_id="pending_feedback", responses=feedback_serializers.PendingSerializer)
     def get(self, request: Request) -> HttpResponse:
-        """Your own recalls without feedback, newest first."""
+        """List your own recalls without feedback, newest first."""
         parsers.query(request, ())
         return json_answer(pending_feedback.list_pending(principal(request)))

@@ -1,7 +1,7 @@
 """agentd's request envelopes over REST: `{"MemoryWriteCas": {…}}`, each answered by the verb it names.
 
-agentd's programs keep their requests; HTTP replaces the frames of its socket, and the token says who calls. `agent_id` is
-the name of an agent: of the one whose memory it is, or of the caller itself in the envelopes of the blackboard.
+agentd's programs keep their requests; HTTP replaces the frames of its socket, and the token says who calls. `agent_id`
+is the name of an agent: of the one whose memory it is, or of the caller itself in the envelopes of the blackboard.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 class RestMiddleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        if settings.DOOR == "people":
+        if settings.SERVER_ROLE == "people":
             raise MiddlewareNotUsed
         self.get_response = get_response
 

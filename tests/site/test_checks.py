@@ -43,7 +43,7 @@ def test_a_replaced_admin_site_is_noticed(monkeypatch):
     ],
 )
 def test_a_door_needs_a_key_that_is_kept(settings, door, kept, refused):
-    settings.DOOR, settings.SECRET_KEY_IS_KEPT = door, kept
+    settings.SERVER_ROLE, settings.SECRET_KEY_IS_KEPT = door, kept
     assert ("flux.E002" in ids(tags=["security"])) is refused
 
 
