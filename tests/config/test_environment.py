@@ -20,7 +20,8 @@ client = FluxClient(token=None) if os.environ.get("FLUX_TOKEN") else None
 print(json.dumps({
     "FLUX_ALLOWED_HOSTS": settings.ALLOWED_HOSTS, "FLUX_BOOTH": settings.BOOTH,
     "FLUX_CHECKPOINTS": str(settings.CHECKPOINTS), "FLUX_DOOR": settings.SERVER_ROLE,
-    "FLUX_DURABILITY": settings.DURABILITY, "FLUX_ENCODER": settings.ENCODER, "FLUX_HOME": str(settings.HOME.path.parent),
+    "FLUX_DURABILITY": settings.DURABILITY, "FLUX_ENCODER": settings.ENCODER,
+    "FLUX_HOME": str(settings.HOME.path.parent),
     "FLUX_HTTPS": settings.HTTPS,
     "FLUX_LIVE_SOCKETS": settings.LIVE_SOCKETS, "FLUX_LIVE_SOCKETS_EACH": settings.LIVE_SOCKETS_EACH,
     "FLUX_LOG_FILE": "filename" in str(settings.LOGGING), "FLUX_LOG_JSON": str(settings.LOGGING["formatters"]),

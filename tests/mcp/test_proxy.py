@@ -133,7 +133,7 @@ def door() -> Iterator[proxy.RemoteServer]:
 
 def hung_up(door: proxy.RemoteServer) -> None:
     """Wait until the end of the connection has arrived here."""
-    assert select.select([door._here.line.sock], [], [], 30)[0]
+    assert select.select([door._local.connection.sock], [], [], 30)[0]
 
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "flux_store", "arguments": {}}}

@@ -119,7 +119,7 @@ def test_readers_who_come_together_get_one_document_that_is_made_once(db, as_age
     monkeypatch.setattr(
         views.SchemaGenerator, "get_schema", lambda *given, **named: made.append(1) or generate(*given, **named)
     )
-    views._made_document.cache_clear()
+    views._build_document.cache_clear()
     answers = together(9, lambda number: as_agent(None).get(URL))
     assert [answer.status_code for answer in answers] == [200] * 9
     assert len({answer.content for answer in answers}) == len(made) == 1
