@@ -152,7 +152,7 @@ class AgentMemory(_Keys):
 
 
 class Blackboard(_Keys):
-    """A board that agents share, with its locks."""
+    """A board shared by agents, with its locks."""
 
     _prefix = "board"
 

@@ -58,7 +58,7 @@ if HTTPS:
     SILENCED_SYSTEM_CHECKS: list[str] = []
 else:
     SILENCED_SYSTEM_CHECKS = [
-        "security.W004",  # HSTS: there is no TLS on loopback to be strict about
+        "security.W004",  # HSTS: loopback has no TLS
         "security.W008",  # SSL redirect: nothing to redirect to
         "security.W012",  # secure session cookie: would never be sent over plain loopback HTTP
         "security.W016",  # secure CSRF cookie: the same
@@ -70,7 +70,9 @@ SESSION_COOKIE_NAME = f"{_COOKIE}_session"
 CSRF_COOKIE_NAME = f"{_COOKIE}_csrf"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # no cookie of its own
+MESSAGE_STORAGE = (
+    "django.contrib.messages.storage.session.SessionStorage"  # in the session, so that messages need no cookie
+)
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"

@@ -101,6 +101,6 @@ def _run_jobs() -> None:
 
 
 def _wake_the_worker() -> None:
-    from fluxsite import celery  # a process without a server never needs it
+    from fluxsite import celery  # not imported while no server runs
 
     celery.wake_for_ready_rows()

@@ -179,7 +179,7 @@ class Supervisor:
         return None
 
     def request_stop(self, *_: object) -> None:
-        """Handler of SIGINT and SIGTERM: `watch` and `wait_until_ready` return at their next look."""
+        """Handler of SIGINT and SIGTERM: `watch` and `wait_until_ready` return at their next check."""
         self.stop_requested = True
 
     def stop(self) -> None:

@@ -35,7 +35,7 @@ def _body(required: list[str], **properties: Any) -> dict[str, Any]:
 
 
 def _votes(**more: Any) -> dict[str, Any]:
-    """A word on a grain of the answer, or on what was missing from it: the two forms of a vote."""
+    """Schema of a vote in its two forms: on a grain of the answer, or on grains missing from it."""
     trace = {**_ID, "description": "`trace_id` of the recall's answer."}
     on_a_grain = _body(
         ["trace_id", "grain_id", "useful"],

@@ -19,7 +19,7 @@ def folder() -> Path:
 
 
 class FileAnswer(StreamingHttpResponse):
-    """A part of a file. The REST server sends it by itself; any other reads it from here."""
+    """Response with a range of a file. The REST server sends the file itself; other servers iterate over the chunks."""
 
     def __init__(self, path: Path, start: int, stop: int, *, temporary: bool, **more: Any) -> None:
         super().__init__(_part(path, start, stop), **more)

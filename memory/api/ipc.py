@@ -50,7 +50,7 @@ class EnvelopesSerializer(common_serializers.LabelledSerializer):
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
         for name, known in ENVELOPES.items():
-            object_ = {"type": "object", "properties": {one: {} for one in known}, "additionalProperties": False}
+            object_ = {"type": "object", "properties": {field: {} for field in known}, "additionalProperties": False}
             fields[name] = _shaped(object_, f"{', '.join(known)}.", required=False)
         return fields
 

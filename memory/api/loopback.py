@@ -1,7 +1,7 @@
 """REST without a token for programs of this machine, off by default: they act as the agent of REST_OPEN_TO_LOOPBACK.
 
 Programs written for flux-memory send no token. Whoever can open a socket on this machine can use this, so the agent
-must not be privileged, claims at most `ai_stated`, and requests of browsers and proxies are refused.
+must not be privileged and claims at most `ai_stated`, and requests of browsers and proxies are refused.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ _versioned = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(_versioned)),
     *(path(route, view) for route, view in CALLS),
-    # The documentation page's own files and nothing else: no name in the path may begin with a dot.
+    # Only files of the documentation page: no name in the path may begin with a dot.
     re_path(r"^static/(?P<path>drf_spectacular_sidecar(?:/[\w-][\w.-]*)+)$", _static),
 ]
 

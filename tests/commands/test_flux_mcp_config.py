@@ -343,4 +343,4 @@ def test_the_hook_asks_the_memory_with_a_prompt(blank: Instance, instance: Any) 
     found = json.loads(done.stdout)["hookSpecificOutput"]
     assert found["hookEventName"] == "UserPromptSubmit" and "Byron" in found["additionalContext"]
     broken = asked("no JSON")
-    assert (broken.returncode, broken.stdout) == (0, "") and "was not asked" in broken.stderr
+    assert (broken.returncode, broken.stdout) == (0, "") and "recall failed" in broken.stderr

@@ -72,7 +72,11 @@ def _allowed(schema: Mapping[str, Any], value: Any, name: str) -> bool:
         ("flux_retrieve", {"query": "a", "tags": [1]}, "tags[0] must be a text."),
         ("memory_set", {"key": "a", "fence": {"lock": "x"}}, "fence needs the field 'token'."),
         ("memory_set", {"key": "a", "fence": {"lock": "x", "token": 1, "b": 2}}, "It takes: lock, token."),
-        ("memory_set", {"key": "a", "fence": {"lock": "x", "token": 0}}, "fence.token must be a whole number of at least 1"),
+        (
+            "memory_set",
+            {"key": "a", "fence": {"lock": "x", "token": 0}},
+            "fence.token must be a whole number of at least 1",
+        ),
         ("memory_change", {"key": "a", "op": "drop"}, "op must be one of incr, append, patch, touch, restore."),
         ("memory_batch", {"operations": ["a"]}, "operations[0] must be an object."),
         ("flux_store", {"content": "a", "reason": "x" * 501}, "reason must have at most 500 characters."),
