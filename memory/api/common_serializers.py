@@ -57,20 +57,20 @@ def _text(says: str, **shape: Any) -> serializers.CharField:
     """A field for an optional text, with the limits that the code checks."""
 
     @extend_schema_field({"type": "string", **shape})
-    class Text(serializers.CharField):
+    class DescribedText(serializers.CharField):
         pass
 
-    return Text(required=False, allow_null=True, help_text=says)
+    return DescribedText(required=False, allow_null=True, help_text=says)
 
 
 def _tags() -> serializers.ListField:
     child = {"type": "string", "minLength": 1, "maxLength": grain_input.MAX_TAG, "pattern": NAME}
 
     @extend_schema_field({"type": "array", "items": child, "maxItems": grain_input.MAX_TAGS, "uniqueItems": True})
-    class Tags(serializers.ListField):
+    class DescribedTags(serializers.ListField):
         pass
 
-    return Tags(required=False, allow_null=True, help_text="Tags. A recall can be limited to them.")
+    return DescribedTags(required=False, allow_null=True, help_text="Tags. A recall can be limited to them.")
 
 
 class ItemSerializer(serializers.Serializer[None]):

@@ -24,10 +24,10 @@ def _optional(says: str, **shape: Any) -> serializers.Field[Any, Any, Any, Any]:
     kind = shape.pop("type")
 
     @extend_schema_field({"type": kind, **shape})
-    class Value(serializers.Field[Any, Any, Any, Any]):
+    class OptionalValue(serializers.Field[Any, Any, Any, Any]):
         pass
 
-    return Value(required=False, allow_null=True, help_text=says)
+    return OptionalValue(required=False, allow_null=True, help_text=says)
 
 
 def _moment(says: str) -> serializers.Field[Any, Any, Any, Any]:

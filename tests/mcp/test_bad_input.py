@@ -1,4 +1,4 @@
-"""Whatever is wrong, a model reads a code and a next step, and the process lives on."""
+"""Bad input over MCP: the model gets a code and a next step, and the process keeps running."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_an_agent_nobody_made(home: Instance) -> None:
 
 @pytest.fixture
 def own(blank: Instance, instance: Any) -> Iterator[tuple[Driver, Instance]]:
-    """An instance whose database may come to harm."""
+    """An instance whose database a test may damage."""
     one = instance("harmed")
     shutil.copytree(blank.folder, one.folder)
     driver = over_stdio(one)

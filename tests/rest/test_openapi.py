@@ -113,7 +113,7 @@ def test_the_document_holds_no_address_of_elsewhere(document):
 
 
 def test_readers_who_come_together_get_one_document_that_is_made_once(db, as_agent, monkeypatch):
-    """Right after a start: whoever makes it changes what others who make it would read."""
+    """Right after a start, building the document changes classes that concurrent builders read."""
     made = []
     generate = views.SchemaGenerator.get_schema
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""AgentMemory and Blackboard against the real REST door over a real socket, sync and async."""
+"""AgentMemory and Blackboard against a real REST server, synchronous and asynchronous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold before a door opens: the system checks, and that the doors heed them."""
+"""System checks, and that servers do not start while one fails."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_door_stays_shut_while_an_error_stands(settings):
 
 
 def run(code, home, **environment):
-    """A process of its own, with nothing of this one's settings."""
+    """Run code in another process, without the settings of this one."""
     clean = {
         key: value
         for key, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""Logs: one line a record, JSON by switch, no token, no error text, for the owner's eyes, rotated without loss."""
+"""Logs: a line per record, JSON optional, no tokens or error texts, readable only by the owner, rotated without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work of the queues heavy and slow leaves a thread of the worker to fast work."""
+"""Jobs of the queues heavy and slow leave a thread of the worker to the queue fast."""
 
 from __future__ import annotations
 
