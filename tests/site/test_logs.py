@@ -1,4 +1,4 @@
-"""Logs: a line per record, JSON optional, no tokens or error texts, readable only by the owner, rotated without loss."""
+"""Logs: one line per record, optional JSON, no tokens or error texts, readable only by the owner, lossless rotation."""
 
 from __future__ import annotations
 
