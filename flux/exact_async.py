@@ -1,4 +1,4 @@
-"""The objects of `flux/exact.py` for a program with an event loop."""
+"""Exact memory as objects for asyncio; the same as in `flux/exact.py`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from flux.answers import Changed, Deleted, History, KeyPage, KeyValue, Lock, Wri
 from flux.client import AsyncFluxClient
 from flux.errors import FluxError
 from flux.exact import PAUSE_SECONDS, TRIES
-from flux.rooms.saying import NOT_SAID, must_expect
+from flux.rooms.null_arguments import NOT_GIVEN, must_expect
 
 
 class _AsyncKeys:
-    """The keys of one namespace."""
+    """Operations on the keys of one namespace."""
 
     _prefix: str
 
@@ -51,7 +51,7 @@ class _AsyncKeys:
         expected_version: int | None,
         value: Any,
         *,
-        expected_value: Any = NOT_SAID,
+        expected_value: Any = NOT_GIVEN,
         ttl_secs: float | None = None,
         **named: Any,
     ) -> Written:
@@ -74,10 +74,10 @@ class _AsyncKeys:
                     raise
             else:
                 return value
-        raise ValueError("tries is at least 1")
+        raise ValueError("tries must be at least 1")
 
     async def delete(self, key: str, expected_version: int | None = None, *, history: str | None = None) -> Deleted:
-        """Take a key away; `history="forget"` purges its earlier versions too."""
+        """Delete a key; `history="forget"` purges its earlier versions too."""
         done: Deleted = await self._call("delete", key, expected_version, history=history)
         return done
 
@@ -149,8 +149,8 @@ class AsyncBlackboard(_AsyncKeys):
     @asynccontextmanager
     async def lock(
         self, name: str, ttl_secs: float = 30.0, *, wait: float | None = 0.0, renew: bool = True
-    ) -> AsyncIterator[AsyncHeld]:
-        held = AsyncHeld(self, await self._acquire(name, ttl_secs, wait), ttl_secs)
+    ) -> AsyncIterator[AsyncLockHandle]:
+        held = AsyncLockHandle(self, await self._acquire(name, ttl_secs, wait), ttl_secs)
         renewing = asyncio.create_task(held.keep()) if renew else None
         try:
             yield held
@@ -171,8 +171,8 @@ class AsyncBlackboard(_AsyncKeys):
                 await asyncio.sleep(PAUSE_SECONDS)
 
 
-class AsyncHeld:
-    """A lock that is held; `lost` is set when it is known to be somebody else's."""
+class AsyncLockHandle:
+    """A held lock; `lost` is set when another agent may hold it."""
 
     def __init__(self, board: AsyncBlackboard, lock: Lock, ttl_secs: float) -> None:
         self.board, self.name, self.token, self._ttl = board, lock["lock"], lock["token"], ttl_secs
@@ -197,7 +197,7 @@ class AsyncHeld:
                 self.lost.set()
                 return
             except FluxError:
-                continue  # the server may come back before it runs out
+                continue  # the server may answer again before the lock expires
 
     async def release(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The people's door and the MCP door: one process, two sockets, told apart by the port that took the call."""
+"""ASGI application of the dashboard server and the MCP server: one process, two ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The REST door's application."""
+"""WSGI application of the REST server."""
 
 from __future__ import annotations
 

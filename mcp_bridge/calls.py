@@ -1,4 +1,4 @@
-"""Declared calls as MCP tools: schemas, hints and what runs them follow from the declaration."""
+"""Declared calls as MCP tools: their schemas, hints and handlers follow from the declaration."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mcp_bridge.registry import Tool
 from mcp_bridge.schemas import Schema, text
 
 _OPTIONS = ("reason", "idempotency_key")
-_MAIN = "main"  # the board that is meant where none is named
-# The words that `mcp_bridge/arguments.py` checks. A model pays for every further one, and the verb checks the rest.
+_MAIN = "main"  # the board used if none is named
+# Schema keywords that `mcp_bridge/arguments.py` checks. Others only cost tokens, and the verb checks the rest.
 _WORDS = ("type", "description", "enum", "maxLength", "minimum", "maximum", "maxItems", "format")
 
 
@@ -38,9 +38,9 @@ def _tool(offer: CallAtPlace) -> Tool:
         offer.says,
         lambda principal, given: handler(call)(principal, **_given(offer, principal, given)),
         takes={**own, **place, **options},
-        # Of any JSON null is a value; whether it was given, the verb sees.
+        # A field of any JSON type may be null; the verb sees whether it was given.
         required=tuple(name for name in schema.required(call) if name in own and "type" in own[name]),
-        gives={name: one for name, one in answer.items() if name != "type"},
+        gives={name: keyword for name, keyword in answer.items() if name != "type"},
         needs=offer.needs,
         asks=lambda principal, given: asked_by(call)(principal, _fields(offer, principal, given)),
         reads=call.reads,
@@ -50,7 +50,7 @@ def _tool(offer: CallAtPlace) -> Tool:
 
 
 def _fields(offer: CallAtPlace, principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
-    """As the call has them; a caller that names no place means its own memory, or the main board."""
+    """Fields of the call. Without a place, the caller's own memory or the main board is meant."""
     at = offer.place
     if at is None:
         return given
@@ -68,20 +68,22 @@ def _given(offer: CallAtPlace, principal: Principal, given: dict[str, Any]) -> d
 
 
 def _short(shape: Schema, *, closed: bool = False) -> Schema:
-    """A schema in few words. Null is left out of what is taken: leaving an argument out says the same."""
+    """A schema reduced to the checked keywords. Null is left out of it: an argument can be left out instead."""
     found = {word: shape[word] for word in _WORDS if word in shape}
     if not closed and "type" in found:
         found["type"] = schema.kind(shape)
-        found |= {"enum": [one for one in shape["enum"] if one is not None]} if "enum" in shape else {}
+        found |= {"enum": [value for value in shape["enum"] if value is not None]} if "enum" in shape else {}
     for bound in ("minimum", "maximum"):
         if abs(found.get(bound, 0)) == MAX_VERSION:
-            del found[bound]  # no caller comes near
+            del found[bound]  # far beyond what callers send
     if "exclusiveMinimum" in shape:
         found["minimum"] = shape["exclusiveMinimum"]
     if "items" in shape:
         found["items"] = _short(shape["items"], closed=closed)
     if "properties" in shape:
-        found["properties"] = {name: _short(one, closed=closed) for name, one in shape["properties"].items()}
+        found["properties"] = {
+            name: _short(property_shape, closed=closed) for name, property_shape in shape["properties"].items()
+        }
         found |= {"required": shape["required"]} if shape.get("required") else {}
         found["additionalProperties"] = False
     return found

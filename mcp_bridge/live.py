@@ -1,4 +1,4 @@
-"""The agents' live feed: `/live` on the MCP door, for a bearer token, about the token's own space."""
+"""Live feed of agents: WebSocket `/live` on the MCP server, by bearer token, with events of the token's space."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fluxsite import admission
 from fluxsite.websockets import LiveConsumer, Scope
 from mcp_bridge.origin_check import HEADERS, hostile_request_error
 
-# What an agent is shown: the first word of an event's kind, and the capability that lets it see those.
+# Events shown to agents: first word of the event's kind -> the capability it requires.
 SHOWN = {"grain": "grains.read"}
 
 
 class AgentConsumer(LiveConsumer):
-    """An agent's socket."""
+    """WebSocket of an agent."""
 
     headers = HEADERS
 
@@ -30,7 +30,7 @@ def check_origin(scope: Scope) -> None:
     if refusal is not None:
         raise refusal
     if b"origin" in dict(scope["headers"]):
-        raise BadOrigin  # no page has business here, not even one of ours
+        raise BadOrigin  # no web page may connect here, not even one of ours
 
 
 def admit(scope: Scope) -> LiveSubscriber:

@@ -1,37 +1,49 @@
-"""What the server answers, as types: the schemas of its OpenAPI document, key for key. Times are RFC 3339 texts."""
+"""Types of the server's answers, as in the schemas of its OpenAPI document. Times are RFC 3339 texts."""
 
 from flux.answers.clusters import ClusterMembers, ClusterPage, ClusterShape, GrainMember, MemberShape, Modularity
-from flux.answers.feedback import Due, Pending, Recorded, RecordedBatch, Result, Withdrawn
+from flux.answers.feedback import Pending, PendingTrace, Recorded, RecordedBatch, VoteResult, Withdrawn
 from flux.answers.grains import (
     Closed,
+    ClusterReference,
     Conduit,
     Conduits,
-    Door,
     Dossier,
+    EntryLink,
     Extracted,
+    ExtractionResult,
     Feature,
-    Found,
     Grain,
+    GrainFields,
     GrainPage,
-    Home,
+    GrainRecall,
     ItemError,
     ItemResult,
     Lineage,
     Link,
-    Moved,
     OtherGrain,
-    Particulars,
     Pinned,
     RestsOn,
+    StatusChanged,
     Stored,
     StoredBatch,
     Transition,
-    Use,
     Vote,
 )
 from flux.answers.instance import CallerFeedback, CallerProvenance, Health, HealthWarning, Ready, Root, SignalNow
 from flux.answers.me import AskedGrant, AskedGrants, GrantFacts, Me, TokenFacts
-from flux.answers.recalls import Beside, Explanation, FeedbackDue, Hit, Offered, Part, Retrieved, Step, Trace, Why, Word
+from flux.answers.recalls import (
+    Explanation,
+    FeedbackDue,
+    GrainExplanation,
+    MatchedTerm,
+    Neighbour,
+    Offered,
+    PathStep,
+    RecallResult,
+    Retrieved,
+    ScorePart,
+    Trace,
+)
 from flux.calls.answers import (
     BatchDone,
     Board,
@@ -62,7 +74,6 @@ __all__ = [
     "AskedGrant",
     "AskedGrants",
     "BatchDone",
-    "Beside",
     "Board",
     "Boards",
     "CallerFeedback",
@@ -72,31 +83,32 @@ __all__ = [
     "Closed",
     "ClusterMembers",
     "ClusterPage",
+    "ClusterReference",
     "ClusterShape",
     "Conduit",
     "Conduits",
     "Deleted",
     "DeletedBoard",
-    "Door",
     "Dossier",
-    "Due",
     "EarlierVersion",
+    "EntryLink",
     "Explanation",
     "Extracted",
+    "ExtractionResult",
     "Feature",
     "FeedbackDue",
     "Finished",
-    "Found",
     "Grain",
+    "GrainExplanation",
+    "GrainFields",
     "GrainMember",
     "GrainPage",
+    "GrainRecall",
     "GrantFacts",
     "Health",
     "HealthWarning",
     "HeldLock",
     "History",
-    "Hit",
-    "Home",
     "ItemError",
     "ItemResult",
     "KeyChange",
@@ -108,38 +120,57 @@ __all__ = [
     "Lock",
     "Locks",
     "MadeBoard",
+    "MatchedTerm",
     "Me",
     "MemberShape",
     "Modularity",
-    "Moved",
+    "Neighbour",
     "Offered",
     "OtherGrain",
-    "Part",
-    "Particulars",
+    "PathStep",
     "Pending",
+    "PendingTrace",
     "Pinned",
     "Queue",
     "Queues",
     "Ready",
+    "RecallResult",
     "Recorded",
     "RecordedBatch",
     "RestsOn",
-    "Result",
     "Retrieved",
     "Root",
+    "ScorePart",
     "SignalNow",
-    "Step",
+    "StatusChanged",
     "Stored",
     "StoredBatch",
     "Task",
     "TokenFacts",
     "Trace",
     "Transition",
-    "Use",
     "Vote",
+    "VoteResult",
     "Watched",
-    "Why",
     "Withdrawn",
-    "Word",
     "Written",
 ]
+
+# Names of these types in release 0.6 and earlier, for one more release.
+Beside = Neighbour
+Door = EntryLink
+Due = PendingTrace
+Earlier = EarlierVersion
+Found = ExtractionResult
+Hit = RecallResult
+Home = ClusterReference
+Kept = KeyValue
+Listed = KeyEntry
+Moved = StatusChanged
+Part = ScorePart
+Particulars = GrainFields
+Result = VoteResult
+Step = PathStep
+Use = GrainRecall
+Why = GrainExplanation
+Word = MatchedTerm

@@ -1,4 +1,4 @@
-"""Every call of the REST door, by room. `flux/core.py` says how a room is added."""
+"""Methods of both clients, one class for each group of REST calls. `flux/core.py` describes how to add one."""
 
 from flux.rooms.clusters import ClusterCalls
 from flux.rooms.feedback import FeedbackCalls
@@ -14,7 +14,7 @@ from flux.rooms.watching import Watching
 class Rooms(
     GrainCalls, RecallCalls, FeedbackCalls, ClusterCalls, GraphCalls, KeyValueCalls, Watching, OwnCalls, InstanceCalls
 ):
-    """What both clients can call."""
+    """All calls of both clients."""
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A bearer token makes a principal; nothing else in a request does, unless REST_OPEN_TO_LOOPBACK is set."""
+"""Authentication of REST requests: by bearer token, or as the agent of REST_OPEN_TO_LOOPBACK if that is set."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class BearerToken(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Principal, None] | None:
         header = request.META.get("HTTP_AUTHORIZATION")
         if header is None:
-            found = loopback.loopback_agent(request)
-            return (found, None) if found is not None else None
+            agent = loopback.loopback_agent(request)
+            return (agent, None) if agent is not None else None
         scheme, _, token = header.partition(" ")
         try:
             if scheme.lower() != "bearer":
@@ -51,7 +51,7 @@ class BearerToken(BaseAuthentication):
 
 
 class HasPrincipal(BasePermission):
-    """No principal, no answer."""
+    """DRF permission: the request is authenticated."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if isinstance(request.user, Principal):
@@ -62,5 +62,5 @@ class HasPrincipal(BasePermission):
 
 
 def source(request: Request) -> str:
-    """The peer of the connection. Forwarded-for headers are the caller's own words and do not count."""
+    """Address of the connection's peer. Forwarded-for headers are ignored, since the caller writes them."""
     return str(request.META.get("REMOTE_ADDR") or "unknown")

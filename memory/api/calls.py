@@ -1,7 +1,7 @@
-"""Declared calls over REST: routes, views, and what they read from a request.
+"""Declared calls over REST: their routes and views, and how arguments are read from a request.
 
-GET and DELETE take the fields that a query can carry, the other methods take all fields in a JSON body. What a write
-expects may also come as If-Match or If-None-Match; the version of an answer is its ETag.
+GET and DELETE take those fields that fit in a query string, the other methods take all fields in a JSON body. The
+expected version of a write may also be sent as If-Match or If-None-Match; the version of an answer is its ETag.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from memory.api.views import RestView as View
 from memory.api.views import json_answer, principal, write_options
 
 _OPTIONS = ("reason", "idempotency_key")
-_IN_QUERY = ("string", "integer", "number", "boolean")  # what a text in an address can say
+_IN_QUERY = ("string", "integer", "number", "boolean")  # types that can be read from a query string
 _EXPECTED = ("expected_version", "expected_sha", "expected_value")
 
 
 class Endpoint:
-    """One method of one address: a declared call at one place."""
+    """One method of one address, and the declared call it runs."""
 
     def __init__(self, offer: CallAtPlace) -> None:
         self.offer, self.call = offer, offer.call
@@ -37,7 +37,7 @@ class Endpoint:
         self.writes = issubclass(offer.call, Write)
         self.expects = "expected_version" in given
         self.has_body = offer.method not in ("GET", "DELETE")
-        # Where null is a value; elsewhere it leaves a field out.
+        # Fields in which null is a value. In any other field null means that it is not given.
         self.nullable = frozenset(name for name in given if not kinds[name])
         self.fields = given if self.has_body else tuple(name for name in given if kinds[name] in _IN_QUERY)
         self.kinds = {name: kinds[name] for name in self.fields}
@@ -48,9 +48,9 @@ class Endpoint:
         if self.has_body:
             value = parsers.body(request, (*self.fields, *_OPTIONS))
             given = {
-                name: one
-                for name, one in value.items()
-                if name in self.kinds and (one is not None or name in self.nullable)
+                name: argument
+                for name, argument in value.items()
+                if name in self.kinds and (argument is not None or name in self.nullable)
             }
         else:
             if self.writes:
@@ -64,40 +64,40 @@ class Endpoint:
         return self._tagged(request, answer) if self.call.tagged else json_answer(answer)
 
     def _from_query(self, given: dict[str, str]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for name, text in given.items():
             if self.kinds[name] == "integer":
-                found[name] = parsers.whole_number(text, name=name)
+                arguments[name] = parsers.whole_number(text, name=name)
             elif self.kinds[name] == "boolean":
                 if text not in ("true", "false"):
-                    raise Invalid(f"{name} is true or false.", field=name)
-                found[name] = text == "true"
+                    raise Invalid(f"{name} must be true or false.", field=name)
+                arguments[name] = text == "true"
             else:
-                found[name] = text
-        return found
+                arguments[name] = text
+        return arguments
 
     def _tagged(self, request: Request, answer: dict[str, Any]) -> HttpResponse:
-        has_it = self.call.reads and "HTTP_IF_NONE_MATCH" in request.META and _unchanged(request, answer)
-        response = HttpResponse(status=304) if has_it else json_answer(answer)
+        not_modified = self.call.reads and "HTTP_IF_NONE_MATCH" in request.META and _unchanged(request, answer)
+        response = HttpResponse(status=304) if not_modified else json_answer(answer)
         response["ETag"] = f'"v{answer["version"]}"'
         return response
 
 
 def _expect_by_header(request: Request, given: dict[str, Any]) -> None:
-    """What a write expects comes from the headers or from its fields, not from both."""
+    """Take the expected version from If-Match or If-None-Match; refuse it if the fields have one too."""
     meta = request.META
     if "HTTP_IF_MATCH" not in meta and "HTTP_IF_NONE_MATCH" not in meta:
         return
     expected = preconditions.from_headers(meta.get("HTTP_IF_MATCH"), meta.get("HTTP_IF_NONE_MATCH"))
     if any(name in given for name in _EXPECTED):
-        raise Invalid("Say what you expect in a header or in the body, not in both.", field="If-Match")
+        raise Invalid("Send the expected version in a header or in the body, not in both.", field="If-Match")
     for name in ("expected_version", "expected_sha"):
         if getattr(expected, name) is not None:
             given[name] = getattr(expected, name)
 
 
 def _unchanged(request: Request, answer: dict[str, Any]) -> bool:
-    """Whether the caller has this version, or this very value, already."""
+    """Whether If-None-Match names this version or the SHA-256 of this value."""
     given = request.META.get("HTTP_IF_NONE_MATCH", "")
     tags = {tag.strip().removeprefix("W/").strip('"') for tag in given.split(",")}
     return bool(tags & {f"v{answer['version']}", answer["sha"]}) or given.strip() == "*"
@@ -113,7 +113,7 @@ def routes(calls: Iterable[type[Call]]) -> list[tuple[str, Any]]:
 
 
 def route(path: str) -> str:
-    """`agents/<str:agent>/kv/<path:key>`: a key may hold slashes."""
+    """Django's route of a path, for example `agents/<str:agent>/kv/<path:key>`: a key may contain slashes."""
     return path.replace("{key}", "<path:key>").replace("{", "<str:").replace("}", ">")
 
 

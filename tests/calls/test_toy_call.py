@@ -76,7 +76,7 @@ def test_over_rest_with_its_checks(token):
     assert Api(token).get("/agents/alice/measure/a?factor=3").json()["bytes"] == 21
     answer = Api(token).get("/agents/alice/measure/a?factor=11")
     assert refused(answer, 422, "invalid") == {"field": "factor", "limit": 10}
-    assert answer.json()["message"] == "factor is a whole number from 1 to 10."
+    assert answer.json()["message"] == "factor must be a whole number from 1 to 10."
     assert refused(Api(token).get("/agents/alice/measure/a?banana=1"), 422, "invalid")["allowed"] == ["factor"]
 
 
@@ -109,7 +109,7 @@ def test_as_a_tool_that_is_listed_and_called(token, toolbox):
     answer = server.run_tool(lambda ctx: who, context, "memory_measure", {"key": "a", "factor": 2})
     assert answer.structured_content == {"key": "a", "bytes": 14}
     wrong = server.run_tool(lambda ctx: who, context, "memory_measure", {"key": "a", "factor": 0})
-    assert wrong.is_error and "factor is a whole number from 1 to 10" in wrong.content[0].text
+    assert wrong.is_error and "factor must be a whole number from 1 to 10" in wrong.content[0].text
 
 
 @pytest.fixture(scope="module")

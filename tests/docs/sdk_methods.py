@@ -30,7 +30,7 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
     answers = sorted({answer_of(offer.call).__name__ for offer in made})
     body = "\n\n".join(methods)
     used = [word for word in ("Mapping", "Sequence") if f"{word}[" in body]
-    values = [word for word in ("NOT_SAID", "value_of") if word in body]
+    values = [word for word in ("NOT_GIVEN", "value_of") if word in body]
     lines = [
         f'"""{says}\n\nWritten by `make docs` from `flux/calls/`; change the declarations there.\n"""',
         "",
@@ -41,7 +41,7 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
         "",
         _import("flux.calls.answers", answers),
         "from flux.core import CallArguments, call",
-        *([f"from flux.rooms.saying import {', '.join(values)}"] if values else []),
+        *([f"from flux.rooms.null_arguments import {', '.join(values)}"] if values else []),
         "",
         "",
         f"class {name}:",
@@ -85,7 +85,7 @@ def _arguments(offer: CallAtPlace) -> tuple[list[str], list[str]]:
         kind = _TYPES[kinds.get(name, "string")]
         if name in offer.in_path or name in required:
             return f"{name}: {kind}"
-        return f"{name}: {kind} = NOT_SAID" if kind == "Any" else f"{name}: {kind} | None = None"
+        return f"{name}: {kind} = NOT_GIVEN" if kind == "Any" else f"{name}: {kind} | None = None"
 
     return [typed(name) for name in first], [typed(name) for name in rest]
 

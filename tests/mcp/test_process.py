@@ -1,4 +1,4 @@
-"""`flux_mcp` as a process: what it prints, what it loads, what it does while alone, and when it ends."""
+"""`flux_mcp` as a process: its output, its imports, its jobs without a server, and its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.instances import ROOT, Instance
 
 
 class Raw:
-    """The process itself, spoken to line by line."""
+    """The process, with messages written line by line."""
 
     def __init__(self, instance: Instance, *words: str, parent: list[str] | None = None, **environment: str) -> None:
         self.process = subprocess.Popen(

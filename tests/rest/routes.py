@@ -1,4 +1,4 @@
-"""Every call of the REST door with an example of its use; a new call without an entry fails the tests."""
+"""Table of all REST calls with an example of each; a new call without an entry fails the tests."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Route:
 
 
 def trace_of(grain: str) -> str:
-    """The receipt of a recall that the agent alice made in the grain's space; any id where there is no grain."""
+    """Id of the trace of a recall by agent alice in the grain's space; any id without a grain."""
     found = Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
     if found is None:
         return str(uuid.uuid4())
@@ -108,13 +108,13 @@ KEY = "kept/by the table"
 
 
 def no_lock() -> dict[str, Any]:
-    """The name of one that nobody holds."""
+    """Name of a lock that nobody holds."""
     Lock.objects.all().delete()
     return {"lock": KEY}
 
 
 def a_lock() -> dict[str, Any]:
-    """One that alice holds."""
+    """Name of a lock that alice holds."""
     agent = Agent.objects.filter(name="alice").select_related("space").first()
     if agent is None:
         return {"lock": KEY, "token": 1}
@@ -124,7 +124,7 @@ def a_lock() -> dict[str, Any]:
 
 
 def a_board() -> str:
-    """One that alice has made."""
+    """Name of a board that alice has created."""
     agent = Agent.objects.filter(name="alice").select_related("space").first()
     if agent is not None:
         given = {"created_by": "agent:alice", "created_at": clock.now()}
@@ -133,7 +133,7 @@ def a_board() -> str:
 
 
 def a_task() -> dict[str, Any]:
-    """One that alice has claimed."""
+    """Id of a task that alice has claimed."""
     agent = Agent.objects.filter(name="alice").select_related("space").first()
     if agent is None:
         return {"queue": KEY, "task": str(uuid.uuid4()), "token": 1}
@@ -172,7 +172,7 @@ def a_vote(grain: str = "") -> dict[str, Any]:
 
 
 def voted_on(grain: str) -> str:
-    """A trace whose asker, alice, has judged the grain."""
+    """Id of a trace of alice with a vote of hers on the grain."""
     trace, found = trace_of(grain), Grain.objects.filter(uuid=grain).first() if len(grain) == 36 else None
     if found is not None:
         judged = JudgedQuestion.objects.create(
@@ -280,7 +280,7 @@ ROUTES: dict[str, Route] = {
 
 
 def plain(answer: Any) -> tuple[int, dict[str, str], Any]:
-    """An answer without what differs from request to request."""
+    """An answer without the fields that differ from request to request."""
     headers = {name.lower(): value for name, value in answer.headers.items()}
     headers.pop("x-request-id", None)
     if headers["content-type"] != "application/json":
@@ -294,7 +294,7 @@ def plain(answer: Any) -> tuple[int, dict[str, str], Any]:
 
 
 def refused(answer: Any, status: int, code: str) -> dict[str, Any]:
-    """The one error shape; its details."""
+    """Check the shape of an error and return its details."""
     assert answer.status_code == status, (answer.status_code, answer.content[:500])
     assert answer.headers["Content-Type"] == "application/json"
     body = answer.json()

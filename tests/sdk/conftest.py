@@ -1,4 +1,4 @@
-"""A server that speaks as it is told, for what a real one does once a year."""
+"""A server with given answers, for rare behaviour of real ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def refused(status: int, code: str, **headers: str) -> bytes:
 
 
 class ScriptedServer:
-    """Answers one connection after the other with what is next on its list; keeps what it was asked."""
+    """Answers each connection with the next item of its list, and records the requests."""
 
     def __init__(self, *says: bytes | float | None) -> None:
         self.asked: list[bytes] = []

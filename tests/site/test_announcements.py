@@ -1,4 +1,4 @@
-"""Announcements of commits: a follower of the log looks at once, in this process and over Redis."""
+"""Announcements of commits: followers read the log at once, in one process and over Redis."""
 
 from __future__ import annotations
 

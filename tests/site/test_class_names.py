@@ -20,7 +20,6 @@ REASONS = {
     "Trace": SDK,
     "Vote": SDK,
     "FeedbackDue": "public type of the Python SDK, beside the error of the same name",
-    "Result": "flux-memory's own class in flux.service, beside the answer of a vote",
 }
 
 

@@ -1,4 +1,4 @@
-"""Nothing of ours is forgotten: every model has a place in the admin, every kind of job a task."""
+"""Registrations: every model is in the admin, every kind of job has a task."""
 
 from __future__ import annotations
 

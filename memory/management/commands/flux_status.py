@@ -31,14 +31,14 @@ class Command(FluxCommand):
     def run(self, options: dict[str, Any]) -> None:
         state = running_state.read_state(settings.HOME)
         pending = setup.pending_migrations()
+        servers = {name: {"url": url, "answers": _answers(url)} for name, url in (state or {}).get("urls", {}).items()}
         found: dict[str, Any] = {
             "name": settings.HOME.name,
             "home": str(settings.HOME.path),
             "running": state is not None,
             "pid": state["pid"] if state else None,
-            "doors": {
-                name: {"url": url, "answers": _answers(url)} for name, url in (state or {}).get("urls", {}).items()
-            },
+            "servers": servers,
+            "doors": servers,  # the key's name in release 0.6 and earlier, for one more release
         }
         if pending:
             found["warnings"] = [
@@ -77,10 +77,10 @@ class Command(FluxCommand):
             (
                 f"{_SERVERS.get(name, name)} server",
                 Text.assemble(
-                    f"{door['url']}  ", ("answers", "green") if door["answers"] else ("does not answer", "red")
+                    f"{server['url']}  ", ("answers", "green") if server["answers"] else ("does not answer", "red")
                 ),
             )
-            for name, door in found["doors"].items()
+            for name, server in found["servers"].items()
         ]
         if "database" in found:
             queue, counts, versions, database = (found[key] for key in ("queue", "counts", "versions", "database"))
