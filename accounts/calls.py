@@ -101,7 +101,7 @@ def _refusal(call: type[Call], error: ValidationError) -> Invalid:
     if limit is not None:
         details["limit"] = limit
     words = context["error"] if kind == "value_error" else first["msg"] if kind in _OWN_WORDS else allowed(shape)
-    return Invalid(f"{name or field} is {words}.", field=field, **details)
+    return Invalid(f"{name or field} must be {words}.", field=field, **details)
 
 
 _OWN_WORDS = ("seconds",)  # errors of `flux/calls/types.py` that have their own sentence

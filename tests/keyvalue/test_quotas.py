@@ -182,7 +182,7 @@ def test_a_lock_lasts_at_most_a_day(alice, path):
     body = {"lock": "l", "ttl_secs": 86_401} | ({"token": 1} if path.endswith("renew") else {})
     answer = alice.post(path, body)
     assert refused(answer, 422, "invalid") == {"field": "ttl_secs", "limit": 86_400}
-    assert answer.json()["message"] == "ttl_secs is more than 0 and at most 86400 seconds."
+    assert answer.json()["message"] == "ttl_secs must be more than 0 and at most 86400 seconds."
     assert alice.post("/locks", {"lock": "l", "ttl_secs": 86_400}).status_code == 200
     assert alice.put("/boards/main/kv/long", {"value": 1, "ttl_secs": 86_401}).status_code == 200
 

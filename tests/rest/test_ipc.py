@@ -58,7 +58,7 @@ def test_the_blackboard_swaps_by_value(send: Callable[..., Any]) -> None:
         ({"MemoryRead": {"key": "a"}}, "MemoryRead needs the field 'agent_id'."),
         ({"MemoryRead": {"agent_id": "alice", "key": "a", "x": 1}}, "It takes: agent_id, key."),
         ({"MemoryRead": {"agent_id": 5, "key": "a"}}, "name of an agent"),
-        ({"MemoryRead": {"agent_id": "alice", "key": 5}}, "A key is a text"),
+        ({"MemoryRead": {"agent_id": "alice", "key": 5}}, "key must be a text"),
         ({"MemoryWriteCas": {"agent_id": "alice", "key": "a", "value": 1}}, "needs the field 'expected_version'"),
         (
             {"MemoryWriteCas": {"agent_id": "alice", "key": "a", "value": 1, "expected_version": None}},
