@@ -11,7 +11,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django_otp.admin import OTPAdminSite
 
-from fluxcore import config
 from fluxcore.command_names import typed_command
 from fluxsite import env
 from fluxsite.databases import wal_is_safe
@@ -45,9 +44,8 @@ def check_secret_key(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register("configuration")
 def check_unused_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    warnings = [*settings.CONFIG_WARNINGS, *config.not_used_yet(settings.FLUX)]
     return [
-        *(Warning(f"{text.rstrip('.')}.", id="flux.W007") for text in warnings),
+        *(Warning(f"{text.rstrip('.')}.", id="flux.W007") for text in settings.CONFIG_WARNINGS),
         *(Warning(text, id="flux.W008") for text in env.unread()),
     ]
 

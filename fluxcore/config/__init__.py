@@ -13,7 +13,7 @@ from fluxcore.config.all_keys import FIELDS, PROVENANCE_MULTIPLIERS, Config
 from fluxcore.config.live_config import Live, current, live
 from fluxcore.config.parsing import ConfigError, LoadedConfig, check_value, load, parse, read, read_file
 from fluxcore.config.removed import REMOVED
-from fluxcore.config.rendering import bound, not_used_yet, render
+from fluxcore.config.rendering import bound, render
 
 __all__ = [
     "FIELDS",
@@ -28,7 +28,6 @@ __all__ = [
     "current",
     "live",
     "load",
-    "not_used_yet",
     "parse",
     "read",
     "read_file",

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fluxcore.config.all_keys import FIELDS, Config
-from fluxcore.config.parsing import ConfigError, check_value, read_file
-from fluxcore.config.rendering import not_used_yet
+from fluxcore.config.parsing import ConfigError, check_value, not_used_yet, read_file
 
 
 class Live:
@@ -28,6 +27,7 @@ class Live:
         self.waiting_for_restart: list[str] = []
         self._file_warnings: tuple[str, ...] = ()
         self._held: dict[str, Any] = {}
+        self._unused: list[str] = []  # keys a program sets that are not used yet
 
     def hold(self, own: Config) -> None:
         """Override keys with those a program sets that opens an instance itself; the rest follow the file.
@@ -37,11 +37,13 @@ class Live:
         changed = [name for name, item in FIELDS.items() if getattr(own, name) != item.default]
         held = {name: check_value(name, getattr(own, name), "Config") for name in changed}
         freed = {name: getattr(self._followed, name) for name in self._held}
+        self._unused = [name for name in held if FIELDS[name].metadata["comes_with"]]
         self._held, self.seen = held, replace(self.seen, **(freed | held))
 
     def warnings(self) -> list[str]:
         """Warnings about keys that are set and have no effect, each with what to do."""
-        return [*self._file_warnings, *not_used_yet(self())]
+        self()  # read the file anew if it has changed
+        return [*self._file_warnings, *map(not_used_yet, self._unused)]
 
     def _read_stamp(self) -> tuple[int, int] | None:
         try:

@@ -64,7 +64,14 @@ def read(text: str, *, source: str = "config.yaml", skip_unknown: bool = False) 
             raise ConfigError(f"{where}: {name} is set twice.")
         else:
             values[name] = check_value(name, _plain(name, value_node, where), where)
+            if FIELDS[name].metadata["comes_with"]:
+                warnings.append(f"{where}: {not_used_yet(name)}")
     return LoadedConfig(Config(**values), tuple(warnings))
+
+
+def not_used_yet(name: str) -> str:
+    """Warning for whoever sets a key that only a later release will use, also if to its default."""
+    return f"{name} is not used yet: it is planned for {FIELDS[name].metadata['comes_with']} and has no effect"
 
 
 def _pairs(text: str, source: str) -> list[tuple[yaml.Node, yaml.Node]]:

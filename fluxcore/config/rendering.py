@@ -1,4 +1,4 @@
-"""A configuration as text: the written config.yaml, the keys that need a restart, warnings about unused keys."""
+"""A configuration as text: the written config.yaml, the keys that need a restart."""
 
 from __future__ import annotations
 
@@ -28,12 +28,3 @@ def render(config: Config) -> str:
 def bound(config: Config) -> dict[str, Any]:
     """Values a running instance keeps until its restart, even if the file has changed."""
     return {name: getattr(config, name) for name, item in FIELDS.items() if not item.metadata["hot"]}
-
-
-def not_used_yet(config: Config) -> list[str]:
-    """A warning for each key that is set but not used yet."""
-    return [
-        f"{name} is not used yet: it is planned for {item.metadata['comes_with']} and has no effect"
-        for name, item in FIELDS.items()
-        if item.metadata["comes_with"] and getattr(config, name) != item.default
-    ]
