@@ -22,6 +22,15 @@ _HIDDEN = re.compile(rf"[{HIDDEN}\ud800-\udfff]")
 
 def check_text(text: object, *, name: str = "content") -> str:
     """The text as given, or a refusal. It is stored and returned byte for byte."""
+    text = check_readable(text, name=name)
+    limit = config.current().MAX_GRAIN_BYTES
+    if len(text.encode()) > limit:
+        raise Invalid(f"{name} is longer than {limit} bytes. Split it into several memories.", field=name, limit=limit)
+    return text
+
+
+def check_readable(text: object, *, name: str) -> str:
+    """A text of any length that says something and that every database can hold, or a refusal."""
     if not isinstance(text, str):
         raise Invalid(f"{name} must be a text.", field=name)
     if "\0" in text:
@@ -30,9 +39,6 @@ def check_text(text: object, *, name: str = "content") -> str:
     refuse_surrogates(text, name=name)
     if _VISIBLE.search(text) is None:
         raise Invalid(f"{name} is empty.", field=name)
-    limit = config.current().MAX_GRAIN_BYTES
-    if len(text.encode()) > limit:
-        raise Invalid(f"{name} is longer than {limit} bytes. Split it into several memories.", field=name, limit=limit)
     return text
 
 
