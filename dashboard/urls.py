@@ -27,6 +27,7 @@ from dashboard import (
 
 admin.autodiscover()  # done already where the door is served, but not in a command that asks for an address
 
+handler400 = front_page.refuse_form
 handler500 = front_page.handle_error
 urlpatterns = [
     path("", front_page.home, name="home"),
