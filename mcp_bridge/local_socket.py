@@ -11,23 +11,28 @@ import json
 import logging
 import os
 import socket
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from django.conf import settings
 
 from fluxcore.db_errors import error_place
+from fluxcore.errors import Busy
 from fluxcore.version import VERSION
-from mcp_bridge import relay
-from mcp_bridge.threads import in_threads
+from mcp_bridge import errors, relay
+from mcp_bridge.fair_threads import FairThreads
+from mcp_bridge.threads import RunInThread, in_threads
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 8  # calls of local agents that wait for the database at once
+MOST_UNDER_WAY = 32  # calls of one session that wait or run; one more is refused
 MOST_SESSIONS = 64  # beyond these an agent's process works by itself
 LONGEST = 64 * 1024 * 1024  # bytes of one message
 
 _aside = in_threads(ThreadPoolExecutor(AT_ONCE, "mcp-local"))
+_threads = FairThreads(_aside, AT_ONCE)
 _sessions: set[asyncio.Task[Any]] = set()
 _server: asyncio.Server | None = None
 
@@ -118,7 +123,20 @@ def _made(hello: dict[str, str]) -> Any:
     from mcp_bridge import server, stdio
 
     who = stdio.local_caller(hello["space"], hello["agent"], hello["ceiling"])
-    return server.build_server(who, _aside, lambda ctx: hello["ceiling"]), stdio_server
+    return server.build_server(who, _calls(hello), lambda ctx: hello["ceiling"]), stdio_server
+
+
+def _calls(hello: dict[str, str]) -> RunInThread:
+    """The threads for one session. Its agent's calls leave some free for others; a refusal is a JSON-RPC error."""
+    run = _threads.of_session((hello["space"], hello["agent"]), MOST_UNDER_WAY)
+
+    async def call(work: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return await run(work, *arguments)
+        except Busy as refusal:
+            raise errors.protocol_error(refusal) from None
+
+    return call
 
 
 class _SocketInput:

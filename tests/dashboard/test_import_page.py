@@ -87,7 +87,9 @@ def test_as_many_files_as_the_page_says(owner, count, status):
     answer = post(owner, "/import", files=files)
     assert answer.status_code == status
     if status == 413:
-        assert "at most 500 files" in words(answer) and typed_command("flux_import PATH") in html.unescape(words(answer))
+        assert "at most 500 files" in words(answer) and typed_command("flux_import PATH") in html.unescape(
+            words(answer)
+        )
     assert Import.objects.count() == (status == 302)
 
 
