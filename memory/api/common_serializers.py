@@ -214,7 +214,7 @@ class HealthSerializer(serializers.Serializer[None]):
     active_warnings = HealthWarningSerializer(many=True, required=False)
     caller_feedback = CallerFeedbackSerializer(many=True, required=False, help_text="Of the last 24 hours.")
     caller_provenance = CallerProvenanceSerializer(many=True, required=False, help_text="Of the last 24 hours.")
-    learning = serializers.DictField(required=False, allow_null=True, help_text="What the last flux_eval found.")
+    learning = serializers.DictField(required=False, allow_null=True, help_text="What the last evaluation found.")
     model = serializers.DictField(required=False, help_text="How the local model is and what the space spent today.")
     computed_at = serializers.DateTimeField(required=False, allow_null=True)
 
