@@ -19,7 +19,7 @@ from accounts.verbs import Change, RunningCall
 from flux.calls import boards as calls
 from fluxcore import clock
 from fluxcore.errors import Fenced, Invalid, NotFound
-from memory.keyvalue import expiry_clock, namespaces, quotas
+from memory.keyvalue import expiry_clock, kept_answers, namespaces, quotas
 from memory.keyvalue.locks import DEFAULT_SECONDS, open_board
 from memory.keyvalue.models import Task
 from memory.keyvalue.namespaces import OpenNamespace
@@ -78,7 +78,7 @@ def add(call: RunningCall, request: calls.AddTask) -> Change:
     return change
 
 
-@handles(calls.ClaimTask, asks=_takes)
+@handles(calls.ClaimTask, asks=_takes, large=kept_answers.OF_TASKS)
 def claim(call: RunningCall, request: calls.ClaimTask) -> Change:
     name, ttl = request.queue, request.ttl_secs or DEFAULT_SECONDS
     ticket = quotas.share(call)
