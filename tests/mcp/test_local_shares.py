@@ -16,7 +16,7 @@ from fluxcore.errors import Busy
 from mcp_bridge import errors, fair_threads, local_socket, relay
 from mcp_bridge.fair_threads import FairThreads
 from mcp_bridge.proxy import envelope
-from mcp_bridge.threads import in_threads
+from mcp_bridge.threads import run_in_threads
 
 PLACES, MOST = 8, 32
 
@@ -27,7 +27,7 @@ def test_forty_calls_of_one_agent_keep_nobody_waiting() -> None:
 
     async def run() -> None:
         with ThreadPoolExecutor(PLACES) as pool:
-            threads = FairThreads(in_threads(pool), PLACES)
+            threads = FairThreads(run_in_threads(pool), PLACES)
             sessions = [threads.of_session(("home", "alice"), MOST) for _ in range(2)]
             held = [asyncio.ensure_future(sessions[at % 2](opened.wait, 60)) for at in range(40)]
             try:
@@ -49,7 +49,7 @@ def test_a_session_has_so_many_calls_under_way() -> None:
 
     async def run() -> None:
         with ThreadPoolExecutor(PLACES) as pool:
-            threads = FairThreads(in_threads(pool), PLACES)
+            threads = FairThreads(run_in_threads(pool), PLACES)
             session, another = (threads.of_session(("home", "alice"), MOST) for _ in range(2))
             held = [asyncio.ensure_future(session(opened.wait, 60)) for _ in range(MOST)]
             try:
@@ -73,7 +73,7 @@ def test_a_thread_is_its_sessions_until_it_has_ended() -> None:
 
     async def run() -> None:
         with ThreadPoolExecutor(PLACES) as pool:
-            threads = FairThreads(in_threads(pool), PLACES)
+            threads = FairThreads(run_in_threads(pool), PLACES)
             held = asyncio.ensure_future(threads.of_session(("home", "alice"), MOST)(opened.wait, 60))
             try:
                 await asyncio.sleep(0)
