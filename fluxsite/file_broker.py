@@ -135,11 +135,20 @@ class Transport(virtual.Transport):
 
 
 def drop_old(folder: Path) -> None:
-    """Messages of former workers: every one has expired, and the rows they were about are looked at anyway."""
+    """Messages of former workers: every one has expired, and the rows they were about are looked at anyway.
+
+    Bindings of workers stay, as old as they are: through them `celery inspect` finds a worker that has run for long.
+    A worker's name is the same at each start, so that they do not become more.
+    """
     before = time.time() - OLD_SECONDS
     for path in folder.iterdir():
-        if path.is_file() and path.stat().st_mtime < before:
-            path.unlink(missing_ok=True)
+        if path.name.startswith(f".bound-{CONTROL}-"):
+            continue
+        try:
+            if path.is_file() and path.stat().st_mtime < before:
+                path.unlink()
+        except FileNotFoundError:
+            continue  # another worker was first
 
 
 def _loaded(path: Path) -> Any:
