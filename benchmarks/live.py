@@ -1,8 +1,8 @@
 """What a live event costs the server for each client that follows: the process's own time, over real sockets.
 
-`python -m benchmarks.live [CLIENTS]`; without a number 50, each a person of its own, and 100 while nothing happens. The
-server is the people's door as it is served, in a process of its own; a person's right is looked up whenever a look at the log brings something, and
-events are recalls, the most frequent kind.
+`python -m benchmarks.live [CLIENTS]`: without a number 50, each a person of its own, and 100 while nothing happens. The
+server is the people's door as it is served, in a process of its own; a person's right is looked up whenever a look at
+the log brings something, and events are recalls, the most frequent kind.
 """
 
 from __future__ import annotations

@@ -57,9 +57,9 @@ def test_twenty_kills_under_two_hundred_jobs_leave_each_effect_once(workshop: Wo
     effects = workshop.effects()
     on = "PostgreSQL" if "DATABASE_URL" in workshop.instance.environment else "SQLite"
     print(
-        f"\nTORTURE SIGKILL of the worker on {on}, messages over {broker}: kills {KILLS}, jobs {JOBS}, effects {sum(effects.values())}, "
-        f"twice {sum(count > 1 for count in effects.values())}, jobs found running after a kill {midway}, "
-        f"drained {took:.1f} s after the last kill, seed {seed}"
+        f"\nTORTURE SIGKILL of the worker on {on}, messages over {broker}: kills {KILLS}, jobs {JOBS}, "
+        f"effects {sum(effects.values())}, twice {sum(count > 1 for count in effects.values())}, "
+        f"jobs found running after a kill {midway}, drained {took:.1f} s after the last kill, seed {seed}"
     )
     assert effects == {str(number): 1 for number in range(JOBS)}
     assert workshop.states() == {("test.effect", "done", 0): JOBS}
