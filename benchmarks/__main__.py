@@ -41,6 +41,7 @@ BENCHES = (
     Bench("health"),
     Bench("clustering"),
     Bench("live"),
+    Bench("live", "postgres"),
     Bench("keyvalue"),
     Bench("mcp"),
     Bench("flood"),

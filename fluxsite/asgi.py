@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Any
 
@@ -28,6 +29,7 @@ from fluxsite.run import body_limit, threads  # noqa: E402
 from mcp_bridge import http, local_socket  # noqa: E402
 from mcp_bridge import live as agents_live  # noqa: E402
 from mcp_bridge.asgi import mcp_app  # noqa: E402
+from memory.recall import traces  # noqa: E402
 
 checks.refuse_failed_checks()
 wakeup.use(celery.wake)
@@ -69,6 +71,8 @@ async def _lifespan(receive: Any, send: Any) -> None:
         if message["type"] == "lifespan.shutdown":
             await local_socket.close()
             await http.close_sessions()
+            # uvicorn ends the process by the signal that stopped it, so that nothing registered with atexit runs.
+            await asyncio.to_thread(traces.flush)
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return

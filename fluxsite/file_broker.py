@@ -137,11 +137,20 @@ class Transport(virtual.Transport):
 
 
 def drop_old(folder: Path) -> None:
-    """Delete messages of earlier workers. They have expired, and the sweep finds their job rows."""
+    """Delete messages of earlier workers. They have expired, and the sweep finds their job rows.
+
+    Bindings of workers stay, however old: through them `celery inspect` finds a worker that has run for long. A worker
+    has the same name at each start, so their number does not grow.
+    """
     oldest_kept = time.time() - OLD_SECONDS
     for path in folder.iterdir():
-        if path.is_file() and path.stat().st_mtime < oldest_kept:
-            path.unlink(missing_ok=True)
+        if path.name.startswith(f".bound-{CONTROL}-"):
+            continue
+        try:
+            if path.is_file() and path.stat().st_mtime < oldest_kept:
+                path.unlink()
+        except FileNotFoundError:
+            continue  # another worker was first
 
 
 def _loaded(path: Path) -> Any:

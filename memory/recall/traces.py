@@ -120,7 +120,7 @@ def _count_exploring(traces: list[TraceRecord]) -> None:
 
 @atexit.register
 def _flush_at_exit() -> None:
-    """Write the last traces at process exit, before the booth ends."""
+    """Write the last traces at process exit, before the booth ends; `fluxsite/asgi.py` does so by itself."""
     flush()
 
 

@@ -1,6 +1,7 @@
 """A worker process as `flux_start` runs it, with handlers for the tests' own kinds of jobs.
 
 python -m tests.concurrency.job_worker work [QUEUE …] [--lease SECONDS] [--back-off SECONDS] [--sweep SECONDS]
+                                                    [--by-message-alone]
 python -m tests.concurrency.job_worker add KIND COUNT
 python -m tests.concurrency.job_worker count        effects per job and states, as JSON
 """
@@ -26,6 +27,7 @@ from fluxcore.work import jobs, kinds, lease, worker  # noqa: E402
 from fluxcore.work.run import Apply, Run  # noqa: E402
 from fluxcore.writes import booth  # noqa: E402
 from fluxsite import celery, serve  # noqa: E402
+from fluxsite import worker as worker_process  # noqa: E402
 
 
 def leave_an_effect(run: Run) -> Apply:
@@ -68,6 +70,7 @@ def main() -> None:
     parser.add_argument("--lease", type=float)
     parser.add_argument("--back-off", type=float)
     parser.add_argument("--sweep", type=float)
+    parser.add_argument("--by-message-alone", action="store_true", help="never sweep without a message of beat")
     options = parser.parse_args()
     if options.action == "add":
         add(options.kinds)
@@ -78,6 +81,8 @@ def main() -> None:
         worker.BACK_OFF_SECONDS = (options.back_off,) * 4
     if options.sweep:
         sweep_every(options.sweep)
+    if options.by_message_alone:
+        worker_process.sweep_without_the_broker = lambda queues: None
     serve.worker(*options.kinds)
 
 

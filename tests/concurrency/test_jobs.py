@@ -75,6 +75,18 @@ def test_jobs_are_found_while_the_broker_is_away(tmp_path: Path) -> None:
         shop.close()
 
 
+@pytest.mark.parametrize("broker", ["sqlite", pytest.param("redis", marks=pytest.mark.redis)], ids=["files", "redis"])
+def test_a_row_whose_message_was_lost_is_done_by_the_sweep_that_beat_rings(workshop: Any, broker: str) -> None:
+    shop = workshop("--sweep", "2", "--by-message-alone", database=broker)
+    shop.add(effect=1)
+    shop.hire()
+    shop.wait_until_finished(seconds=60)
+    # The worker has looked for rows at its start, and now waits for messages; `add` sends none.
+    shop.add(effect=2)
+    shop.wait_until_finished(seconds=60)
+    assert shop.states() == {("test.effect", "done", 0): 3}
+
+
 def test_a_worker_told_to_end_finishes_its_job_and_begins_no_other(workshop: Any) -> None:
     shop = workshop(database="sqlite")
     shop.add(effect=600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -98,3 +99,17 @@ def test_messages_are_for_the_owner_alone(tmp_path: Path) -> None:
     channel(tmp_path)._put("flux", {"number": 1})
     (message,) = tmp_path.iterdir()
     assert message.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_worker_that_starts_drops_old_messages_and_leaves_the_others_in_sight(tmp_path: Path) -> None:
+    own = channel(tmp_path)
+    own._put("flux", {"number": 1})
+    own._queue_bind("celery.pidbox", "", None, "heavy@here.celery.pidbox")
+    own._queue_bind("reply.celery.pidbox", "one", None, "one.reply.celery.pidbox")  # of an inspection that was killed
+    for path in tmp_path.iterdir():
+        os.utime(path, (time.time() - 2 * file_broker.OLD_SECONDS,) * 2)
+    own._put("flux", {"number": 2})
+    file_broker.drop_old(tmp_path)
+    assert own._get("flux") == {"number": 2}
+    assert own.get_table("celery.pidbox") == [("", None, "heavy@here.celery.pidbox")]
+    assert own.get_table("reply.celery.pidbox") == []

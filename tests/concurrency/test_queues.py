@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fluxsite import file_broker
 from tests.concurrency.worker_pool import WorkerPool
 
 
@@ -56,3 +59,20 @@ def test_celery_inspect_names_every_kind_and_the_queues_of_a_worker(workshop: Wo
     queues = workshop.celery("inspect", "active_queues", "--timeout", "20")
     assert "'name': 'heavy'" in queues
     assert "'name': 'fast'" not in queues
+
+
+def test_a_worker_is_seen_by_celery_inspect_after_another_one_began_hours_later(tmp_path: Path) -> None:
+    shop = WorkerPool(tmp_path)
+    queue = shop.instance.folder / "queue"
+    both = [f"{name}@{socket.gethostname()}" for name in ("heavy", "slow")]
+    try:
+        shop.hire("heavy")
+        waited_until(lambda: any(path.name.startswith(".bound-") for path in queue.iterdir()))
+        for path in queue.iterdir():
+            os.utime(path, (time.time() - 2 * file_broker.OLD_SECONDS,) * 2)
+        shop.hire("slow")
+        waited_until(lambda: len([path for path in queue.iterdir() if path.name.startswith(".bound-")]) > 1)
+        found = shop.celery("inspect", "active_queues", "--timeout", "20", "--destination", ",".join(both))
+    finally:
+        shop.close()
+    assert all(name in found for name in both)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
@@ -171,3 +173,49 @@ def test_a_stored_memory_leaves_no_text_in_the_log(api):
     for row in Event.objects.all():
         assert "swordfish" not in json.dumps([row.subject, row.actor, row.data])
         assert b"swordfish" not in bytes(row.packed or b"")
+
+
+def seen_by_another_connection():
+    def look():
+        try:
+            return {change.subject for change in follow_all()}
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(look).result(60)
+
+
+def test_a_commit_is_announced_after_it_and_what_was_rolled_back_never(threaded):
+    announced, inside, leave = [], threading.Event(), threading.Event()
+
+    def write(subject, refused):
+        events.append("test.kind", space=None, actor="a", subject=subject)
+        inside.set()
+        assert leave.wait(60)
+        if refused:
+            raise Invalid
+
+    def written(subject, *, refused):
+        """One write, looked at while its transaction is open."""
+        inside.clear()
+        leave.clear()
+        with ThreadPoolExecutor(1) as writer:
+            writing = writer.submit(booth.write, lambda: write(subject, refused))
+            assert inside.wait(60)
+            while_open = list(announced)
+            leave.set()
+            assert isinstance(writing.exception(60), Invalid if refused else type(None))
+        return while_open
+
+    events.announce_with(lambda: announced.append(seen_by_another_connection()))
+    try:
+        assert written("refused", refused=True) == []
+        assert written("kept", refused=False) == []
+        wait_until(lambda: announced)
+        assert written("refused too", refused=True) == written("kept too", refused=False) == announced[:1]
+        wait_until(lambda: len(announced) == 2)
+    finally:
+        events.announce_with(None)
+    if connection.vendor == "sqlite":  # PostgreSQL's watermark may hold an event back
+        assert announced == [{"kept"}, {"kept", "kept too"}]

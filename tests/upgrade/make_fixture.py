@@ -80,7 +80,9 @@ def fill() -> dict[str, Any]:
         "revoked": gone["token"],
         "granted": {"agent": "bob", "capability": "health.read"},
     }
-    return facts | remember(alice, space) | keep_keys(alice, bob) | {"checkpoint": bool(checkpoints.make())}
+    facts |= remember(alice, space) | keep_keys(alice, bob)
+    facts |= ask_and_warn(alice, space) | move_and_import(alice, operator, space)
+    return facts | {"counts": counts(), "checkpoint": bool(checkpoints.make())} | leave_work()
 
 
 def remember(alice: Any, space: int) -> dict[str, Any]:
@@ -90,7 +92,6 @@ def remember(alice: Any, space: int) -> dict[str, Any]:
     from fluxcore import booth, jobs, lanes
     from memory.embedding import choice
     from memory.grains import chores, recall, store, traces
-    from memory.grains.models import Cluster, Conduit, Grain, Trace, Vote
 
     choice.chosen()
     ids = {}
@@ -108,19 +109,11 @@ def remember(alice: Any, space: int) -> dict[str, Any]:
     missed = recall.recall(alice, query="What does the neighbour do for music?")
     votes.feedback(alice, trace_id=missed["trace_id"], missed=[ids[NOTES[2]]])
     jobs.drain()
-    booth.write(lambda: chores.ask_for_clustering(space, anyway=True), lock=lanes.of(space))
+    booth.write(lambda: chores.ask_for_clustering(space, anyway=True), lane=lanes.of(space))
     jobs.drain()
     traces.flush()
     learned = recall.recall(alice, query="What does the neighbour do for music?")
     traces.flush()
-    counts = {
-        "grains": Grain.objects.count(),
-        "conduits": Conduit.objects.count(),
-        "traces": Trace.objects.count(),
-        "votes": Vote.objects.filter(applied=True).count(),
-        "clusters": Cluster.objects.filter(dissolved_at=None).count(),
-    }
-    assert all(counts.values()), counts
     assert learned["grains"][0]["id"] == ids[NOTES[2]], "nothing was learned"
     return {
         "grains": ids,
@@ -128,8 +121,21 @@ def remember(alice: Any, space: int) -> dict[str, Any]:
         "answer": useful,
         "trace": judged["trace_id"],
         "learned": {"question": "What does the neighbour do for music?", "grain": ids[NOTES[2]]},
-        "counts": counts,
     }
+
+
+def counts() -> dict[str, int]:
+    from memory.grains.models import Cluster, Conduit, Grain, Trace, Vote
+
+    found = {
+        "grains": Grain.objects.count(),
+        "conduits": Conduit.objects.count(),
+        "traces": Trace.objects.count(),
+        "votes": Vote.objects.filter(applied=True).count(),
+        "clusters": Cluster.objects.filter(dissolved_at=None).count(),
+    }
+    assert all(found.values()), found
+    return found
 
 
 def keep_keys(alice: Any, bob: Any) -> dict[str, Any]:
@@ -146,12 +152,74 @@ def keep_keys(alice: Any, bob: Any) -> dict[str, Any]:
     lock = locks.acquire(alice, lock="deploy", board="ops", note="release")
     tasks = [queues.add(bob, queue="mail", board="ops", value={"to": name}) for name in ("ines", "zoe")]
     return {
+        "short_lives": 300_000_000,
         "key": {"name": "notes/plan", "version": written["version"], "value": {"title": "plan", "steps": [1, 2, 3]}},
         "deleted": {"name": "deleted", "version": 1},
         "board": {"name": "ops", "key": "status", "value": "green"},
         "lock": {"name": "deploy", "token": lock["token"]},
         "tasks": [one["task"] for one in tasks],
     }
+
+
+def ask_and_warn(alice: Any, space: int) -> dict[str, Any]:
+    """Backup codes, a request that nobody has answered, a measurement and a warning that is open."""
+    from accounts import factors, grants
+    from accounts.models import User
+    from fluxcore import booth, clock, jobs
+    from memory.health.models import Warning
+
+    codes = booth.write(lambda: factors.new_backup_codes(User.objects.get(username=USERNAME).pk))
+    request = grants.request(alice, capability="health.read", reason="to see how recall does")
+    booth.write(lambda: jobs.enqueue("health.measure", space=space))
+    jobs.drain()
+    now = clock.now()
+    warning = {"signal": "fallback_trigger_rate", "severity": "WARNING", "value": 0.5, "low": None, "high": 0.15}
+    # Hours of bad readings, in short.
+    booth.write(lambda: Warning.objects.create(space_id=space, times=1, raised_at=now, seen_at=now, **warning))
+    return {"backup_codes": codes, "request": request["id"], "warning": warning}
+
+
+def move_and_import(alice: Any, operator: Any, space: int) -> dict[str, Any]:
+    """A grain in quarantine, one made core, one purged, and two that were imported."""
+    from accounts import roles
+    from accounts.models import Space, User
+    from fluxcore import jobs
+    from memory.grains import store
+    from memory.grains.lifecycle import purge, verbs
+    from memory.transfer import asking, formats
+    from memory.transfer.models import Import
+
+    texts = ("The spare key is under the mat", "Ada is allergic to nuts", "The code of the alarm is secret")
+    hidden, core, gone = (store.store(alice, content=text)["grain_id"] for text in texts)
+    jobs.drain()
+    verbs.quarantine(operator, grain=hidden, reason="nobody should know")
+    verbs.promote(operator, grain=core, reason="always true")
+    purge.purge(operator, grain=gone, reason="asked for")
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "recipes.md"
+        page.write_text("# Recipes\n\nPancakes need two eggs.\n\n# Tea\n\nGreen tea draws for two minutes.\n")
+        user, main = User.objects.get(username=USERNAME), Space.objects.get(pk=space)
+        person = roles.person(user, fresh=True, space=main, role=roles.of(user)[space])
+        asked = asking.begin(person, source=formats.read(page), provenance="user_stated", ceiling="user_stated")
+    jobs.drain()
+    assert Import.objects.get().stored == asked["items"], "nothing was imported"
+    return {
+        "quarantined": {"id": hidden, "text": texts[0]},
+        "core": {"id": core, "text": texts[1]},
+        "purged": {"id": gone, "text": texts[2]},
+        "import": {"id": asked["id"], "items": asked["items"], "text": "Pancakes need two eggs"},
+    }
+
+
+def leave_work() -> dict[str, Any]:
+    """What comes round is asked for and has not run yet when the release is stopped."""
+    from fluxcore import schedule
+    from fluxcore.models import Job
+
+    asked = schedule.ask_for_what_is_due()
+    waiting = {str(one.uuid): one.kind for one in Job.objects.filter(state="queued")}
+    assert asked and "grains.imply" in waiting.values(), (asked, waiting)
+    return {"schedule": asked, "waiting": waiting}
 
 
 def make(database: str, into: Path) -> None:
