@@ -23,6 +23,7 @@ from flux.calls import schema
 from flux.calls.base import PLACES, Call, Offer
 from fluxcore.errors import Invalid
 
+FOR_EVERY_AGENT = "self.read"
 C = TypeVar("C", bound=Call)
 Handler = Callable[..., Any]  # of a principal and the fields of the call by name
 _handlers: dict[type[Call], Handler] = {}
@@ -65,8 +66,9 @@ def asked_by(call: type[Call]) -> Asks:
 
 
 def needed(call: type[Call]) -> str:
-    """The capability a verb is registered with."""
-    return Offer(call, PLACES[0] if "place" in call.model_fields else None).needs[-1]
+    """The capability a verb is registered with. A call that names none is for every agent."""
+    needs = Offer(call, PLACES[0] if "place" in call.model_fields else None).needs
+    return needs[-1] if needs else FOR_EVERY_AGENT
 
 
 def checked(call: type[C], given: dict[str, Any]) -> C:
@@ -85,6 +87,8 @@ def _refusal(call: type[Call], error: ValidationError) -> Invalid:
     for step in where:
         if isinstance(step, int):  # of a list: the refusal is about that element
             name, shape, details["index"] = "", shape["items"], step
+        elif isinstance(shape.get("additionalProperties"), dict):
+            name, shape = f"{name}.{str(step)[:64]}", shape["additionalProperties"]
         elif "properties" not in shape:
             break  # an alternative of a union: the field is named already
         elif step not in shape["properties"]:

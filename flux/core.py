@@ -77,10 +77,10 @@ class call:
 
     def request(self, said: CallArguments[Any]) -> Request[Any]:
         where = {name: _segment(value) for name, value in said.path.items()}
-        asked = {name: _plain(value) for name, value in said.query.items() if value is not None}
+        asked = [(name, text) for name, value in said.query.items() for text in _texts(value)]
         url = PREFIX + self.route.format(**where)
         if asked:
-            url += "?" + "&".join(f"{quote(name)}={quote(value, safe='')}" for name, value in asked.items())
+            url += "?" + "&".join(f"{quote(name)}={quote(value, safe='')}" for name, value in asked)
         headers, body = {"Accept": "*/*" if self.text else "application/json"}, None
         if self.method != "GET":
             given = {name: value for name, value in (said.body or {}).items() if value is not None}
@@ -192,6 +192,13 @@ def _passes(request: Request[Any], error: FluxError) -> bool:
     if isinstance(error, Unreachable):
         return request.repeatable or not error.sent
     return error.status in TRIED_AGAIN and not isinstance(error, NotUnderstood)
+
+
+def _texts(value: Any) -> list[str]:
+    """How a query says it: a list by repeating the parameter, None not at all."""
+    if value is None:
+        return []
+    return [_plain(one) for one in value] if isinstance(value, list) else [_plain(value)]
 
 
 def _plain(value: Any) -> str:

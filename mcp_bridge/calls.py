@@ -14,7 +14,7 @@ from fluxcore.errors import Invalid
 from mcp_bridge.registry import Tool
 from mcp_bridge.schemas import Schema, text
 
-_OPTIONS = ("reason", "idempotency_key")
+_OPTIONS = schema.LABELS_OF_WRITES
 _MAIN = "main"  # the board that is meant where none is named
 # The words that `mcp_bridge/arguments.py` checks. A model pays for every further one, and the verb checks the rest.
 _WORDS = ("type", "description", "enum", "maxLength", "minimum", "maximum", "maxItems", "format")
@@ -80,6 +80,8 @@ def _short(shape: Schema, *, closed: bool = False) -> Schema:
         found["minimum"] = shape["exclusiveMinimum"]
     if "items" in shape:
         found["items"] = _short(shape["items"], closed=closed)
+    if isinstance(shape.get("additionalProperties"), dict):
+        found["additionalProperties"] = _short(shape["additionalProperties"], closed=closed)
     if "properties" in shape:
         found["properties"] = {name: _short(one, closed=closed) for name, one in shape["properties"].items()}
         found |= {"required": shape["required"]} if shape.get("required") else {}

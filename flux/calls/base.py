@@ -50,6 +50,8 @@ class Call(Declared):
     verb: ClassVar[str] = ""  # as the audit chain names it; empty where the handler chooses among verbs
     needs: ClassVar[tuple[str, ...]] = ()  # capabilities, all of them
     rest: ClassVar[str] = ""  # "METHOD /path/{field}"; empty: not over REST
+    # Fields that GET and DELETE cannot carry, as an object or any JSON; tools and the other methods of REST take them.
+    not_over_rest: ClassVar[tuple[str, ...]] = ()
     tagged: ClassVar[bool] = False  # the answer's version is its ETag
     tool: ClassVar[str | None] = ""  # of MCP; empty: named like the method; None: no tool
     group: ClassVar[str] = ""  # of tools and shell commands; a place has its own

@@ -84,6 +84,7 @@ class DeleteKey(KeyWrite, Answers[Deleted]):
     title, repeats = "Delete a key of {whose}", True
     shell = ("delete {key}", "purge {key} history=forget")
     by_position = ("expected_version",)
+    not_over_rest = ("expected_value", "fence")
 
     history: Literal["keep", "forget"] | None = Field(
         None, description="forget: purge the earlier versions too. It cannot be undone. Default keep."

@@ -1,6 +1,7 @@
 """Declared calls over REST: routes, views, and what they read from a request.
 
-GET and DELETE take the fields that a query can carry, the other methods take all fields in a JSON body. What a write
+GET and DELETE take the fields that a query can carry, a list as a parameter that is repeated; the other methods take
+all fields in a JSON body. What a write
 expects may also come as If-Match or If-None-Match; the version of an answer is its ETag.
 """
 
@@ -22,8 +23,7 @@ from memory.api.calls_schema import CallSchema
 from memory.api.views import RestView as View
 from memory.api.views import json_answer, principal, write_options
 
-_OPTIONS = ("reason", "idempotency_key")
-_IN_QUERY = ("string", "integer", "number", "boolean")  # what a text in an address can say
+_OPTIONS = schema.LABELS_OF_WRITES
 _EXPECTED = ("expected_version", "expected_sha", "expected_value")
 
 
@@ -32,15 +32,15 @@ class Endpoint:
 
     def __init__(self, offer: Offer) -> None:
         self.offer, self.call = offer, offer.call
-        kinds = schema.kinds(offer.call)
-        given = tuple(name for name in offer.call.model_fields if name not in (*offer.in_path, *_OPTIONS, "place"))
+        kinds, items = schema.kinds(offer.call), schema.item_kinds(offer.call)
         self.writes = issubclass(offer.call, Write)
-        self.expects = "expected_version" in given
+        self.fields = schema.rest_fields(offer)
+        self.expects = "expected_version" in self.fields
         self.has_body = offer.method not in ("GET", "DELETE")
         # Where null is a value; elsewhere it leaves a field out.
-        self.nullable = frozenset(name for name in given if not kinds[name])
-        self.fields = given if self.has_body else tuple(name for name in given if kinds[name] in _IN_QUERY)
+        self.nullable = frozenset(name for name in self.fields if not kinds[name])
         self.kinds = {name: kinds[name] for name in self.fields}
+        self.lists = {name: items[name] for name in self.fields if name in items and not self.has_body}
         self.run = handler(offer.call)
 
     def respond(self, request: Request, **named: str) -> HttpResponse:
@@ -54,8 +54,8 @@ class Endpoint:
             }
         else:
             if self.writes:
-                value = parsers.optional_body(request, _OPTIONS, self.fields)
-            given = self._from_query(parsers.query(request, self.fields))
+                value = parsers.optional_body(request, _OPTIONS, self.fields, repeated=self.lists)
+            given = self._from_query(request)
         if self.expects:
             _expect_by_header(request, given)
         who = principal(request, value)
@@ -63,17 +63,11 @@ class Endpoint:
         answer = self.run(who, **self.offer.fields_of_call({**named, **given}), **options)
         return self._tagged(request, answer) if self.call.tagged else json_answer(answer)
 
-    def _from_query(self, given: dict[str, str]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, text in given.items():
-            if self.kinds[name] == "integer":
-                found[name] = parsers.whole_number(text, name=name)
-            elif self.kinds[name] == "boolean":
-                if text not in ("true", "false"):
-                    raise Invalid(f"{name} is true or false.", field=name)
-                found[name] = text == "true"
-            else:
-                found[name] = text
+    def _from_query(self, request: Request) -> dict[str, Any]:
+        texts = parsers.query(request, self.fields, repeated=self.lists)
+        found = {name: _value(text, self.kinds[name], name) for name, text in texts.items() if name not in self.lists}
+        for name in self.lists.keys() & texts.keys():
+            found[name] = [_value(text, self.lists[name], name) for text in parsers.all_of(request, name)]
         return found
 
     def _tagged(self, request: Request, answer: dict[str, Any]) -> HttpResponse:
@@ -81,6 +75,19 @@ class Endpoint:
         response = HttpResponse(status=304) if has_it else json_answer(answer)
         response["ETag"] = f'"v{answer["version"]}"'
         return response
+
+
+def _value(text: str, kind: str, name: str) -> Any:
+    """What a parameter of this kind says."""
+    if kind == "integer":
+        return parsers.whole_number(text, name=name)
+    if kind == "number":
+        return parsers.number(text, name=name)
+    if kind == "boolean":
+        if text not in ("true", "false"):
+            raise Invalid(f"{name} is true or false.", field=name)
+        return text == "true"
+    return text
 
 
 def _expect_by_header(request: Request, given: dict[str, Any]) -> None:

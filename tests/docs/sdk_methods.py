@@ -17,9 +17,8 @@ _TYPES = {
     "boolean": "bool",
     "": "Any",
     "object": "Mapping[str, Any]",
-    "array": "Sequence[Mapping[str, Any]]",
 }
-_LAST = ("reason", "idempotency_key")
+_LAST = schema.LABELS_OF_WRITES
 _WIDTH = 120
 
 
@@ -75,14 +74,14 @@ def _method(offer: Offer) -> str:
 
 def _arguments(offer: Offer) -> tuple[list[str], list[str]]:
     """By position: what stands in the address, what is required, and what the declaration lets stand there."""
-    call, kinds = offer.call, schema.kinds(offer.call)
+    call, shapes = offer.call, schema.properties(offer.call)
     required = schema.required(call)
     own = [name for name in _taken(offer) if name not in _LAST]
     first = [*offer.in_path, *(name for name in own if name in required), *call.by_position]
     rest = [name for name in (*own, *_LAST) if name not in first and name in _taken(offer)]
 
     def typed(name: str) -> str:
-        kind = _TYPES[kinds.get(name, "string")]
+        kind = _type(shapes[name]) if name in shapes else "str"
         if name in offer.in_path or name in required:
             return f"{name}: {kind}"
         return f"{name}: {kind} = NOT_SAID" if kind == "Any" else f"{name}: {kind} | None = None"
@@ -91,12 +90,19 @@ def _arguments(offer: Offer) -> tuple[list[str], list[str]]:
 
 
 def _taken(offer: Offer) -> list[str]:
-    """Fields beside those of the address: all of them in a body, plain ones in a query."""
-    kinds = schema.kinds(offer.call)
-    own = [name for name in offer.call.model_fields if name not in (*offer.in_path, "place")]
-    if offer.method in ("GET", "DELETE"):
-        return [name for name in own if kinds[name] in ("string", "integer", "number", "boolean")]
-    return own
+    """Fields beside those of the address, in the order of the declaration."""
+    taken = (*schema.rest_fields(offer), *_LAST)
+    return [name for name in offer.call.model_fields if name in taken]
+
+
+def _type(shape: schema.Schema) -> str:
+    """The Python type of a field or of an element of one."""
+    kind = schema.kind(shape)
+    if kind == "array":
+        return f"Sequence[{_type(shape['items'])}]"
+    if kind == "object" and isinstance(shape.get("additionalProperties"), dict):
+        return f"Mapping[str, {_type(shape['additionalProperties'])}]"
+    return _TYPES[kind]
 
 
 def _signature(name: str, given: list[str], answer: str) -> list[str]:
@@ -134,15 +140,20 @@ def _returned(offer: Offer) -> list[str]:
 
 
 def _dictionary(offer: Offer, names: list[str]) -> str:
-    kinds = schema.kinds(offer.call)
+    shapes, required = schema.properties(offer.call), schema.required(offer.call)
 
     def value(name: str) -> str:
-        kind = kinds.get(name, "string")
+        kind = schema.kind(shapes[name]) if name in shapes else "string"
         if kind == "":
             return f"value_of({name})"
         if kind == "object":
-            return f"dict({name}) if {name} is not None else None"
-        return f"[dict(one) for one in {name}]" if kind == "array" else name
+            made = f"dict({name})"
+        elif kind == "array":
+            inner = schema.kind(shapes[name]["items"])
+            made = f"[dict(one) for one in {name}]" if inner == "object" else f"list({name})"
+        else:
+            return name
+        return made if name in required else f"{made} if {name} is not None else None"
 
     return "{" + ", ".join(f'"{name}": {value(name)}' for name in names) + "}"
 

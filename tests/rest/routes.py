@@ -200,14 +200,14 @@ def declared(calls: Iterable[type[Call]]) -> list[Route]:
     found = []
     for offer in offers(calls):
         if offer.method:
-            *besides, needs = offer.needs
+            *besides, needs = offer.needs or (None,)
             found.append(
                 Route(
                     offer.method,
                     route(offer.path),
                     needs,
                     _body(offer),
-                    missing=needs + _target(offer),
+                    missing=needs + _target(offer) if needs else "",
                     besides=tuple(besides),
                 )
             )
