@@ -85,6 +85,17 @@ class _AsyncKeys:
         found: KeyPage = await self._call("list", pattern, **named)
         return found
 
+    async def keys(self, pattern: str | None = None) -> AsyncIterator[str]:
+        """All of them, however many pages they take."""
+        cursor: str | None = None
+        while True:
+            page = await self.list(pattern, cursor=cursor)
+            for one in page["keys"]:
+                yield one["key"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
     async def touch(self, key: str, ttl_secs: float | None) -> Changed:
         return await self._step("touch", key, ttl_secs=ttl_secs)
 
@@ -149,8 +160,8 @@ class AsyncBlackboard(_AsyncKeys):
     @asynccontextmanager
     async def lock(
         self, name: str, ttl_secs: float = 30.0, *, wait: float | None = 0.0, renew: bool = True
-    ) -> AsyncIterator[AsyncHeld]:
-        held = AsyncHeld(self, await self._acquire(name, ttl_secs, wait), ttl_secs)
+    ) -> AsyncIterator[AsyncLockHandle]:
+        held = AsyncLockHandle(self, await self._acquire(name, ttl_secs, wait), ttl_secs)
         renewing = asyncio.create_task(held.keep()) if renew else None
         try:
             yield held
@@ -171,7 +182,7 @@ class AsyncBlackboard(_AsyncKeys):
                 await asyncio.sleep(PAUSE_SECONDS)
 
 
-class AsyncHeld:
+class AsyncLockHandle:
     """A lock that is held; `lost` is set when it is known to be somebody else's."""
 
     def __init__(self, board: AsyncBlackboard, lock: Lock, ttl_secs: float) -> None:
