@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from accounts.calls import asked_by, handler
 from accounts.principals import Principal
-from flux.calls import schema
-from flux.calls.base import Call, Offer, Write, answer_of, offers
+from flux.calls import registry, schema
+from flux.calls.base import Offer, Write, answer_of, offers
 from flux.calls.rules import MAX_VERSION
 from fluxcore.errors import Invalid
 from mcp_bridge.registry import Tool
@@ -20,9 +19,11 @@ _MAIN = "main"  # the board that is meant where none is named
 _WORDS = ("type", "description", "enum", "maxLength", "minimum", "maximum", "maxItems", "format")
 
 
-def tools(calls: Iterable[type[Call]], group: str) -> tuple[Tool, ...]:
+def tools(group: str) -> tuple[Tool, ...]:
     """The tools of a group, in the order the calls are declared in."""
-    return tuple(_tool(offer) for offer in offers(calls) if offer.group == group and offer.tool is not None)
+    return tuple(
+        _tool(offer) for offer in offers(registry.calls(group)) if offer.group == group and offer.tool is not None
+    )
 
 
 def _tool(offer: Offer) -> Tool:

@@ -62,6 +62,9 @@ class Call(Declared):
     # Command lines: "incr {key} {by} op=incr" is `flux kv incr KEY BY`; other fields are options. "board: ..." is a
     # line of one group only.
     shell: ClassVar[tuple[str, ...]] = ()
+    # Command lines (by their first word) that a person confirms with --confirm: the field whose value is repeated, and
+    # what happens then.
+    confirms: ClassVar[dict[str, tuple[str, str]]] = {}
     # Optional fields that the client's method also takes by position.
     by_position: ClassVar[tuple[str, ...]] = ()
     # A body that works, for documents and for tests of who may call it.

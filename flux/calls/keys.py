@@ -83,6 +83,7 @@ class DeleteKey(KeyWrite, Answers[Deleted]):
     sdk, rest, tagged = "{word}_delete", "DELETE /{place}/kv/{key}", False
     title, repeats = "Delete a key of {whose}", True
     shell = ("delete {key}", "purge {key} history=forget")
+    confirms = {"purge": ("key", "This removes the key's value and all its versions for good.")}
     by_position = ("expected_version",)
     not_over_rest = ("expected_value", "fence")
 

@@ -24,7 +24,8 @@ from memory.api.views import RestView as View
 from memory.api.views import json_answer, principal, write_options
 
 _OPTIONS = schema.LABELS_OF_WRITES
-_EXPECTED = ("expected_version", "expected_sha", "expected_value")
+_IN_HEADERS = ("expected_version", "expected_sha")
+_EXPECTED = (*_IN_HEADERS, "expected_value")
 
 
 class Endpoint:
@@ -35,7 +36,7 @@ class Endpoint:
         kinds, items = schema.kinds(offer.call), schema.item_kinds(offer.call)
         self.writes = issubclass(offer.call, Write)
         self.fields = schema.rest_fields(offer)
-        self.expects = "expected_version" in self.fields
+        self.expects = any(name in self.fields for name in _IN_HEADERS)
         self.has_body = offer.method not in ("GET", "DELETE")
         # Where null is a value; elsewhere it leaves a field out.
         self.nullable = frozenset(name for name in self.fields if not kinds[name])
@@ -57,7 +58,7 @@ class Endpoint:
                 value = parsers.optional_body(request, _OPTIONS, self.fields, repeated=self.lists)
             given = self._from_query(request)
         if self.expects:
-            _expect_by_header(request, given)
+            _expect_by_header(request, given, self.fields)
         who = principal(request, value)
         options = write_options(request, value) if self.writes else {}
         answer = self.run(who, **self.offer.fields_of_call({**named, **given}), **options)
@@ -73,8 +74,13 @@ class Endpoint:
     def _tagged(self, request: Request, answer: dict[str, Any]) -> HttpResponse:
         has_it = self.call.reads and "HTTP_IF_NONE_MATCH" in request.META and _unchanged(request, answer)
         response = HttpResponse(status=304) if has_it else json_answer(answer)
-        response["ETag"] = f'"v{answer["version"]}"'
+        response["ETag"] = f'"{_tag(answer)}"'
         return response
+
+
+def _tag(answer: dict[str, Any]) -> str:
+    """The version of what was read or written; its digest where it has no version."""
+    return f"v{answer['version']}" if "version" in answer else answer["sha"]
 
 
 def _value(text: str, kind: str, name: str) -> Any:
@@ -90,7 +96,7 @@ def _value(text: str, kind: str, name: str) -> Any:
     return text
 
 
-def _expect_by_header(request: Request, given: dict[str, Any]) -> None:
+def _expect_by_header(request: Request, given: dict[str, Any], fields: tuple[str, ...]) -> None:
     """What a write expects comes from the headers or from its fields, not from both."""
     meta = request.META
     if "HTTP_IF_MATCH" not in meta and "HTTP_IF_NONE_MATCH" not in meta:
@@ -98,8 +104,13 @@ def _expect_by_header(request: Request, given: dict[str, Any]) -> None:
     expected = preconditions.from_headers(meta.get("HTTP_IF_MATCH"), meta.get("HTTP_IF_NONE_MATCH"))
     if any(name in given for name in _EXPECTED):
         raise Invalid("Say what you expect in a header or in the body, not in both.", field="If-Match")
-    for name in ("expected_version", "expected_sha"):
+    if expected.expected_version == 0 and "expected_version" not in fields:
+        expected = preconditions.Precondition(expected_sha="")  # nothing is there
+    for name in _IN_HEADERS:
         if getattr(expected, name) is not None:
+            if name not in fields:
+                other = "a SHA-256" if name == "expected_version" else 'a version such as "v3"'
+                raise Invalid(f"If-Match takes {other} here.", field="If-Match")
             given[name] = getattr(expected, name)
 
 
@@ -107,7 +118,7 @@ def _unchanged(request: Request, answer: dict[str, Any]) -> bool:
     """Whether the caller has this version, or this very value, already."""
     given = request.META.get("HTTP_IF_NONE_MATCH", "")
     tags = {tag.strip().removeprefix("W/").strip('"') for tag in given.split(",")}
-    return bool(tags & {f"v{answer['version']}", answer["sha"]}) or given.strip() == "*"
+    return bool(tags & {_tag(answer), answer.get("sha")}) or given.strip() == "*"
 
 
 def routes(calls: Iterable[type[Call]]) -> list[tuple[str, Any]]:

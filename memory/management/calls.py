@@ -14,7 +14,7 @@ from django.core.management.base import CommandParser
 from accounts import local_agent
 from accounts.calls import handler
 from accounts.principals import Principal, find_space, shell
-from flux.calls import schema
+from flux.calls import registry, schema
 from flux.calls.base import Call, Offer, Write, offers
 from fluxcore.canonical_json import loads
 from fluxcore.errors import BadJSON, Invalid
@@ -22,6 +22,7 @@ from memory.management.answers import AnswerCommand
 
 FLAGS = {"ttl_secs": "ttl", "version": "at"}  # options that are called otherwise than their fields
 _TYPES = {"integer": int, "number": float, "string": str}
+_AS_JSON = ("", "object", "array")  # arguments that are typed as JSON
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,26 @@ class CommandLine:
     says: dict[str, str]
 
     @property
+    def is_confirmed(self) -> bool:
+        return self.action in self.offer.call.confirms
+
+    @property
     def usage(self) -> str:
         kinds = schema.kinds(self.offer.call)
-        return " ".join(["JSON" if kinds[name] == "" else name.upper() for name in self.takes])
+        return " ".join(["JSON" if kinds[name] in _AS_JSON else name.upper() for name in self.takes])
 
     @property
     def options(self) -> list[str]:
+        """What is one value or a list of them. A choice that a line of the call makes by itself is not asked for."""
         call = self.offer.call
-        kinds = schema.kinds(call)
+        kinds, items = schema.kinds(call), schema.item_kinds(call)
+        decided = {word.partition("=")[0] for text in call.shell for word in text.split() if "=" in word}
         return [
             name
             for name, field in call.model_fields.items()
-            if name not in (*self.takes, "place", "reason", "idempotency_key")
-            and kinds[name] in (*_TYPES, "boolean", "")
-            and not schema.is_choice(field.annotation)
+            if name not in (*self.takes, "place", *schema.LABELS_OF_WRITES)
+            and items.get(name, kinds[name]) in (*_TYPES, "boolean", "")
+            and not (name in decided and schema.is_choice(field.annotation))
         ]
 
 
@@ -65,13 +72,14 @@ def lines(calls: Iterable[type[Call]], group: str) -> dict[str, CommandLine]:
 class CallCommand(AnswerCommand):
     """A command whose actions are the declared calls of a group."""
 
-    calls: ClassVar[tuple[type[Call], ...]]
     group: ClassVar[str]
-    place: ClassVar[str]  # the field that names the place: by position (agent) or as an option (board)
+    # The field that names the place: by position (agent), as an option (board), or none.
+    place: ClassVar[str] = ""
 
     def arguments(self, parser: CommandParser) -> None:
-        self.lines = lines(self.calls, self.group)
-        parser.add_argument("action", nargs="?", default="list", choices=list(self.lines))
+        self.lines = lines(registry.calls(self.group), self.group)
+        usual: dict[str, Any] = {"nargs": "?", "default": "list"} if "list" in self.lines else {}
+        parser.add_argument("action", choices=list(self.lines), **usual)
         if self.place == "agent":
             parser.add_argument("agent", nargs="?", help="whose memory")
         says = ", ".join(f"{one.action} {one.usage}".strip() for one in self.lines.values())
@@ -83,20 +91,28 @@ class CallCommand(AnswerCommand):
         parser.add_argument("--space", default="main", help="the space (default main)")
         parser.add_argument("--as", dest="acting", metavar="AGENT", help="act as this agent, with what it may do")
         parser.add_argument("--reason", default="", help="why, for the audit chain")
-        parser.add_argument("--confirm", metavar="KEY", help="purge: the key once more")
+        confirmed = {name: one.offer.call.confirms[name][0] for name, one in self.lines.items() if one.is_confirmed}
+        if confirmed:
+            again = ", ".join(f"{action}: the {field} once more" for action, field in confirmed.items())
+            parser.add_argument("--confirm", metavar="/".join(sorted(set(confirmed.values()))).upper(), help=again)
 
     def _options(self) -> dict[str, list[CommandLine]]:
         found: dict[str, list[CommandLine]] = {}
         for line in self.lines.values():
             for name in line.options:
                 found.setdefault(name, []).append(line)
-        found.pop("board", None)
+        found.pop(self.place, None)
         return found
 
     def _add_option(self, parser: CommandParser, name: str, of: list[CommandLine]) -> None:
         field, kind = of[0].offer.call.model_fields[name], schema.kinds(of[0].offer.call)[name]
         help_text = f"{', '.join(line.action for line in of)}: {field.description or name}"
         more: dict[str, Any] = {"action": "store_true"} if kind == "boolean" else {"type": _TYPES.get(kind, str)}
+        if kind == "array":
+            more = {"action": "append", "type": _TYPES.get(schema.item_kinds(of[0].offer.call)[name], str)}
+        shape = schema.properties(of[0].offer.call)[name]
+        if "enum" in shape:
+            more["choices"] = [one for one in shape["enum"] if one is not None]
         flag = FLAGS.get(name, name).replace("_", "-")
         parser.add_argument(f"--{flag}", dest=name, default=None, help=help_text, **more)
 
@@ -109,10 +125,9 @@ class CallCommand(AnswerCommand):
         line = self.lines[options["action"]]
         given = self._given(line, options)
         call = line.offer.call
-        if line.says.get("history") == "forget":
-            self.confirm(
-                options["confirm"], given["key"], what="This removes the key's value and all its versions for good."
-            )
+        if line.is_confirmed:
+            field, what = call.confirms[line.action]
+            self.confirm(options["confirm"], str(given[field]), what=what)
         more = {"reason": options["reason"]} if issubclass(call, Write) else {}
         self.show(line.action, call, handler(call)(self.who(options), **given, **more), given)
 
@@ -134,15 +149,23 @@ class CallCommand(AnswerCommand):
     def _with_place(self, line: CommandLine, options: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         if line.offer.at is not None:
             return line.offer.fields_of_call({self.place: options[self.place] or "main", **given})
-        if options[self.place] is not None and "board" in line.options:
-            return {"board": options["board"], **given}
+        if self.place in line.options and options[self.place] is not None:
+            return {self.place: options[self.place], **given}
         return given
 
-    def _parsed(self, line: CommandLine, name: str, text: Any) -> Any:
-        kind = schema.kinds(line.offer.call)[name]
-        if kind == "integer" and isinstance(text, str):
-            return whole_number(text, name=name)
-        return value_of(text) if kind in ("", "number") and isinstance(text, str) else text
+    def _parsed(self, line: CommandLine, name: str, given: Any) -> Any:
+        call = line.offer.call
+        if isinstance(given, list):  # an option that was repeated
+            return [_parsed(one, schema.item_kinds(call)[name], name) for one in given]
+        return _parsed(given, schema.kinds(call)[name], name)
+
+
+def _parsed(given: Any, kind: str, name: str) -> Any:
+    if not isinstance(given, str):
+        return given
+    if kind == "integer":
+        return whole_number(given, name=name)
+    return value_of(given) if kind in (*_AS_JSON, "number") else given
 
 
 def value_of(text: str) -> Any:

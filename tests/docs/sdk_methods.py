@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from flux.calls import schema
+from flux.calls import registry, schema
 from flux.calls.base import Call, Offer, Write, answer_of, offers
 from tests.docs.pages import ROOT
 
-PAGE = ROOT / "flux/rooms/keyvalue.py"
 _TYPES = {
     "string": "str",
     "integer": "int",
@@ -26,7 +25,11 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
     """A module with one class that has a method for each call over REST."""
     made = [offer for offer in offers(calls) if offer.method]
     methods = [_method(offer) for offer in made]
-    answers = sorted({answer_of(offer.call).__name__ for offer in made})
+    answers = {answer_of(offer.call) for offer in made}
+    modules = {
+        one.__module__: sorted(each.__name__ for each in answers if each.__module__ == one.__module__)
+        for one in answers
+    }
     body = "\n\n".join(methods)
     used = [word for word in ("Mapping", "Sequence") if f"{word}[" in body]
     values = [word for word in ("NOT_SAID", "value_of") if word in body]
@@ -38,7 +41,7 @@ def module(says: str, name: str, calls: Iterable[type[Call]]) -> str:
         *([f"from collections.abc import {', '.join(used)}"] if used else []),
         *(["from typing import Any"] if "Any" in body else []),
         "",
-        _import("flux.calls.answers", answers),
+        *(_import(module, modules[module]) for module in sorted(modules)),
         "from flux.core import CallArguments, call",
         *([f"from flux.rooms.saying import {', '.join(values)}"] if values else []),
         "",
@@ -165,11 +168,14 @@ def _wrapped(part: str) -> str:
     return name + "={\n" + "".join(f"                {one},\n" for one in inner[:-1].split(", ")) + "            }"
 
 
-def write(page: Path = PAGE) -> None:
-    page.write_text(source(), encoding="utf-8")
+def pages() -> dict[Path, str]:
+    """The source of the client's methods, for each room with declared calls."""
+    return {
+        ROOT / f"flux/rooms/{room.name}.py": module(room.says, room.methods, registry.calls(room=room))
+        for room in registry.ROOMS
+    }
 
 
-def source() -> str:
-    from flux.calls import boards, keys
-
-    return module("Keys of agents and boards, boards, locks and queues.", "KeyValue", (*keys.CALLS, *boards.CALLS))
+def write() -> None:
+    for page, source in pages().items():
+        page.write_text(source, encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 
 import django
 
-from flux.calls import boards, keys
+from flux.calls import registry
 from flux.calls.base import Call, offers
 from fluxcore import config, errors
 from tests.docs import sdk_methods
@@ -125,7 +125,7 @@ def tools_table() -> str:
     return "\n".join(lines)
 
 
-def calls_table(calls: Iterable[type[Call]] = (*keys.CALLS, *boards.CALLS)) -> str:
+def calls_table(calls: Iterable[type[Call]]) -> str:
     """Every declared call with its name at each server."""
     lines = ["| REST | needs | MCP tool | client | shell | what |", "|---|---|---|---|---|---|"]
     for offer in offers(calls):
@@ -161,7 +161,10 @@ TABLES = {
     "removed": (OPERATIONS, removed_table),
     "errors": (API, error_table),
     "tools": (MCP, tools_table),
-    "calls": (EXACT, calls_table),
+    **{
+        f"calls of {room.name}": (ROOT / "docs" / room.document, partial(calls_table, registry.calls(room=room)))
+        for room in registry.ROOMS
+    },
 }
 
 

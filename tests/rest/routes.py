@@ -12,7 +12,7 @@ from typing import Any
 from accounts.capabilities import SCOPED, parsed
 from accounts.models import Agent, Space
 from accounts.principals import shell
-from flux.calls import boards, keys
+from flux.calls import registry
 from flux.calls.base import Call, Offer, offers
 from fluxcore import clock
 from memory.api.calls import route
@@ -256,7 +256,7 @@ ROUTES: dict[str, Route] = {
         Route("POST", "grains/<str:grain>/release", "grains.manage", {}),
         Route("POST", "grains/<str:grain>/delete", "grains.manage", {"reason": "wrong"}),
         Route("POST", "grains/<str:grain>/undelete", "grains.manage", {}),
-        *declared((*keys.CALLS, *boards.CALLS)),
+        *declared(registry.calls()),
         Route("GET", "watch", "bb.read", query="?place=boards/main&wait=0", missing="bb.read@main"),
         Route(
             "POST",
