@@ -115,7 +115,7 @@ def test_the_same_awaited(server):
         async with AsyncFluxClient(**server) as flux:
             memory, board = AsyncAgentMemory(flux), AsyncBlackboard(flux)
             await memory.memory_set("n", 0)
-            assert [key async for key in memory.keys()] == ["n"]
+            assert [key async for key in memory.keys("n*")] == ["n"]
             await asyncio.gather(*(memory.cas_retry("n", lambda value: value + 1) for _ in range(5)))
             async with board.lock("l", 30, wait=None) as held:
                 await held.set("out", 1)
