@@ -9,8 +9,9 @@ import asyncio
 import errno
 import io
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
@@ -21,7 +22,8 @@ from fluxsite.wsgi import application as rest_application  # sets Django up, whi
 
 # isort: split
 from accounts import tokens
-from fluxcore import incoming_bodies, spooled
+from accounts.principals import Principal
+from fluxcore import config, incoming_bodies, spooled
 from fluxcore.errors import (
     BadRequest,
     BodyTooSlow,
@@ -31,19 +33,19 @@ from fluxcore.errors import (
     NotFound,
     RateLimited,
     StorageUnavailable,
-    TooLarge,
     Unauthenticated,
 )
 from fluxcore.spooled import SpooledBody
 from fluxcore.writes import limit_messages
 from fluxsite.run import threads
+from memory.api.errors import as_flux_error
 from memory.api.file_answers import FileAnswer, folder
 from memory.api.middleware import REFUSAL
 from memory.embedding import active_encoder
 
 # A body up to this size is taken from anybody who sends it at once; for a larger one the token comes first.
 UNKNOWN_BYTES = 64 * 1024
-# Granian keeps what a caller does not read; a stream that ends is taken up again with Last-Event-ID.
+# Of a stream of events: granian keeps what a caller does not read, and one that ends is taken up with Last-Event-ID.
 STREAM_BYTES = 1024 * 1024
 TEMPORARY_SECONDS = 30.0  # a file that was made for one answer keeps its name for this long
 QUIET_SECONDS = 2.0  # who sends nothing more of a refused body for this long is done
@@ -81,8 +83,8 @@ def bridge(application: Any) -> Application:
         size = _size(headers)
         if size == 0:
             body = b""
-        elif (most := streams.most_bytes(scope)) is not None:
-            await streams.call(application, scope, protocol, size, most)
+        elif (admit := streams.admission(scope)) is not None:
+            await streams.call(application, scope, protocol, size, admit)
             return
         elif size is not None and size <= settings.MAX_BODY_BYTES:
             try:
@@ -99,7 +101,7 @@ def bridge(application: Any) -> Application:
 
 
 class Streams:
-    """Requests of calls that take their body as a file: the token first, then the body, then a thread for the view."""
+    """Requests of calls that take their body as a file: token and rights, then the body, then a thread for the view."""
 
     def __init__(self, pool: ThreadPoolExecutor, waiting: incoming_bodies.IncompleteBodies) -> None:
         self._pool, self._waiting = pool, waiting
@@ -109,20 +111,23 @@ class Streams:
 
         self._routes = StreamedRoutes(patterns)
 
-    def most_bytes(self, scope: Any) -> int | None:
-        return self._routes.most_bytes(scope.method, scope.path) if self._routes else None
+    def admission(self, scope: Any) -> Any:
+        return self._routes.admission(scope.method, scope.path) if self._routes else None
 
-    async def call(self, application: Any, scope: Any, protocol: Any, size: int | None, most: int) -> None:
+    async def call(self, application: Any, scope: Any, protocol: Any, size: int | None, admit: Any) -> None:
         loop, chunks = asyncio.get_running_loop(), _chunks(protocol)
-        body, refusal, unread = None, None, True
+        refusal: FluxError | None = None
+        body, unread = None, True
         try:
-            body = await self._body(loop, scope.headers, chunks, size, most)
+            token, most = await loop.run_in_executor(self._pool, _admitted, scope.headers, admit)
+            body = await self._body(loop, scope.headers, chunks, size, token, most)
             unread = False
         except Unauthenticated:
             pass  # Django says so, as it does to everybody else
-        except FluxError as error:
-            refusal = error
-            unread = isinstance(error, LengthRequired | TooLarge | RateLimited)
+        except (BodyTooSlow, BadRequest, DiskFull, StorageUnavailable) as error:
+            refusal, unread = error, False  # while it was read
+        except Exception as error:  # Django tells it as it does any other
+            refusal = as_flux_error(error)
         try:
             await loop.run_in_executor(self._pool, _answer, application, scope, protocol, b"", refusal, loop, body)
         finally:
@@ -131,13 +136,15 @@ class Streams:
         if unread:
             await _linger(chunks)
 
-    async def _body(self, loop: Any, headers: Any, chunks: Any, size: int | None, most: int) -> SpooledBody:
-        token = await loop.run_in_executor(self._pool, _token, headers)
+    async def _body(
+        self, loop: Any, headers: Any, chunks: Any, size: int | None, token: int | None, most: int
+    ) -> SpooledBody:
         if size is None:
             # Of a body in chunks granian does not tell whether it came to its end or the line broke.
             raise LengthRequired if "transfer-encoding" in headers else BadRequest("Content-Length is not a number.")
         if size > most:
-            raise limit_messages.too_large("A body", limit=most, raised_by="MAX_FILE_BYTES")
+            key = "MAX_FILE_BYTES" if most == config.current().MAX_FILE_BYTES else None
+            raise limit_messages.too_large("A body", limit=most, raised_by=key)
         try:
             with self._waiting.place(token):
                 body = await spooled.spool_incoming(chunks, folder(), most, self._disk)
@@ -187,10 +194,27 @@ async def _body(
 
 def _token(headers: Any) -> int | None:
     """The token's number in the database. Raises Unauthenticated."""
+    with _connection():
+        return _principal(headers).token
+
+
+def _admitted(headers: Any, admit: Callable[[Principal], int]) -> tuple[int | None, int]:
+    """The token's number, and how many bytes its principal may send there; or the refusal."""
+    with _connection():
+        who = _principal(headers)
+        return who.token, admit(who)
+
+
+def _principal(headers: Any) -> Principal:
     scheme, _, token = ",".join(headers.get_all("authorization")).partition(" ")
+    return tokens.authenticate(token.strip(" ") if scheme.lower() == "bearer" else "")
+
+
+@contextmanager
+def _connection() -> Iterator[None]:
     close_old_connections()
     try:
-        return tokens.authenticate(token.strip(" ") if scheme.lower() == "bearer" else "").token
+        yield
     finally:
         close_old_connections()
 
@@ -221,7 +245,8 @@ def _answer(
         elif isinstance(response, FileAnswer):
             _send_file(response, head, scope, protocol, loop)
         else:
-            _stream(response, protocol.response_stream(*head), loop)
+            events = response.headers.get("Content-Type", "").startswith("text/event-stream")
+            _stream(response, protocol.response_stream(*head), loop, STREAM_BYTES if events else None)
     finally:
         response.close()
 
@@ -236,10 +261,13 @@ def _send_file(
         protocol.response_file_range(*head, str(response.path), response.start, response.stop)
     if response.temporary:
         # Granian opens it when this call has ended, and needs its name until then.
+        response.temporary = False
         loop.call_soon_threadsafe(loop.call_later, TEMPORARY_SECONDS, response.path.unlink, True)
 
 
-def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop, most: int | None) -> None:
+    """Send the chunks as they are made. A large answer is better a file: what a caller does not read is in memory."""
+
     async def send(chunk: bytes) -> None:
         await transport.send_bytes(chunk)
 
@@ -250,7 +278,7 @@ def _stream(response: Any, transport: Any, loop: asyncio.AbstractEventLoop) -> N
         except RuntimeError:
             return  # the caller is gone
         size += len(chunk)
-        if size > STREAM_BYTES:
+        if most is not None and size > most:
             return
 
 

@@ -19,11 +19,19 @@ def folder() -> Path:
 
 
 class FileAnswer(StreamingHttpResponse):
-    """A part of a file. The REST server sends it by itself; any other reads it from here."""
+    """A part of a file. The REST server sends it by itself; any other reads it from here.
+
+    A temporary file is removed when the answer is closed, or by the server that sends it by itself.
+    """
 
     def __init__(self, path: Path, start: int, stop: int, *, temporary: bool, **more: Any) -> None:
         super().__init__(_part(path, start, stop), **more)
         self.path, self.start, self.stop, self.temporary = path, start, stop, temporary
+
+    def close(self) -> None:
+        super().close()
+        if self.temporary:
+            self.path.unlink(missing_ok=True)
 
 
 def _part(path: Path, start: int, stop: int) -> Iterator[bytes]:
