@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -38,6 +38,9 @@ class Readable(Protocol):
 
 
 class Place(Protocol):
+    # Whether `take` writes under a name beside the last one and moves that. A kill leaves NAME.STAGED.part there.
+    moves: bool
+
     def info(self, name: str) -> Placed | None: ...
 
     def take(self, staged: Path, name: str) -> None:
@@ -53,6 +56,8 @@ class Place(Protocol):
 
 class FolderPlace:
     """A folder of this machine: files 0600, folders 0700, everything brought to the disk before it is visible."""
+
+    moves = False
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -115,7 +120,7 @@ class FsspecPlace:
             ) from None
         except ValueError as error:
             raise BadConfiguration(f"{self.url} is no address of a storage that is known: {error}.") from None
-        self._whole_or_absent = protocol in _WHOLE_OR_ABSENT
+        self.moves = protocol not in _WHOLE_OR_ABSENT
         self._uploading = _UPLOADING.get(protocol, {})
 
     def __str__(self) -> str:
@@ -124,10 +129,15 @@ class FsspecPlace:
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
+    def _fresh(self) -> Any:
+        """A listing that is remembered would hide what another process has stored or removed."""
+        self._fs.invalidate_cache()
+        return self._fs
+
     def info(self, name: str) -> Placed | None:
         with storage_errors(self):
             try:
-                found = self._fs.info(self._path(name))
+                found = self._fresh().info(self._path(name))
             except FileNotFoundError:
                 return None
             return Placed(name, int(found["size"] or 0), _moment(self._fs, found))
@@ -135,15 +145,24 @@ class FsspecPlace:
     def take(self, staged: Path, name: str) -> None:
         with storage_errors(self):
             path = self._path(name)
-            if self._whole_or_absent:
-                self._fs.put_file(str(staged), path, **self._uploading)
+            if self.moves:
+                self._move_in(staged, path)
             else:
-                self._fs.makedirs(self._fs._parent(path), exist_ok=True)
-                self._fs.put_file(str(staged), f"{path}.{staged.name}")
-                self._fs.mv(f"{path}.{staged.name}", path)
+                self._fs.put_file(str(staged), path, **self._uploading)
         arrived = self.info(name)
         if arrived is None or arrived.size != staged.stat().st_size:
             raise StorageUnavailable(f"{self} did not keep what was sent. Nothing was stored; try again.")
+
+    def _move_in(self, staged: Path, path: str) -> None:
+        temporary = f"{path}.{staged.name}"
+        self._fs.makedirs(self._fs._parent(path), exist_ok=True)
+        try:
+            self._fs.put_file(str(staged), temporary)
+            self._fs.mv(temporary, path)
+        except BaseException:
+            with suppress(Exception):  # the storage failed, which is told; what is left is swept
+                self._fs.rm_file(temporary)
+            raise
 
     def open(self, name: str, start: int) -> Readable | None:
         with storage_errors(self):
@@ -164,7 +183,7 @@ class FsspecPlace:
     def list(self, folder: str) -> Iterator[Placed]:
         with storage_errors(self):
             try:
-                found = self._fs.find(self._path(folder), detail=True)
+                found = self._fresh().find(self._path(folder), detail=True)
             except FileNotFoundError:
                 return
         skip = len(self._root) + 1
@@ -186,7 +205,7 @@ class _RemoteFile:
         self._file.close()
 
 
-# A listing that is remembered would hide what another process has stored or removed. Each try has its own time limit.
+# Each try has its own time limit.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {
         "use_listings_cache": False,
@@ -202,9 +221,14 @@ def place_at(url: str, folder: Path) -> Place:
     """The place of that address; the folder where there is none."""
     if not url:
         return FolderPlace(folder)
-    if url.startswith("file://"):
-        return FolderPlace(Path(url.removeprefix("file://")))
-    return FsspecPlace(url)
+    local = local_folder(url)
+    return FsspecPlace(url) if local is None else FolderPlace(local)
+
+
+def local_folder(url: str) -> Path | None:
+    """The folder that a file:// or local:// address names; None for any other address."""
+    protocol, separator, path = url.partition("://")
+    return Path(path) if separator and protocol in ("file", "local") else None
 
 
 def _placed(name: str, stat: os.stat_result) -> Placed:
@@ -224,13 +248,20 @@ def _moment(fs: Any, info: dict[str, Any]) -> datetime:
 
 @contextmanager
 def storage_errors(place: Place) -> Iterator[None]:
-    """Whatever a disk or the library of an object store raises, as one of our errors."""
+    """What a disk raises, or the library of an object store, as one of our errors. A mistake in code stays one."""
     try:
         yield
     except FluxError:
         raise
     except Exception as error:
-        raise storage_error(error, place) from error
+        if isinstance(error, OSError) or _of_library(error):
+            raise storage_error(error, place) from error
+        raise
+
+
+def _of_library(error: Exception) -> bool:
+    """Libraries of object stores raise errors of their own classes (botocore, aiohttp, gcsfs, azure, paramiko)."""
+    return type(error).__module__ != "builtins"
 
 
 def storage_error(error: Exception, place: Place) -> FluxError:

@@ -28,7 +28,16 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from fluxcore import clock, files
-from fluxcore.blob_places import FolderPlace, Place, Placed, Readable, place_at, storage_error, storage_errors
+from fluxcore.blob_places import (
+    FolderPlace,
+    Place,
+    Placed,
+    Readable,
+    local_folder,
+    place_at,
+    storage_error,
+    storage_errors,
+)
 from fluxcore.errors import Busy, Invalid, NotFound, StorageUnavailable
 from fluxcore.writes import limit_messages
 
@@ -181,11 +190,17 @@ class BlobStore:
             raise storage_error(error, self.place) from error
 
     def remove_leftovers(self) -> int:
-        """What killed writers left half written on this machine, and marks of killed collections."""
+        """What killed writers left half written, here and where blobs lie, and marks of killed collections."""
         for mark in self.place.list(_MARKS):
             if clock.now() - mark.at > _MARK_OBEYED:
                 self.place.remove(mark.name)
-        return files.remove_leftovers(self._staging, older_than_seconds=GRACE.total_seconds())
+        removed = files.remove_leftovers(self._staging, older_than_seconds=GRACE.total_seconds())
+        for folder in _FOLDERS if self.place.moves else ():
+            for left in self.place.list(folder):
+                if left.name.endswith(files.LEFTOVER) and self._is_old(left):
+                    self.place.remove(left.name)
+                    removed += 1
+        return removed
 
 
 def name_of(digest: str) -> str:
@@ -238,8 +253,7 @@ def store_at(url: str, folder: Path) -> BlobStore:
     """The blobs at that address, those of the folder without one. What comes in is staged in the folder either way."""
     place = place_at(url, folder)
     # A rename does not leave its disk, so a folder elsewhere stages for itself.
-    home = Path(url.removeprefix("file://")) if url.startswith("file://") else folder
-    return BlobStore(place, home / INCOMING)
+    return BlobStore(place, (local_folder(url) or folder) / INCOMING)
 
 
 def of_instance() -> BlobStore:
