@@ -1,8 +1,8 @@
 """The one clock: UTC at rest, RFC 3339 with an offset at the edges, naive times refused.
 
 Nothing else asks the machine what time it is. Two modules build on this clock what it cannot say alone:
-`fluxcore/uptime.py` how long the instance has run, and `memory/keyvalue/moment.py` a moment that never goes backwards.
-Durations inside a process are measured with `time.monotonic`.
+`fluxcore/uptime.py` how long the instance has run, and `memory/keyvalue/expiry_clock.py` a moment that never
+goes backwards. Durations inside a process are measured with `time.monotonic`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ def now() -> datetime:
 def seconds() -> float:
     """Now in seconds since 1970, as files and counters keep it."""
     return time.time()
+
+
+def nanoseconds() -> int:
+    """The same, for what must be ordered more finely than a float can say."""
+    return time.time_ns()
 
 
 def steady() -> float:

@@ -9,39 +9,24 @@ for long enough is believed in the end, forward only (`wind`).
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
-from functools import lru_cache
-from pathlib import Path
 
 from django.db import connection
 from django.db.models import Max
 
 from fluxcore import clock, config, uptime
+from fluxcore.clock import boot as boot
+from fluxcore.clock import steady as steady
 from memory.keyvalue.models import Clockwork
 
 # A wall clock this near is being set right, not wrong.
 NEAR_SECONDS = 60.0
 
 
-@lru_cache(maxsize=1)
-def boot() -> str:
-    """Which time the machine was switched on: its steady clock counts from there."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:64]
-    except OSError:
-        return f"since {int(time.time() - steady()) // 3600}"  # no such number here: near enough to tell two apart
-
-
-def steady() -> float:
-    """Seconds that only grow, by one each second, the same for all processes of the machine."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
-
-
 def wall() -> float:
     """What the clock on the wall says; where many machines share a database, the one wall is the database's."""
     if connection.vendor != "postgresql":
-        return time.time()
+        return clock.seconds()
     with connection.cursor() as cursor:
         cursor.execute("SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8")
         return float(cursor.fetchone()[0])
