@@ -1,4 +1,7 @@
-"""The REST framework without what it loads in case somebody wants it: a fifth of the time its door takes to open.
+"""The REST framework without what it loads in case somebody wants it.
+
+Of `import memory.api.urls` that saves 0.10 of 0.42 s of processor time, 17 % of the start of a REST process, 260
+modules and 17 MB of memory (SQLite, nine pairs, each of them faster by 11 to 25 %). Measure again before this goes.
 
 It looks for fields of PostgreSQL, which bring that database's driver, for an HTTP client, and (through its test tools,
 which drf-spectacular imports) for another template engine; nothing here uses any of them.
