@@ -105,7 +105,8 @@ def _refusal(call: type[Call], error: ValidationError) -> Invalid:
     if limit is not None:
         details["limit"] = limit
     words = context["error"] if kind == "value_error" else first["msg"] if kind in _OWN_WORDS else allowed(shape)
-    return Invalid(f"{name or field} is {words}.", field=field, **details)
+    element = f"{field}[{details['index']}]" if "index" in details else field
+    return Invalid(f"{name or element} is {words}.", field=field, **details)
 
 
 _OWN_WORDS = ("seconds",)  # errors that types of `flux/calls/types.py` raise with a sentence of their own
@@ -126,7 +127,8 @@ def allowed(shape: dict[str, Any]) -> str:
     kind = schema.kind(shape)
     words = _WORDS.get(kind, "JSON")
     if kind == "object":
-        return f"an object with {', '.join(shape.get('properties', ())) or 'fields'}"
+        fields = ", ".join(shape.get("properties", ()))
+        return f"{words} with {fields}" if fields else words
     if kind in ("string", "array"):
         low, high = (shape.get(f"{bound}{'Length' if kind == 'string' else 'Items'}") for bound in ("min", "max"))
         unit = " characters" if kind == "string" else ""

@@ -29,6 +29,9 @@ from flux.calls.types import IdempotencyKey, Reason
 AnswerType = TypeVar("AnswerType")
 
 
+WITH_SLASHES = ("key", "path")  # fields that, in an address, may hold slashes
+
+
 class Answers(Generic[AnswerType]):
     """Says what a call answers: `class GetKey(Read, Answers[Kept])`.
 
@@ -67,7 +70,7 @@ class Call(Declared):
     confirms: ClassVar[dict[str, tuple[str, str]]] = {}
     # Optional fields that the client's method also takes by position.
     by_position: ClassVar[tuple[str, ...]] = ()
-    # A body that works, for documents and for tests of who may call it.
+    # Fields that work, of the address too, for documents and for tests of who may call it.
     example: ClassVar[dict[str, Any]] = {}
 
 

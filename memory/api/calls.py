@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from accounts.calls import handler
 from flux.calls import schema
-from flux.calls.base import Call, Offer, Write, offers
+from flux.calls.base import WITH_SLASHES, Call, Offer, Write, offers
 from fluxcore.errors import Invalid
 from fluxcore.writes import preconditions
 from memory.api import parsers
@@ -131,8 +131,10 @@ def routes(calls: Iterable[type[Call]]) -> list[tuple[str, Any]]:
 
 
 def route(path: str) -> str:
-    """`agents/<str:agent>/kv/<path:key>`: a key may hold slashes."""
-    return path.replace("{key}", "<path:key>").replace("{", "<str:").replace("}", ">")
+    """`agents/<str:agent>/kv/<path:key>`: a key or the path of a file may hold slashes."""
+    for name in WITH_SLASHES:
+        path = path.replace(f"{{{name}}}", f"<path:{name}>")
+    return path.replace("{", "<str:").replace("}", ">")
 
 
 def _view(path: str, endpoints: dict[str, Endpoint]) -> Any:

@@ -24,6 +24,7 @@ from flux.client import AsyncFluxClient, FluxClient
 from mcp_bridge import calls as mcp_calls
 from mcp_bridge import registry, server
 from memory.api import calls as rest_calls
+from memory.api import urls as urls
 from memory.management.calls import CallCommand
 from memory.management.commands import flux_kv
 from tests.calls import toy_answers, toy_room
@@ -34,6 +35,7 @@ from tests.rest.routes import declared, refused
 
 ROOMS = (*call_registry.ROOMS, toy_room.ROOM)
 NOTE = {"text": "Ravens count", "weight": 2.5, "tags": ["birds", "a,b"], "counts": {"raven": 2}, "level": 2}
+MESSAGES = [{"role": "user", "content": ["hi", None]}]
 SHOWN = {"name": "one", **{name: value for name, value in NOTE.items() if name != "level"}}
 
 # The addresses, as memory/api/urls.py would make them.
@@ -46,6 +48,8 @@ urlpatterns += [path(route, view) for route, view in rest_calls.routes((*call_re
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     """The toy room beside the real ones: one line, and a sentence for the group that people switch on."""
+    for name in registry.SWITCHED_GROUPS:
+        registry.load_group(name)  # whatever is imported first here must not have the toys
     monkeypatch.setattr(call_registry, "ROOMS", ROOMS)
     monkeypatch.setitem(registry.SWITCHED_GROUPS, "toy", "notes of tests")
     registry.load_group.cache_clear()
@@ -102,7 +106,7 @@ def test_a_query_carries_numbers_and_lists(token):
         ("tags=a&tags=b&tags=c&tags=d", "tags"),
     ):
         assert refused(api.get(f"/notes?{query}"), 422, "invalid")["field"] == field, query
-    assert api.get("/notes?levels=4").json()["message"] == "levels is one of 1, 2, 3."
+    assert api.get("/notes?levels=4").json()["message"] == "levels[0] is one of 1, 2, 3."
 
 
 def test_a_write_over_rest_happens_once_and_is_written_down(token):
@@ -128,6 +132,20 @@ def test_a_write_over_rest_happens_once_and_is_written_down(token):
     assert answer.json()["message"] == "level is one of 1, 2, 3."
     assert api.delete("/notes/one?tags=cats&expected_version=2").json() == {"removed": False}
     assert api.delete("/notes/one?tags=birds&tags=a%2Cb").json() == {"removed": True}
+
+
+def test_a_path_has_slashes_and_messages_any_fields(token):
+    api = Api(token)
+    assert api.get("/notes/one/pages/a/b.md?lines=3").json() == {"path": "a/b.md", "lines": 3}
+    assert api.get("/notes/one/pages/a").json()["message"] == "lines is missing."
+    said = [{"role": "user", "content": ["hi", None]}, {}]
+    assert api.post("/notes/one/messages", {"messages": said}).json() == {"messages": said}
+    for wrong, words in (
+        ([], "messages is a list of 1 to 2."),
+        (["text"], "messages[0] is an object."),
+        ([{"x": 1}, None], "messages[1] is an object."),
+    ):
+        assert api.post("/notes/one/messages", {"messages": wrong}).json()["message"] == words
 
 
 def test_a_call_without_capability_is_for_every_agent(make_token, settings):
@@ -199,6 +217,8 @@ def test_as_tools_that_are_listed_and_called(token):
     assert run_tool(token, "write_note", **NOTE, note="one", expected_version=7).is_error
     assert run_tool(token, "write_note", **{**NOTE, "note": "one", "counts": {"raven": 0.5}}).is_error
     assert run_tool(token, "greet").structured_content == {"hello": "alice"}
+    assert run_tool(token, "add_messages", note="one", messages=MESSAGES).structured_content == {"messages": MESSAGES}
+    assert run_tool(token, "read_page", note="one", path="a/b", lines=3).structured_content["path"] == "a/b"
     assert run_tool(token, "remove_note", note="one", tags=["cats"]).structured_content == {"removed": False}
 
 
@@ -237,6 +257,8 @@ def test_as_methods_of_both_clients_over_a_real_connection(live_server, token, s
         flux.write_note("one", NOTE["text"], **named)
         assert flux.find_notes(tags=("birds", "a,b"), above=2.25)["notes"][0]["name"] == "one"
         assert flux.find_notes(levels=[1])["notes"] == []
+        assert flux.add_messages("one", tuple(MESSAGES)) == {"messages": MESSAGES}
+        assert flux.read_page("one", "a/../b c", 3) == {"path": "a/../b c", "lines": 3}
         assert flux.greet() == {"hello": "alice"}
         assert flux.remove_note("one", tags=["cats"]) == {"removed": False}
     assert asyncio.run(awaited()) == (["two", "one"], {"key": "a", "bytes": 14})
@@ -255,7 +277,9 @@ class Awaits(Toy, AsyncSends): ...
 def use(one: Waits, other: Awaits) -> None:
     assert_type(one.write_note("n", "text", weight=1, tags=("a",), counts={"a": 1}, level=2), Note)
     assert_type(other.find_notes(tags=["a"], levels=[1], above=0.5, newest=True), Awaitable[Notes])
+    one.add_messages("n", [{"role": "user"}])
     one.find_notes(tags=[1])  # wrong
+    one.add_messages("n", ["text"])  # wrong
     one.write_note("n", "text", counts={"a": "b"})  # wrong
 """
 
@@ -297,6 +321,8 @@ def test_at_the_shell(token):
     assert len(typed(toy, "find", "--above", "2.4", "--tags", "birds", "--levels", "2")["notes"]) == 1
     assert typed(toy, "find", "--levels", "3", "--newest")["notes"] == []
     assert typed(toy, "greet", "--as", "alice") == {"hello": "alice"}
+    assert typed(toy, "say", "one", json.dumps(MESSAGES)) == {"messages": MESSAGES}
+    assert typed(toy, "page", "one", "a/b", "--lines", "3")["lines"] == 3
     with pytest.raises(SystemExit):
         typed(toy, "remove", "one", "--confirm", "two")
     with pytest.raises(CommandError, match="invalid choice"):
@@ -315,6 +341,7 @@ def test_in_the_table_of_the_documents():
         "| `PUT /notes/{id}` | `artifacts.write` | `write_note` | `write_note` | `toy write`, `toy count` | "
         "Write a note. |"
     ) in table
+    assert "| `GET /notes/{id}/pages/{path}` |" in table
     assert "| `GET /greet` |  | `greet` | `greet` | `toy greet` | A greeting, for every agent. |" in table
 
 
@@ -334,3 +361,6 @@ def test_in_the_capability_matrix(token, make_token):
     write = rows["PUT notes/<str:note>"]
     assert refused(bob.put("/notes/one", write.body), 403, "forbidden")["missing"] == write.refusal == "artifacts.write"
     assert rows["GET greet"].needs is None
+    page = rows["GET notes/<str:note>/pages/<path:path>"]
+    assert page.call(Api(token)).json() == {"path": "first/page", "lines": 3}
+    assert rows["POST notes/<str:note>/messages"].call(Api(token)).status_code == 200

@@ -1,6 +1,6 @@
 """Answers of the toy room. No more than types, so that a type checker reads the client's methods without a server."""
 
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 
 class Note(TypedDict):
@@ -14,6 +14,15 @@ class Note(TypedDict):
 
 class Notes(TypedDict):
     notes: list[Note]
+
+
+class Page(TypedDict):
+    path: str
+    lines: int
+
+
+class Messages(TypedDict):
+    messages: list[dict[str, Any]]
 
 
 class NoteGone(TypedDict):

@@ -18,7 +18,7 @@ from fluxcore.writes.preconditions import Precondition
 from memory.keyvalue.models import Item
 from memory.keyvalue.namespaces import place
 from memory.keyvalue.reads import reads
-from tests.calls.toy_answers import Greeting, Length, Note, NoteGone, Notes
+from tests.calls.toy_answers import Greeting, Length, Messages, Note, NoteGone, Notes, Page
 
 Tags = Annotated[list[Annotated[str, Field(max_length=10)]], Field(max_length=3)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -79,13 +79,35 @@ class WriteNote(ToyWrite, Answers[Note]):
 
     sdk, verb, rest, tagged = "write_note", "notes.write", "PUT /notes/{note}", True
     title, repeats, shell = "Write a note", True, ("write {note} {text}", "count {note} {text} {counts}")
-    example = {"text": "by the table"}
+    example = {"note": "one", "text": "by the table"}
 
     text: str
     weight: Finite | None = None
     tags: Tags | None = None
     level: Literal[1, 2, 3] | None = None
     counts: dict[str, int] | None = Field(None, description="How often each word was seen.")
+
+
+class ReadPage(ToyRead, Answers[Page]):
+    """A page of a note, by its path."""
+
+    sdk, verb, rest = "read_page", "notes.page", "GET /notes/{note}/pages/{path}"
+    title, shell = "Read a page", ("page {note} {path}",)
+    example = {"note": "one", "path": "first/page", "lines": 3}
+
+    note: Name
+    path: Key
+    lines: int
+
+
+class AddMessages(ToyWrite, Answers[Messages]):
+    """Add messages, each an object of any fields."""
+
+    sdk, verb, rest = "add_messages", "notes.messages", "POST /notes/{note}/messages"
+    title, shell = "Add messages", ("say {note} {messages}",)
+    example = {"note": "one", "messages": [{"role": "user", "content": ["hello"]}]}
+
+    messages: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=2)]
 
 
 class RemoveNote(ToyWrite, Answers[NoteGone]):
@@ -160,6 +182,16 @@ def write_note(call: RunningCall, request: WriteNote) -> Change:
     return change
 
 
+@handles(ReadPage)
+def read_page(principal: Principal, request: ReadPage) -> dict[str, Any]:
+    return {"path": request.path, "lines": request.lines}
+
+
+@handles(AddMessages)
+def add_messages(call: RunningCall, request: AddMessages) -> Change:
+    return lambda: {"messages": request.messages}
+
+
 @handles(RemoveNote)
 def remove_note(call: RunningCall, request: RemoveNote) -> Change:
     def change() -> dict[str, Any]:
@@ -179,6 +211,6 @@ def greet(principal: Principal, request: Greet) -> dict[str, Any]:
 
 
 HANDLERS = __name__
-CALLS: tuple[type[Call], ...] = (MeasureKey, FindNotes, GetNote, WriteNote, RemoveNote, Greet)
+CALLS: tuple[type[Call], ...] = (MeasureKey, FindNotes, GetNote, WriteNote, ReadPage, AddMessages, RemoveNote, Greet)
 # The one line that a new room adds.
 ROOM = Room("toy", "Toy", "A toy.", "toy.md", {__name__: ("memory", "board", "toy")})

@@ -12,7 +12,7 @@ from typing import Any
 import django
 
 from flux.calls import registry
-from flux.calls.base import Call, offers
+from flux.calls.base import WITH_SLASHES, Call, offers
 from fluxcore import config, errors
 from tests.docs import sdk_methods
 from tests.docs.pages import ROOT
@@ -129,7 +129,7 @@ def calls_table(calls: Iterable[type[Call]]) -> str:
     """Every declared call with its name at each server."""
     lines = ["| REST | needs | MCP tool | client | shell | what |", "|---|---|---|---|---|---|"]
     for offer in offers(calls):
-        path = re.sub(r"\{(?!key)\w+\}", "{id}", offer.path)
+        path = re.sub(rf"\{{(?!{'|'.join(WITH_SLASHES)}\}})\w+\}}", "{id}", offer.path)
         command = {"memory": "kv"}.get(offer.group, offer.group)
         shell = ", ".join(f"`{command} {line.split()[0]}`" for line in offer.shell)
         cells = [
