@@ -67,8 +67,9 @@ class Endpoint:
     def _from_query(self, request: Request) -> dict[str, Any]:
         texts = parsers.query(request, self.fields, repeated=self.lists)
         found = {name: _value(text, self.kinds[name], name) for name, text in texts.items() if name not in self.lists}
-        for name in self.lists.keys() & texts.keys():
-            found[name] = [_value(text, self.lists[name], name) for text in parsers.all_of(request, name)]
+        for name, kind in self.lists.items():
+            if name in texts:
+                found[name] = [_value(text, kind, name) for text in parsers.all_of(request, name)]
         return found
 
     def _tagged(self, request: Request, answer: dict[str, Any]) -> HttpResponse:
